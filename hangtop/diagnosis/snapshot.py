@@ -38,7 +38,7 @@ class Snapshot(Struct, frozen=True):
     stage: StageEvent | None
     plan: StagePlan | None
     ranks: tuple[Rank, ...]
-    member_statuses: tuple[MemberStatus, ...] = ()
+    members: tuple[MemberStatus, ...] = ()
     patient: bool = True
 
     @property
@@ -53,8 +53,8 @@ class Snapshot(Struct, frozen=True):
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes whose stacks tell: the members, their parents, which may be members, and the data workers below them."""
-        members = tuple(member.pid for member in self.member_statuses if member.pid is not None and member.status != "gone")
-        parents = {member.process.ppid for member in self.member_statuses if member.process is not None}
+        members = tuple(member.pid for member in self.members if member.pid is not None and member.status != "gone")
+        parents = {member.process.ppid for member in self.members if member.process is not None}
         members += tuple(
             process.pid
             for process in (self.procs.processes if self.procs else ())

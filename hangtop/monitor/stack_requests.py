@@ -55,7 +55,7 @@ def _workers_to_come(snapshot: Snapshot) -> bool:
 
 def _unproven(snapshot: Snapshot) -> bool:
     """Whether a member waits for the network and was not watched for long enough to tell whether answers still come."""
-    waits = (member.process for member in snapshot.member_statuses if member.status == "waits" and trades(member.activity))
+    waits = (member.process for member in snapshot.members if member.status == "waits" and trades(member.activity))
     return any(process is None or process.recent is None or process.recent.seconds < SPAN_S for process in waits)
 
 

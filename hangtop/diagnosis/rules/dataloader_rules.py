@@ -24,8 +24,8 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: a rank that waits for data is not to blame while its workers work.
     """
-    waiting = [member for member in snapshot.member_statuses if member.status == "dataloader"]
-    if not snapshot.is_quiet or not waiting or any(member.alive for member in snapshot.member_statuses):
+    waiting = [member for member in snapshot.members if member.status == "dataloader"]
+    if not snapshot.is_quiet or not waiting or any(member.alive for member in snapshot.members):
         return None
     workers = {member.pid: _workers(snapshot, member) for member in waiting}
     everyone = [worker for below in workers.values() for worker in below]

@@ -79,7 +79,7 @@ def actor_apart(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet:
         return None
-    stands = {member.pid: member for member in snapshot.member_statuses}
+    stands = {member.pid: member for member in snapshot.members}
     for cluster in clusters_of_run(snapshot.state):
         apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]

@@ -26,15 +26,11 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `vanished`: a rank without a process may not have been started yet.
     """
-    meeting = [member for member in snapshot.member_statuses if member.status == "rendezvous"]
-    if (
-        not snapshot.is_quiet
-        or not meeting
-        or sum(member.status == "collective" for member in snapshot.member_statuses) > len(meeting)
-    ):
+    meeting = [member for member in snapshot.members if member.status == "rendezvous"]
+    if not snapshot.is_quiet or not meeting or sum(member.status == "collective" for member in snapshot.members) > len(meeting):
         return None
-    astray = [member for member in snapshot.member_statuses if member.status in ("waits", "loops", "unknown", "dataloader")]
-    if any(member.alive for member in snapshot.member_statuses):
+    astray = [member for member in snapshot.members if member.status in ("waits", "loops", "unknown", "dataloader")]
+    if any(member.alive for member in snapshot.members):
         return None
     missing = _never_came(snapshot)
     place = _meeting_place(snapshot)
@@ -62,10 +58,8 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
 
 def missing_ranks(snapshot: Snapshot) -> list[int]:
     """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
-    worlds = [member.process.world for member in snapshot.member_statuses if member.process is not None and member.process.world]
-    here = {member.rank for member in snapshot.member_statuses} | {
-        rank.rank for rank in snapshot.ranks if rank.process is not None
-    }
+    worlds = [member.process.world for member in snapshot.members if member.process is not None and member.process.world]
+    here = {member.rank for member in snapshot.members} | {rank.rank for rank in snapshot.ranks if rank.process is not None}
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
 
 
@@ -79,7 +73,7 @@ def _never_came(snapshot: Snapshot) -> list[int]:
     came = _from_elsewhere(snapshot)
     if came == 0:
         return unseen
-    here = {member.rank for member in snapshot.member_statuses if member.rank is not None}
+    here = {member.rank for member in snapshot.members if member.rank is not None}
     gone = [rank for rank in missing_here(here, max((*here, *unseen), default=-1) + 1) if rank in unseen]
     return gone if came is None or len(gone) + came <= len(unseen) else []
 
