@@ -114,12 +114,12 @@ def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, i
             number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
             if number is None:
                 continue
-            if number not in found or (not process.exited and _standing(process) >= _standing(found[number])):
+            if number not in found or (not process.exited and _preference(process) >= _preference(found[number])):
                 hosts[number], found[number] = host, process
     return hosts, found
 
 
-def _standing(process: Process) -> tuple[bool, bool]:
+def _preference(process: Process) -> tuple[bool, bool]:
     return not process.exited, process.ppid != 1
 
 
