@@ -89,7 +89,7 @@ class Report(Struct, frozen=True):
     culprits: tuple[Culprit, ...]
     evidence: tuple[Evidence, ...]
     findings: tuple[FindingReport, ...]
-    sources: dict[str, SourceReport]
+    sources: dict[str, SourceReport | LogSourceReport]
 
 
 def report(snapshot: Snapshot, verdict: Verdict) -> Report:
