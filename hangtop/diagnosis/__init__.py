@@ -1,1 +1,1 @@
-"""Pure rules over the state: is the run hung, where, who, why. One file per family; `verdict` joins them in one order."""
+"""Pure rules over the state: is the run hung, where, by which rank, and why. `judge` holds the list of rules."""

@@ -63,12 +63,9 @@ class SourceReport(Struct, frozen=True):
     problem: str | None
 
 
-class LogSourceReport(Struct, frozen=True):
+class LogSourceReport(SourceReport, frozen=True):
     """`lines` is null until they are counted."""
 
-    ok: bool
-    age_s: float | None
-    problem: str | None
     bytes: int
     lines: int | None
 
@@ -124,8 +121,8 @@ def report(snapshot: Snapshot, verdict: Verdict) -> Report:
 def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
     busy = [
-        member for member in snapshot.member_statuses if member.activity is None or member.activity.kind != "idle"
-    ] or snapshot.member_statuses
+        member for member in snapshot.members if member.activity is None or member.activity.kind != "idle"
+    ] or snapshot.members
     alone = not snapshot.ranks and len(busy) == 1
     return tuple(replace(culprit, rank=0) if alone and culprit.rank is None else culprit for culprit in verdict.culprits)
 
@@ -169,7 +166,7 @@ def _finding(finding: Finding) -> FindingReport:
     )
 
 
-def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport | LogSourceReport:
+def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport:
     problem = health.problem or health.absent
     age_s = None if health.read_at is None else _rounded(max(0.0, snapshot.now - health.read_at))
     read = health.read_at is not None or (health.name == "log" and snapshot.state.log is not None)  # a first look may take long

@@ -1,6 +1,6 @@
 """One page on one message or setting: what it means, what to do and where that is set, what the usual advice gets wrong.
 
-Pure text for the command line; the wording itself is data: `signatures/` and `settings.toml` in `hangtop/logs/catalog`.
+Pure. The wording is data: `explanation.toml` here, `signatures/` and `settings.toml` in `hangtop/logs/catalog`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,10 @@ import difflib
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
 
 from hangtop.common.text import wrap
 from hangtop.logs.catalog.load import Catalog
@@ -21,77 +25,15 @@ SHORTEST_PART = 8
 
 _WORD = re.compile(r"[a-z0-9]+")
 
-_WORDS = {
-    "en": {
-        "fatal": "fatal",
-        "warning": "warning",
-        "hint": "hint",
-        "cause": "a cause",
-        "victim": "a victim: another rank is at fault",
-        "consequence": "a consequence: the cause stands before it",
-        "summary": "a summary: the cause stands above it",
-        "evidence": "evidence that points at a rank",
-        "noise": "harmless",
-        "meaning": "What it means",
-        "todo": "What to do, in this order",
-        "folklore": "What the usual advice gets wrong",
-        "example": "It looks like this",
-        "sources": "Sources",
-        "environment": "environment",
-        "config": "config",
-        "command": "command line",
-        "code": "code",
-        "machine": "machine",
-        "read_by": "Read by",
-        "nobody": "nobody",
-        "default": "Default",
-        "unit": "Unit",
-        "instead": "Instead",
-        "test": "A test only: it should not stay set.",
-        "what": "explain what? Give an id, a message or - for text on stdin;",
-        "unknown": "Nothing known fits.",
-        "near": "The nearest known: {}.",
-        "all": "`hangtop explain --list` names all.",
-        "also": "Also found: {}",
-    },
-    "zh": {
-        "fatal": "致命",
-        "warning": "警告",
-        "hint": "提示",
-        "cause": "原因",
-        "victim": "受害者：问题在别的 rank",
-        "consequence": "后果：原因在它之前",
-        "summary": "总结：原因在它上面",
-        "evidence": "线索：指向某个 rank",
-        "noise": "无害",
-        "meaning": "含义",
-        "todo": "处理办法（按顺序）",
-        "folklore": "常见建议错在哪里",
-        "example": "示例",
-        "sources": "出处",
-        "environment": "环境变量",
-        "config": "配置",
-        "command": "命令行",
-        "code": "代码",
-        "machine": "机器",
-        "read_by": "谁会读取",
-        "nobody": "没有任何程序",
-        "default": "默认",
-        "unit": "单位",
-        "instead": "应改用",
-        "test": "仅用于测试，不应长期设置。",
-        "what": "解释什么？请给出 id、一条信息，或用 - 从 stdin 读取；",
-        "unknown": "没有已知的信息与此相符。",
-        "near": "最接近的有：{}。",
-        "all": "`hangtop explain --list` 列出全部。",
-        "also": "还发现：{}",
-    },
-}
+
+@cache
+def _words() -> dict[str, dict[str, str]]:
+    return msgspec.toml.decode(Path(__file__).with_name("explanation.toml").read_bytes(), type=dict[str, dict[str, str]])
 
 
 def words(lang: str) -> Mapping[str, str]:
     """The fixed words in a language, `en` or `zh`."""
-    return _WORDS[lang]
+    return _words()[lang]
 
 
 def page(signature: Signature, lang: str = "en", framework: str | None = None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hangtop.common.memo import memoized
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
@@ -12,7 +11,6 @@ from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
-from hangtop.logs.finding_order import in_order
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
 from hangtop.records.rank import Rank
@@ -28,7 +26,7 @@ LOOP_AT_LEAST_S = 90.0
 class Snapshot(Struct, frozen=True):
     """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet.
 
-    `patient`: who may work or loop for ever is taken to work, so long as the silence is young.
+    `patient`: a member that may work or loop for ever is taken to work, as long as the silence is young.
     """
 
     state: RunState
@@ -40,7 +38,7 @@ class Snapshot(Struct, frozen=True):
     stage: StageEvent | None
     plan: StagePlan | None
     ranks: tuple[Rank, ...]
-    member_statuses: tuple[MemberStatus, ...] = ()
+    members: tuple[MemberStatus, ...] = ()
     patient: bool = True
 
     @property
@@ -54,9 +52,9 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes whose stacks tell: the members, who started them and may be one of them, the data workers below them."""
-        members = tuple(member.pid for member in self.member_statuses if member.pid is not None and member.status != "gone")
-        parents = {member.process.ppid for member in self.member_statuses if member.process is not None}
+        """The processes whose stacks tell: the members, their parents, which may be members, and the data workers below them."""
+        members = tuple(member.pid for member in self.members if member.pid is not None and member.status != "gone")
+        parents = {member.process.ppid for member in self.members if member.process is not None}
         members += tuple(
             process.pid
             for process in (self.procs.processes if self.procs else ())
@@ -70,7 +68,7 @@ class Snapshot(Struct, frozen=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was found in the attempt that runs now, earliest first."""
-        return _findings_of(self.log.findings, self.log.attempt)
+        return tuple(finding for finding in self.log.findings if finding.attempt == self.log.attempt)
 
     @property
     def procs(self) -> ProcessReading | None:
@@ -101,11 +99,6 @@ class Snapshot(Struct, frozen=True):
         return "before its first stage" if self.stage is None else f"in {self.stage.title}"
 
 
-@memoized
-def _findings_of(findings: tuple[Finding, ...], attempt: int) -> tuple[Finding, ...]:
-    return in_order(finding for finding in findings if finding.attempt == attempt)
-
-
 def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     """The case of this moment."""
     log = state.log or LogReading(files=())
@@ -118,7 +111,9 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     members = member_statuses(state, ranks, spinning(state, now), patient=patient)
     world = max((rank.world or 0 for rank in ranks), default=0)
     members = by_groups(members)
-    if not any(stage_of(member.place) for member in members):  # stages stand at different places, and the most are no crowd
+    if not any(
+        stage_of(member.place) for member in members
+    ):  # stages stand at different places, and their majority means nothing
         members = with_majority(members, world)
     return Snapshot(state, spec, now, log, limit, silence_s, stage, plan, ranks, members, patient)
 

@@ -1,1 +1,1 @@
-"""The headless twin of the screen: a feed folded into a state, judged moment by moment."""
+"""The one place that judges a run and says when its verdict changed; and what it needs: the session, questions, bundles."""

@@ -22,22 +22,22 @@ from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState, fold
 
 SETTLED_SOURCES = ("log", "procs")
-"""What a verdict needs to have looked once before it is worth anything."""
+"""Sources that must have looked once before a verdict is worth anything."""
 
 FIRST_LOOK_S = 20.0
-"""So long the first look at the processes may take."""
+"""The first look at the processes takes at most this long."""
 
 FAR_S = 12.0
-"""So long stacks of other nodes may take beyond that."""
+"""The stacks of other nodes take at most this much longer."""
 
 LOOK_BACK_S = 600.0
-"""So often it is looked at what an ended run left behind: the more of it is old enough to go."""
+"""Pause between looks at what an ended run left behind: more and more of it is old enough to be cleaned."""
 
 LOOK_EVERY_S = 0.1
 """Between two looks at what a command waits for."""
 
 TOO_LONG = "the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more"
-"""Why there is no plan, where nothing else is known to be the matter."""
+"""Why there is no plan, where no other reason is known."""
 
 
 def too_long(state: RunState) -> str:
@@ -109,7 +109,7 @@ class StackRequester:
             self._feed.ask(ask)
 
     def look_back(self, verdict: Verdict, now: float) -> None:
-        """Of a run that ended: what has it left behind? Again now and then, for what was used lately is left alone."""
+        """Ask what a run that ended left behind; again now and then, for a path that was used lately is left alone."""
         if verdict.state.ended and now - self._looked_back_at >= LOOK_BACK_S:
             self._looked_back_at = now
             self._feed.ask(LeftoversAsk(int(now * 1000)))
@@ -143,7 +143,7 @@ class RemoteStackRequester:
         self._asked: RemoteStacksAsk | None = None
 
     def told(self, state: RunState) -> bool:
-        """Whether there is nothing more to come. Whether a run is on Ray its log tells, who its workers are the Ray source."""
+        """Whether nothing more is to come. The log tells whether the run is on Ray, the Ray source tells its workers."""
         if not _log_told(state) or (uses_ray(state) and not state.ray and not _told_once(state, "ray")):
             return False
         ask = remote_stacks_ask(state, 1)

@@ -20,9 +20,9 @@ def end_of(state: RunState, ask: Ask) -> AskEnd | None:
 
 
 def unanswered(state: RunState, *asks: Ask) -> str | None:
-    """Why what these ask for does not come: one has ended with a problem, or all have ended. `None` while it may still come.
+    """Why the answer to these does not come: one ended with a problem, or all ended. `None` while it may still come.
 
-    For somebody who looked at the state for the answer before, and has found none.
+    Ask this only after the state was searched for the answer in vain.
     """
     ends = [end_of(state, ask) for ask in asks]
     if problem := next((end.problem for end in ends if end is not None and end.problem), None):

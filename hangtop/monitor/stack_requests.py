@@ -16,8 +16,6 @@ SECOND_LOOK_S = 2.0
 AGAIN_S = 20.0
 """While the run stays quiet."""
 MOST_PIDS = 64
-GONE = frozenset(("dead", "gone", "zombie"))
-"""States of actors without a living process."""
 
 
 def looks_in_this_silence(snapshot: Snapshot) -> int:
@@ -45,19 +43,19 @@ def _leads_to_weigh(snapshot: Snapshot) -> bool:
 
 
 def _workers_to_come(snapshot: Snapshot) -> bool:
-    """A run on Ray lives in its workers: whose session it is the Ray source tells, and then the process source who they are."""
+    """A run on Ray lives in its workers. The Ray source tells its session, and then the process source tells its workers."""
     health = snapshot.state.health.get("ray")
     if snapshot.log.ray is None or health is None:
         return False
     actors = (actor for cluster in clusters_of_run(snapshot.state) for actor in cluster.actors)
-    here = {actor.pid for actor in actors if actor.pid is not None and actor.state not in GONE}
+    here = {actor.pid for actor in actors if actor.pid is not None and actor.has_process}
     seen = {process.pid for process in snapshot.procs.processes} if snapshot.procs is not None else set()
     return not health.told or bool(here and not here & seen)
 
 
 def _unproven(snapshot: Snapshot) -> bool:
-    """Somebody waits for the network, and was not watched for long enough to tell whether answers still come."""
-    waits = (member.process for member in snapshot.member_statuses if member.status == "waits" and trades(member.activity))
+    """Whether a member waits for the network and was not watched for long enough to tell whether answers still come."""
+    waits = (member.process for member in snapshot.members if member.status == "waits" and trades(member.activity))
     return any(process is None or process.recent is None or process.recent.seconds < SPAN_S for process in waits)
 
 
@@ -70,7 +68,7 @@ def _may_grow(snapshot: Snapshot) -> bool:
 
 
 def stack_request(snapshot: Snapshot) -> StacksAsk | None:
-    """The stacks to ask for now, or none. Dumps never stop the run, and cost some 40 ms of one core a process."""
+    """The stacks to ask for now, or none. A dump never stops the run, and costs some 40 ms of one core a process."""
     if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not snapshot.pids:
         return None
     looks = snapshot.state.looks

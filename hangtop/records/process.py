@@ -97,6 +97,11 @@ class Process(Struct, frozen=True, omit_defaults=True):
     missing_right: str | None = None
 
     @property
+    def exited(self) -> bool:
+        """Whether it has ended: a zombie (Z), or gone (X)."""
+        return self.state in "ZX"
+
+    @property
     def doing(self) -> str:
         """Its state in words."""
         match self.state:

@@ -87,6 +87,11 @@ class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
     log: str | None = None
     pid_alive: bool = False
 
+    @property
+    def has_process(self) -> bool:
+        """Whether it has a living process, or may have one."""
+        return self.state not in ("dead", "gone", "zombie")
+
 
 class RayDriver(Struct, frozen=True, omit_defaults=True):
     """A program that started a job. `pid`: on its node. `pending_tasks`: calls it made that are not answered yet.

@@ -14,7 +14,7 @@ STRENGTH: dict[DoingKind, int] = {kind: place for place, kind in enumerate(get_a
 WEAK: frozenset[DoingKind | None] = frozenset({"lock", "queue", "join", "child", "network", "pipe", "sleep", "waits", None})
 """Ways to wait that a named function explains better."""
 FOR_PEERS: frozenset[DoingKind] = frozenset({"collective", "rendezvous"})
-"""Waits for other ranks: who does this is not the culprit."""
+"""Waits for other ranks. A rank in one of them is not the culprit."""
 BY_WAIT: dict[Wait, DoingKind] = {
     "lock": "lock",
     "sleep": "sleep",

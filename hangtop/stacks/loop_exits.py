@@ -62,7 +62,7 @@ def _is_pure(call: ast.Call) -> bool:
 
 
 def _names(nodes: Iterable[ast.AST], *, changed: bool = False) -> set[str]:
-    """Names, and names of attributes; those that are assigned, or whose elements may be, with `changed`."""
+    """Names and attribute names; with `changed` only names that are assigned, or whose elements may be."""
     found = set()
     for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and (not changed or not isinstance(node.ctx, ast.Load)):

@@ -22,7 +22,7 @@ IO_BYTES_S = 1_000_000.0
 """Reading or writing this much is work: loads and saves were measured at hundreds of MB/s, idle ranks at 0."""
 TURNS_CPU_PERCENT = 2.5
 TURNS_CPU_S = 0.001
-"""Processor time of one turn: who looks whether something has come needs 0.04 to 0.2 ms, 0.5 ms who tries to connect (measured
+"""Processor time of one turn: polling needs 0.04 to 0.2 ms, trying to connect 0.5 ms (measured
 on a crowded machine); a step of a simulator some ms."""
 STARTED_LATE_S = 5.0
 """What the run started when it fell silent, or soon after, is what it may wait for in vain."""
@@ -70,10 +70,10 @@ def trades(known: Activity | None) -> bool:
 
 
 def may_trade(process: Process, known: Activity) -> bool:
-    """Waits for what comes, and wakes up: answers come slowly, or it asks in vain again and again.
+    """Waits for an answer and wakes up: answers come slowly, or it asks in vain again and again.
 
-    Who waits for a silent server does not wake at all; switches of the main thread alone tell (those of the process do not). From
-    a pipe or a queue bytes must come as well: who asks an empty one with a limit wakes up too.
+    A process that waits for a silent server does not wake at all. Only switches of the main thread tell, not those of the
+    process. From a pipe or a queue bytes must come as well: polling an empty one wakes up too.
     """
     recent = process.recent
     if recent is None or not _wakes(recent):
@@ -84,8 +84,8 @@ def may_trade(process: Process, known: Activity) -> bool:
 def by_turns(process: Process) -> bool:
     """Waits, wakes and computes a little, again and again: a game that is stepped, a server that is asked.
 
-    Who only asks whether something has come uses next to nothing each time. Steps of 10 ms are too coarse to tell that, so that
-    without the main thread's own time it must be more.
+    Polling uses next to nothing each time. Steps of 10 ms are too coarse to tell that, so without the main thread's own time
+    more is asked for.
     """
     recent = process.recent
     if recent is None or not _wakes(recent):
@@ -96,7 +96,7 @@ def by_turns(process: Process) -> bool:
 
 
 def only_looks(process: Process) -> bool:
-    """Wakes up again and again, and each time does next to nothing: it looks whether something has come."""
+    """Wakes up again and again and does next to nothing each time: it polls."""
     recent = process.recent
     return recent is not None and recent.main_cpu_part is not None and _wakes(recent) and not by_turns(process)
 

@@ -13,11 +13,11 @@ from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
 STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
 """The last frame of theirs calls the function that the program gave to its child."""
 SERVERS = ("multiprocessing/managers.py",)
-"""Who began here keeps books for the others, whatever else they began with."""
+"""A process that began here is a manager of multiprocessing, no rank."""
 FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe", "waits", "idle"})
-"""Waits that a peer may end, in an event loop too. Who sleeps, or waits for a child, a thread or a file, waits for no peer."""
+"""Waits that a peer may end, in an event loop too. A sleep, or a wait for a child, a thread or a file, is for no peer."""
 IN_STEP = FOR_OTHERS | {"sleep"}
-"""Of those that also sleep at one place: they look whether something has come."""
+"""Waits of peers that poll: they also sleep at one place."""
 HELPS = re.compile(r"(?i)load|fetch|data|reader|producer|feed")
 """Names of what waits side by side and is no rank: home-made loaders, all of which wait for room in one queue."""
 WATCHES = re.compile(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|main")
@@ -44,8 +44,8 @@ def _starts(frame: Frame) -> bool:
 
 
 def peers(stacks: Iterable[Stack]) -> frozenset[int]:
-    """Pids of those that wait for their peers: in a collective that is known, else half of them at least at one place of a
-    program of their own, as in `diagnosis/crowd.py`."""
+    """Pids of processes that wait for their peers: in a known collective, else at one place of the program where at least half
+    of them wait, as in `diagnosis/status/majority.py`."""
     known = {stack.pid: seen for stack in stacks if (seen := activity_of(stack)) is not None}
     named = frozenset(pid for pid, seen in known.items() if seen.waits_for_peers)
     if named:
@@ -58,10 +58,10 @@ def peers(stacks: Iterable[Stack]) -> frozenset[int]:
 
 
 def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
-    """Whether a parent is a launcher, and no member itself: it waits for its children, or looks now and then whether they live.
+    """Whether a parent is a launcher and no member itself: it waits for its children, or looks now and then whether they live.
 
-    Who sleeps where its children were forked, or in a function that is named so, looks; elsewhere it is a member that sleeps.
-    Children that are a pool without work make none: what their parent waits for was lost.
+    A parent that sleeps where its children were forked, or in a function with such a name, looks after them; a parent that
+    sleeps elsewhere is a member. Children that are a pool without work make it none: what it waits for was lost.
     """
     known, seen = activity_of(parent), [one for child in children if (one := activity_of(child)) is not None]
     if seen and all(child.kind == "idle" and not functions(child) for child in seen):
@@ -74,8 +74,8 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
 
 
 def waits_within(seen: Activity) -> bool:
-    """Whether only a thread of its own can end its wait: a lock, an event or a queue of threads. Those of multiprocessing, and
-    results of a pool, may come from its children."""
+    """Whether only a thread of the same process can end its wait: a lock, an event or a queue of threads. A queue of
+    multiprocessing or the result of a pool may come from a child."""
     inner = next(iter(own(seen.thread.frames)), len(seen.thread.frames))
     files = [frame.file for frame in seen.thread.frames[:inner]]
     if any(part in file for file in files for part in ("multiprocessing/", "concurrent/futures/")):
@@ -84,7 +84,8 @@ def waits_within(seen: Activity) -> bool:
 
 
 def takes_part(parent: Stack, children: Iterable[Stack]) -> bool:
-    """Whether who started the others is one of them: it works, or waits where a child does, or for what no child can give it."""
+    """Whether a parent is a member like its children: it works, waits where a child does, or waits for what no child can give
+    it."""
     known, looks = activity_of(parent), list(children)
     if known is None or watches_children(parent, looks):
         return False

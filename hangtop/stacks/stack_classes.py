@@ -71,7 +71,7 @@ def _named(frame: Frame) -> str:
 
 
 def classes(stacks: Iterable[Stack]) -> tuple[StackClass, ...]:
-    """The stacks folded by call path: smallest class first, those that wait for their peers after the others, then by rank."""
+    """The stacks folded by call path: smallest class first, classes that wait for their peers last, then by rank."""
     groups: dict[tuple[Step, ...], list[tuple[Stack, Activity]]] = {}
     for stack in stacks:
         if known := activity_of(stack):

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
+from hangtop.logs.finding_order import in_order
 from hangtop.records.health import ProbeState, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Pace, Progress, RankLog, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading, Writer
@@ -103,7 +104,7 @@ def test_a_stall_needs_proof_of_silence(state: RunState, reason: str) -> None:
 
 def test_the_earliest_cause_is_named_before_its_victims() -> None:
     victim = Finding("nccl.watchdog_timeout", "fatal", "victim", 100, "Watchdog caught a timeout", rank=0, hang="hang-then-crash")
-    verdict = diagnose(run(5, findings=(victim, OOM)), SPEC, NOW)
+    verdict = diagnose(run(5, findings=in_order((victim, OOM))), SPEC, NOW)
     assert verdict.headline == "Rank 4: CUDA out of memory."
     assert verdict.confidence == "certain"
     assert [one.rank for one in verdict.culprits] == [4]

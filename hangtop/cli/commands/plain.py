@@ -104,7 +104,7 @@ def _is_later(stage: StageEvent, told: StageEvent) -> bool:
 
 
 def _stayed_behind(said: PrintedState, verdict: Verdict, now: float) -> Iterator[str]:
-    """Each laggard of a run that goes on, once until all have caught up: of one in trouble the verdict names them."""
+    """Each straggler of a run that goes on, once until all have caught up. In trouble the verdict names them."""
     if verdict.word != "running":
         return
     for culprit in verdict.culprits:

@@ -46,7 +46,8 @@ def behind(communicators: Iterable[Communicator], before: Iterable[Communicator]
 
 
 def _behind(comm: Communicator, then: Communicator | None) -> Iterator[Behind]:
-    """Who does not answer, or has launched less than is usual while nobody is further behind, for whom it may well wait."""
+    """Members that do not answer, or that launched less than usual while nobody is further behind. A member further behind may
+    be what the others wait for."""
     past = None if then is None else {rank.rank: rank for rank in then.ranks}
     usual, usual_then = _usual(comm), {} if then is None else _usual(then)
     lowest = {

@@ -38,7 +38,8 @@ SAID_OF_ONE = 3
 
 
 def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
-    """Gravest first: who does not answer, who waits or idles, then what else stands out. `supports`: for a hang."""
+    """Evidence from the GPUs, gravest first: no answer, then busy-waiting or idle, then whatever else stands out. `supports`:
+    for a hang."""
     hosts: dict[tuple[str, bool], list[str]] = {}
     for host, node in state.gpus.items():
         mine = of_run(state, host)

@@ -1,4 +1,4 @@
-"""What the GPUs of a node say of the run: who stands out, who waits busily, who does not answer. Pure.
+"""What the GPUs of a node say of the run: which stand out, which busy-wait, which do not answer. Pure.
 
 A GPU is judged against the others, never by a number of its own: utilisation is 100 % in a hung collective too, for its
 kernels spin (NCCL#968, nccl#1550: H100 at 152 W of 700 W). Only power beside it tells.
@@ -139,7 +139,7 @@ def is_used(gpu: Gpu, track: GpuTrack) -> bool:
 
 
 def judged_of(node: NodeGpus, now: float, of_run: Collection[int] | None) -> list[Gpu]:
-    """Those GPUs of the run, as they were lately, whose values are of now and that anyone computes on."""
+    """The GPUs of the run as they were lately: only GPUs whose values are current and that are computed on."""
     mine = (gpu for gpu in all_lately(node, now) if of_run is None or gpu.index in of_run)
     return [gpu for gpu in mine if is_current(gpu, now) and is_used(gpu, node.tracks.get(gpu.index, NO_TRACK))]
 

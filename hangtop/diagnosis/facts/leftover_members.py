@@ -82,7 +82,7 @@ def leftovers(state: RunState, *, over: bool = False) -> LeftoverMembers:
 
 
 def _maker(file: Removal) -> int | None:
-    """The pid of who made it, where it tells: what was made in the same time may be of any run."""
+    """The pid of the maker, where the path tells it. The time alone does not: a path made then may be of any run."""
     match = MAKER.search(file.path)
     return int(match["pid"]) if match is not None else None
 
@@ -99,12 +99,12 @@ def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Proce
 
 
 def _lost_its_parent(process: Process) -> bool:
-    return process.ppid == 1 and process.role in PARTS and process.state not in "ZX"
+    return process.ppid == 1 and process.role in PARTS and not process.exited
 
 
 def _has_a_parent(processes: Iterable[Process]) -> bool:
-    """Whether somebody who is not left over looks after one of them, as a raylet does after detached actors: a clean-up takes
-    only what has lost its parent."""
+    """Whether a process that is not left over looks after one of them, as a raylet does after detached actors. A clean-up
+    takes only what has lost its parent."""
     left = list(processes)
     pids = {process.pid for process in left} | {1}
     return any(process.ppid not in pids for process in left)
@@ -112,11 +112,11 @@ def _has_a_parent(processes: Iterable[Process]) -> bool:
 
 def _outlives_its_driver(process: Process, procs: ProcessReading) -> bool:
     """A worker of the run's own Ray job, whose driver is gone: a detached actor."""
-    return process.pid in procs.of_ray and process.state not in "ZX"
+    return process.pid in procs.of_ray and not process.exited
 
 
 def _is_left(process: Process, procs: ProcessReading) -> bool:
-    if process.state in "ZX" or process.role in ("launcher", "ray daemon"):
+    if process.exited or process.role in ("launcher", "ray daemon"):
         return False
     return process.role != "ray worker" or any(process.pid == orphan.pid for orphan in procs.orphans)
 

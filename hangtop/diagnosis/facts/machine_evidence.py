@@ -71,7 +71,7 @@ def _disk(disk: Disk) -> Iterator[str]:
 
 
 def _grows(state: RunState) -> Iterator[str]:
-    """Who holds ever more memory over the whole watch, itself or by what it started, and when that will be all there is."""
+    """Processes that hold ever more memory over the whole watch, with what they started, and when memory will be full."""
     rates = {key: rate for key, track in state.tracks.items() if (rate := growth(track.held_bytes, least=GROWTH_BYTES))}
     if not rates:
         return

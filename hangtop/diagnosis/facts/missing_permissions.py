@@ -15,7 +15,8 @@ MEMBERS = ("procs", "stacks")
 
 
 def missing_permissions(snapshot: Snapshot) -> tuple[Evidence, ...]:
-    """Processes that may be the run, of another user or without a fact that tells, and stacks that may not be read."""
+    """What could not be looked at, as evidence: processes that may be the run's, of another user or without a fact that tells,
+    and stacks that may not be read."""
     return tuple(Evidence(source, text, None) for source, text in _missing(snapshot))
 
 
@@ -31,7 +32,8 @@ def _missing(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def doubted(snapshot: Snapshot, verdict: Verdict) -> Verdict:
-    """Where nobody is seen to write the log, those who probably do may be of another run: what they do makes nothing certain."""
+    """The verdict, at most possible where it rests on processes that are only taken for the run's. That is so where nobody is
+    seen to write the log."""
     procs = snapshot.procs
     if procs is None or not procs.taken:
         return verdict

@@ -248,7 +248,8 @@ def _own_oddness(actor: RayActor) -> str | None:
 
 
 def _apart(group: Sequence[RayActor]) -> list[OutlierActor]:
-    """The few that do another thing than most. With fewer than `FEWEST_PEERS` nobody can say who is the odd one."""
+    """The few actors that do something else than most. With fewer than `FEWEST_PEERS` actors nobody can say which is the odd
+    one."""
     if len(group) < FEWEST_PEERS:
         return []
     doing = Counter(_doing(actor) for actor in group)

@@ -1,4 +1,4 @@
-"""Who waits for resources in a Ray cluster, for which, and why it does not get them. Pure."""
+"""Actors, groups and tasks that wait for resources in a Ray cluster, and why they do not get them. Pure."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ class PendingResource(Struct, frozen=True):
 
 @memoized
 def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
-    """Who waits for which resources, and why it does not get them; what can never be had first."""
+    """Actors, placement groups and tasks that wait for resources, and why they do not get them. What can never be granted
+    comes first."""
     alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}
     for actor in cluster.actors:
         if actor.state == "resources":
             alike.setdefault((actor.cls, tuple(sorted(actor.resources.items()))), []).append(actor)
-    found = [_wish(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
-    found += [_group_wish(group, cluster.nodes) for group in cluster.groups]
-    found += [wish for demand in cluster.demand if (wish := _task_wish(demand, cluster)) is not None]
-    return tuple(sorted(found, key=lambda wish: not wish.impossible))
+    found = [_pending_actors(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
+    found += [_pending_group(group, cluster.nodes) for group in cluster.groups]
+    found += [pending for demand in cluster.demand if (pending := _pending_tasks(demand, cluster)) is not None]
+    return tuple(sorted(found, key=lambda pending: not pending.impossible))
 
 
-def _wish(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: Sequence[RayNode]) -> PendingResource:
+def _pending_actors(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: Sequence[RayNode]) -> PendingResource:
     lack, impossible = lacking(asks, nodes)
     since = min((actor.since for actor in actors if actor.since is not None), default=None)
     who = cls if len(actors) == 1 else f"{cls} ×{len(actors)}"
     return PendingResource(who, resources(asks) or "a worker process", lack, since, impossible)
 
 
-def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResource:
+def _pending_group(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResource:
     asks = " + ".join(f"{count} × {resources(bundle)}" if count > 1 else resources(bundle) for bundle, count in group.bundles)
     said = [lacking(bundle, nodes) for bundle, _ in group.bundles]
     lack, impossible = next((why for why in said if why[1]), next((why for why in said if why[0]), ("", False)))
@@ -52,9 +53,9 @@ def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResou
     )
 
 
-def _task_wish(demand: Demand, cluster: RayCluster) -> PendingResource | None:
-    """Tasks that no node can ever run; others are a queue, which is nothing unusual. Names of one's own resources come changed
-    from the dashboard, so those are not looked for."""
+def _pending_tasks(demand: Demand, cluster: RayCluster) -> PendingResource | None:
+    """Tasks that no node can ever run; other tasks are a queue, which is nothing unusual. The dashboard changes the names of
+    custom resources, so these are not looked for."""
     if not demand.resources.keys() <= PLAIN_RESOURCES:
         return None
     waiting = [actor for actor in cluster.actors if actor.state == "resources"]

@@ -26,8 +26,8 @@ class Limit(Struct, frozen=True):
 
 
 def current_stage(log: LogReading, ranks: Sequence[Rank]) -> StageEvent | None:
-    """The latest stage of the attempt that runs now. An end that only some ranks have come to is not the run's: the stage is that
-    of those who go on."""
+    """The latest stage of the attempt that runs now. When only some ranks have reached the end, it is the stage of the ranks
+    that go on."""
     latest = (event for event in reversed(log.stages) if event.attempt == log.attempt)
     return next((event for event in latest if event.id != FINISH or not _others_go_on(ranks)), None)
 

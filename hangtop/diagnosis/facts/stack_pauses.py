@@ -46,7 +46,7 @@ class StackPauses(Struct, frozen=True):
 
 
 def pause(procs: ProcessReading | None, pids: Collection[int]) -> StackPauses:
-    """Of these pids those that may be stopped."""
+    """Which of these pids may be stopped for a moment."""
     known = {} if procs is None else {process.pid: process for process in procs.processes}
     taken = procs is not None and bool(procs.taken)
     owners = _owners(procs)

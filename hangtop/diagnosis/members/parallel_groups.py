@@ -38,7 +38,7 @@ def stage_of(place: Place) -> Place:
 
 
 def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
-    """The members, those as waiting in a collective who wait with their group, or for another group that is the odd one.
+    """The members, with every one that waits with its group, or for another group, as waiting in a collective.
 
     Nothing changes where no groups are known, or where they tell nothing.
     """
@@ -60,7 +60,8 @@ def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
 
 
 def _waiting_groups(groups: Sequence[list[MemberStatus]], whole: Sequence[list[MemberStatus]]) -> list[MemberStatus]:
-    """No group has an odd one: those that wait as most groups do, or for a byte where others do not, wait for the others."""
+    """Members of groups that wait for other groups, where no group has an odd member: groups that wait as most groups do, or
+    that wait for a byte where others do not."""
     if not whole:
         return []
     sizes = Counter(_call(group[0]) for group in whole)
@@ -76,7 +77,8 @@ def _waiting_groups(groups: Sequence[list[MemberStatus]], whole: Sequence[list[M
 
 
 def _with_alike(here: Sequence[MemberStatus], sure: list[MemberStatus]) -> list[MemberStatus]:
-    """Those who surely wait, and of the others who waits as they do where another does not: it waits for that one."""
+    """The members that surely wait, and others that wait as they do, as long as some member waits otherwise: they wait for
+    that one."""
     calls = {_call(member) for member in sure}
     for alike in (lambda member: _call(member) in calls, _for_a_byte):
         known = {id(member) for member in sure}
@@ -87,7 +89,8 @@ def _with_alike(here: Sequence[MemberStatus], sure: list[MemberStatus]) -> list[
 
 
 def odd_in_groups(waiting: Sequence[MemberStatus]) -> list[MemberStatus] | None:
-    """Of members that all wait in collectives, those whose call is not that of most of their group; `None`: no groups known.
+    """Of members that all wait in collectives, the ones whose call is not that of most of their group. `None`: no groups are
+    known.
 
     A rank that waits for its neighbour stage, while another stands odd in a collective of its own, waits for that one.
     """
@@ -105,7 +108,8 @@ def odd_in_groups(waiting: Sequence[MemberStatus]) -> list[MemberStatus] | None:
 
 
 def undecided(odd: Sequence[MemberStatus]) -> bool:
-    """The two of one group, both of which wait for a byte, at different places: one for the other, and nothing tells which."""
+    """Whether two members of one group both wait for a byte at different places: one waits for the other, and nothing tells
+    which."""
     if len(odd) != 2 or inner_group(odd[0].place) is None or inner_group(odd[0].place) != inner_group(odd[1].place):
         return False
     alike = _call(odd[0]) == _call(odd[1]) and all(_for_a_byte(member) for member in odd)
@@ -113,7 +117,7 @@ def undecided(odd: Sequence[MemberStatus]) -> bool:
 
 
 class InnerGroup(Struct, frozen=True):
-    """The other ranks of one's innermost group, who all wait in one collective."""
+    """The other ranks of a rank's innermost group, all of them waiting in one collective."""
 
     name: str
     call: str | None
@@ -138,7 +142,7 @@ def _split(members: Iterable[MemberStatus], key: Callable[[MemberStatus], Hashab
 
 
 def _together(group: Sequence[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[MemberStatus]:
-    """Those of a group that stand at its one place: more than half; nobody where there is no such place."""
+    """The members of a group that share one place, if they are more than half of it; else nobody."""
     keys = [key(member) for member in group]
     place, size = Counter(keys).most_common(1)[0]
     if place is None or 2 * size <= len(group):

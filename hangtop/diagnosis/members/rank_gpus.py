@@ -46,8 +46,8 @@ def gpus_of(pid: int, gpus: Sequence[Gpu], devices: Sequence[int] = (), visible_
 
 
 def gpu_of_rank(process: Process, local_rank: int | None, gpus: Sequence[Gpu]) -> int | None:
-    """The GPU of a rank, where it is one. Where neither the driver nor the device files tell (in a container), and it has GPUs
-    open, that of its local rank among those that it may see, as is usual."""
+    """The GPU of a rank, where it is one. In a container neither the driver nor the device files may tell: then, if the rank
+    has GPUs open, the visible GPU with the number of its local rank, as is usual."""
     found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
     if len(found) != 1 and local_rank is not None:
         opened = {_by_minor(gpus).get(minor) for minor in process.devices}
@@ -120,12 +120,12 @@ def gpu_of(rank: Rank, state: RunState) -> tuple[Gpu, GpuTrack] | None:
 
 
 def of_run(state: RunState, host: str) -> frozenset[int] | None:
-    """Indices of the GPUs of this host that the run computes on; where that is not known of all its ranks, of those that it may
-    compute on: `None` when that is all of them.
+    """Indices of the GPUs of this host that the run computes on, or may compute on where that is not known of all its ranks.
+    `None`: of all GPUs.
 
-    None at all where nobody of the run lives, or where all its processes were looked into and hold no GPU: what computes there
-    is other people's. A rank that ended holds nothing any more, and its GPU must not drop out of the comparison: then all are
-    compared but those that only processes of others are seen on.
+    Empty where no process of the run lives here, or where all its processes were looked into and hold no GPU: what computes
+    there belongs to others. A rank that ended holds nothing any more, and its GPU must not drop out of the comparison. Then
+    all GPUs are compared except those that only processes of others use.
     """
     node, procs = state.gpus.get(host), state.processes.get(host)
     if node is None or procs is None:
@@ -148,7 +148,7 @@ def of_run(state: RunState, host: str) -> frozenset[int] | None:
 
 
 def _not_of_others(node: GpuReading, procs: ProcessReading) -> frozenset[int] | None:
-    """All GPUs but those on which the driver lists processes, all of them seen from here and none of the run's."""
+    """All GPUs except those on which the driver lists processes, all of them visible from here and none of the run's."""
     own = {process.pid for process in (*procs.processes, *procs.ended, *procs.orphans)} | {writer.pid for writer in procs.writers}
     others = {
         gpu.index
@@ -168,5 +168,5 @@ def _holds_none(node: GpuReading, procs: ProcessReading) -> bool:
         return False
     listed = memory_of(node.gpus)
     return not any(
-        process.devices or process.pid in listed or process.missing_right or process.state in "ZX" for process in procs.processes
+        process.devices or process.pid in listed or process.missing_right or process.exited for process in procs.processes
     )

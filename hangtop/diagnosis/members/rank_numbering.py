@@ -30,10 +30,11 @@ def serves(process: Process) -> bool:
 def siblings(
     processes: Iterable[Process], world: int | None = None, entries: Mapping[int, Hashable] = NOTHING
 ) -> tuple[Process, ...]:
-    """The largest group of children of one parent that run its program, in order of their start; a zombie is one of them still.
+    """The largest group of children of one parent that run its program, in order of their start. A zombie is still one of
+    them.
 
-    Fewer than two are no group, nor are those that a number of their own tells apart. `entries`: by pid, the function that a
-    child was started with, where its stack tells: a hub or a loader beside the ranks is none of them.
+    A single child is no group, and children that a number of their own tells apart are none either. `entries`: by pid, the
+    function that a child was started with, where its stack tells. A hub or a loader beside the ranks is none of them.
     """
     known = {process.pid: process for process in processes}
     groups: dict[int, list[Process]] = {}
@@ -57,7 +58,7 @@ def siblings(
 
 
 def _started_by(process: Process, known: Mapping[int, Process]) -> int:
-    """The pid of who started it; a shell in between, as `subprocess` may put there, is passed over."""
+    """The pid of the parent. A shell in between, as `subprocess` may put there, is skipped."""
     parent = known.get(process.ppid)
     while parent is not None and serves(parent) and parent.ppid > 1:
         process, parent = parent, known.get(parent.ppid)
@@ -65,7 +66,8 @@ def _started_by(process: Process, known: Mapping[int, Process]) -> int:
 
 
 def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, Hashable]) -> list[Process]:
-    """Those that began in one function: that of as many as there are ranks, else of the most. Who has no stack may be one too."""
+    """The children that began in one function: the function of as many as there are ranks, else of most. A child without a
+    stack may be one too."""
     sizes = Counter(entries[process.pid] for process in group if process.pid in entries)
     if len(sizes) < 2 or len(group) == world:
         return group
@@ -76,19 +78,17 @@ def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, H
 
 def _alike(group: list[Process], parent: Process | None) -> list[Process]:
     """Copies of their parent, or of each other, and fresh interpreters of multiprocessing. A zombie shows only its name."""
-    forked = [process for process in group if process.state not in "ZX" and is_forked(process.command.split())]
-    lines = Counter(process.command for process in group if process.state not in "ZX" and process not in forked)
+    forked = [process for process in group if not process.exited and is_forked(process.command.split())]
+    lines = Counter(process.command for process in group if not process.exited and process not in forked)
     if parent is not None and parent.command in lines:
         line = parent.command
     else:
         line = lines.most_common(1)[0][0] if lines and (lines.most_common(1)[0][1] > 1 or not forked) else ""
     kept = (
-        forked
-        if len(forked) > lines[line]
-        else [process for process in group if process.state not in "ZX" and process.command == line]
+        forked if len(forked) > lines[line] else [process for process in group if not process.exited and process.command == line]
     )
     model = kept[0].name if kept else (parent or group[0]).name
-    return kept + [process for process in group if process.state in "ZX" and process.name == model]
+    return kept + [process for process in group if process.exited and process.name == model]
 
 
 def said(processes: Collection[Process]) -> dict[int, int]:
@@ -96,7 +96,7 @@ def said(processes: Collection[Process]) -> dict[int, int]:
     living = [
         process
         for process in processes
-        if process.rank is None and process.role in MEMBERS and process.state not in "ZX" and not serves(process)
+        if process.rank is None and process.role in MEMBERS and not process.exited and not serves(process)
     ]
     by_log = {process.pid: process.log_rank for process in _topmost(living) if process.log_rank is not None}
     if len(by_log) > 1 and len(set(by_log.values())) == len(by_log):
@@ -104,25 +104,25 @@ def said(processes: Collection[Process]) -> dict[int, int]:
     return by_argument(living)
 
 
-def by_order(crew: Sequence[Process], world: int | None, least: int = 0, *, meets: bool = False) -> dict[int, int]:
+def by_order(group: Sequence[Process], world: int | None, least: int = 0, *, meets: bool = False) -> dict[int, int]:
     """Rank by pid of `siblings`, by the order of start. `world`: how many ranks the log names; `least`: the least number
     by the highest that it names; `meets`: two of them are seen to wait for their peers.
 
     Only where the log counts as many ranks as there are siblings, or they meet: workers of a pool do not.
     """
-    counted = len(crew) == (world or least)
-    if not crew or not (counted or (meets and world in (None, 1) and len(crew) >= least)):
+    counted = len(group) == (world or least)
+    if not group or not (counted or (meets and world in (None, 1) and len(group) >= least)):
         return {}
-    return {process.pid: place for place, process in enumerate(crew)}
+    return {process.pid: place for place, process in enumerate(group)}
 
 
-def with_parent(crew: Sequence[Process], parent: Process | None, count: int | None) -> tuple[Process, ...]:
-    """The siblings and, before them, who forked them, where there is one rank more than siblings: it is rank 0 itself.
+def with_parent(group: Sequence[Process], parent: Process | None, count: int | None) -> tuple[Process, ...]:
+    """Prepend the parent as rank 0 when the world is one larger than the group of siblings.
 
     `parent`: `None` when it is seen to wait for its children.
     """
-    alike = parent is not None and crew and parent.rank is None and parent.role in MEMBERS and parent.command == crew[0].command
-    return (parent, *crew) if parent is not None and alike and count == len(crew) + 1 else tuple(crew)
+    alike = parent is not None and group and parent.rank is None and parent.role in MEMBERS and parent.command == group[0].command
+    return (parent, *group) if parent is not None and alike and count == len(group) + 1 else tuple(group)
 
 
 def by_argument(processes: Iterable[Process]) -> dict[int, int]:
@@ -166,7 +166,7 @@ def dead(processes: Collection[Process], ranks: dict[int, Process], world: int |
     zombies = [
         zombie
         for zombie in processes
-        if zombie.state in "ZX" and zombie.ppid in parents and zombie.rank is None and zombie.role in MEMBERS
+        if zombie.exited and zombie.ppid in parents and zombie.rank is None and zombie.role in MEMBERS
     ]
     zombies.sort(key=lambda zombie: (zombie.start_ticks, zombie.pid))
     return {zombie.pid: rank for zombie, rank in zip(zombies, gaps, strict=True)} if len(zombies) == len(gaps) else {}

@@ -27,6 +27,7 @@ from hangtop.stacks.process_groups import entries, peers, takes_part, watches_ch
 from hangtop.state.run_state import RunState
 
 BEHIND_STEPS = 2
+"""From so many steps on a rank is behind. Asynchronous loggers print a step apart."""
 SAME_MOMENT_S = 2.0
 """Stacks of many ranks take a while, and so does a line on its way."""
 NOT_JOINED = "has not joined its peers at the master port"
@@ -57,7 +58,7 @@ def join(state: RunState) -> tuple[Rank, ...]:
 
 def _known(state: RunState) -> KnownOfRanks:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
-    told = _by_log(state) or _crew(state, readings)
+    told = _by_log(state) or _said_ranks(state, readings)
     order = {} if told else _by_order(state, readings)
     host, process = _processes(readings, told or order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
@@ -84,7 +85,8 @@ def _known(state: RunState) -> KnownOfRanks:
 
 
 def _places(state: RunState, process_of: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
-    """As the log says, else the arguments of the ranks or of who started them, else the titles of the ranks."""
+    """The place of each rank, from the log, else from the arguments of the ranks or of their launcher, else from the titles of
+    the ranks."""
     worlds = [log.world for log in state.ranks.values()] + [process.world for process in process_of.values()]
     world = max((number for number in (state.log.world if state.log is not None else None, *worlds) if number), default=None)
     said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
@@ -100,8 +102,11 @@ def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
 
 
 def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, int]) -> tuple[dict[int, str], dict[int, Process]]:
-    """Host and process of each rank: by its environment, else by this table from pids. The living hide the ended, and who has a
-    parent hides who lost it: a rank's own stray children carry its number as well."""
+    """Host and process of each rank, by its environment, else by this table from pids.
+
+    A living process hides an ended one, and one with a parent hides an orphan: a rank's stray children carry its number as
+    well.
+    """
     hosts: dict[int, str] = {}
     found: dict[int, Process] = {}
     for host, reading in readings.items():
@@ -109,22 +114,22 @@ def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, i
             number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
             if number is None:
                 continue
-            if number not in found or (process.state not in "ZX" and _standing(process) >= _standing(found[number])):
+            if number not in found or (not process.exited and _preference(process) >= _preference(found[number])):
                 hosts[number], found[number] = host, process
     return hosts, found
 
 
-def _standing(process: Process) -> tuple[bool, bool]:
-    return process.state not in "ZX", process.ppid != 1
+def _preference(process: Process) -> tuple[bool, bool]:
+    return not process.exited, process.ppid != 1
 
 
 def _by_log(state: RunState) -> dict[int, int]:
     return {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
 
 
-def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
-    """Rank by pid of those on this machine that have no number in their environment: of those that say it otherwise, and of the
-    dead among the ranks."""
+def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
+    """Rank by pid of processes on this machine without a number in their environment: the numbers that they tell otherwise,
+    and the dead among the ranks."""
     if len(readings) != 1:
         return {}
     processes = next(iter(readings.values())).processes
@@ -145,16 +150,16 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
         return {}
     stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
     world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
-    crew = siblings(processes, world or least or None, entries(stacks.values()))
-    seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
-    launcher = next((process for process in processes if crew and process.pid == crew[0].ppid), None)
-    children = [stacks[process.pid] for process in crew if process.pid in stacks]
+    group = siblings(processes, world or least or None, entries(stacks.values()))
+    seen = peers(stacks[process.pid] for process in group if process.pid in stacks)
+    launcher = next((process for process in processes if group and process.pid == group[0].ppid), None)
+    children = [stacks[process.pid] for process in group if process.pid in stacks]
     above = stacks.get(launcher.pid) if launcher is not None else None
     parent = None if above is not None and watches_children(above, children) else launcher
     count = world or least
     if above is not None and count <= 1 and takes_part(above, children):
-        count = len(crew) + 1
-    return by_order(with_parent(crew, parent, count), world, least, meets=len(seen) > 1)
+        count = len(group) + 1
+    return by_order(with_parent(group, parent, count), world, least, meets=len(seen) > 1)
 
 
 def _least(state: RunState) -> int | None:
@@ -238,7 +243,7 @@ def _shorter(process: Process | None, known: KnownOfRanks, method: str | None) -
     if process is not None and _state_says_all(process):
         if process.state == "D":
             return ("in kernel",)
-        said = exit_words(process.exit_code) if process.state in "ZX" and process.exit_code is not None else ""
+        said = exit_words(process.exit_code) if process.exited and process.exit_code is not None else ""
         return (said, said.removeprefix("killed by ")) if said else ()
     now = _at_last_look(process, known) if process is not None else None
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
@@ -252,7 +257,7 @@ def _at_last_look(process: Process, known: KnownOfRanks) -> Activity | None:
 def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable[str]:
     """The facts by which a rank stands out, the surest first."""
     if process is not None:
-        if process.state in "ZX":
+        if process.exited:
             yield "its process ended" if process.exit_code is None else f"its process ended: {exit_words(process.exit_code)}"
         elif process.state in "Tt" or is_blocked(process):
             yield process.doing

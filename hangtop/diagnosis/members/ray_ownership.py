@@ -71,9 +71,7 @@ class _Run(Struct, frozen=True):
     def of(cls, procs: ProcessReading | None, log: str) -> _Run:
         if procs is None:
             return cls()
-        proven = (
-            () if procs.taken else (each for each in procs.processes if each.pid not in procs.of_ray and each.state not in "ZX")
-        )
+        proven = () if procs.taken else (each for each in procs.processes if each.pid not in procs.of_ray and not each.exited)
         writers = [writer for writer in procs.writers if writer.alive]
         return cls(
             {member.pid: _Member(member.started_at, member.start_ticks) for member in (*proven, *writers)},
@@ -116,8 +114,8 @@ def owned(state: RunState) -> tuple[OwnedSession, ...]:
 
 
 def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster, ...]:
-    """The clusters that the run lives in; with `ended`, those it lived in. An address in an environment is inherited: it counts
-    here where the log is one of a framework on Ray."""
+    """The clusters that the run lives in, or with `ended` those it lived in. An address in an environment is inherited, so it
+    counts only where the log is one of a framework on Ray."""
     return tuple(
         session.cluster
         for session in owned(state)
@@ -186,8 +184,11 @@ def _owned(question: _Question, by: By, fact: str) -> OwnedSession:
 
 
 def _jobs(question: _Question) -> frozenset[str]:
-    """The jobs of the session that are the run's: whose driver writes the log, else is a process of it (its output may go through
-    `tee`); else those of its workers; else those whose actors speak in the log."""
+    """The jobs of the session that are the run's.
+
+    The jobs whose driver writes the log, else whose driver is a process of the run (its output may go through `tee`), else the
+    jobs of its workers, else the jobs whose actors speak in the log.
+    """
     cluster, run = question.cluster, question.run
     drives = [tie for tie in _of_session(run.ties, cluster) if tie.kind == "drives"]
     drivers = {tie.job: tie.pid for tie in drives} | {

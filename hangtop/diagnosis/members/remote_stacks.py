@@ -15,7 +15,6 @@ from hangtop.stacks.stack_classes import number
 from hangtop.state.run_state import RunState
 
 MOST_WORKERS = 256
-ENDED = ("dead", "gone", "zombie")
 
 
 def remote_stacks_ask(state: RunState, ask: int, *, task: bool = False) -> RemoteStacksAsk | None:
@@ -33,11 +32,12 @@ def remote_stacks_ask(state: RunState, ask: int, *, task: bool = False) -> Remot
 
 def _is_away(actor: RayActor) -> bool:
     """Its process is not on this machine, but on a node that is known."""
-    return actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.state not in ENDED
+    return actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.has_process
 
 
 def with_remote_stacks(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:
-    """(looks, stacks of the last one with those of other nodes, each with its rank). Without a look here, those are the look."""
+    """(looks, stacks of the last look together with the stacks of other nodes, each with its rank). Where no look was taken
+    here, the stacks of other nodes are the look."""
     known = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
     far = state.far_stacks
     here = number(looks[-1].stacks, known) if looks else ()

@@ -18,7 +18,7 @@ def nobody_here(procs: ProcessReading | None) -> bool:
 
 
 def without_leads(procs: ProcessReading) -> ProcessReading:
-    """What is known of the processes but for those that only may be the run."""
+    """The reading without the processes that only may be the run's."""
     return replace(procs, leads=(), note=None) if procs.leads else procs
 
 

@@ -45,8 +45,8 @@ def _may_end_it(finding: Finding) -> bool:
 
 
 def _sure(first: Finding) -> Confidence:
-    """As sure as the order is in which the messages came: a victim or a consequence is told when nothing else is there (who
-    prints a timeout is who waited, pytorch/pytorch#118369)."""
+    """How sure it is, by the order of the messages. A victim or a consequence is named only when nothing else is there: the
+    rank that prints a timeout is the one that waited (pytorch/pytorch#118369)."""
     if first.doubt in ("order", "attempt"):
         return "possible"
     return "certain" if first.role == "cause" and first.severity == "fatal" else "likely"
@@ -90,7 +90,7 @@ def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
 
 
 def _ended_badly(snapshot: Snapshot) -> tuple[Culprit, ...]:
-    gone = [member for member in snapshot.member_statuses if member.status == "gone"]
+    gone = [member for member in snapshot.members if member.status == "gone"]
     failed = [member for member in gone if member.process is None or member.process.exit_code != 0]
     return tuple(Culprit(member.rank, member.pid, member.host, "likely", (member.text,)) for member in failed)
 
@@ -104,7 +104,7 @@ def _stopped_before(snapshot: Snapshot) -> tuple[Culprit, ...]:
 
 def _stands_apart(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """Has a process still, and is not where its peers wait: it raised, and something keeps it."""
-    here = [member for member in snapshot.member_statuses if member.status != "gone"]
+    here = [member for member in snapshot.members if member.status != "gone"]
     apart = [member for member in here if not member.waits_for_peers] if any(member.waits_for_peers for member in here) else []
     return tuple(Culprit(member.rank, member.pid, member.host, "possible", (member.text,)) for member in apart)
 

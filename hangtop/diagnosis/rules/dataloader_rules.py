@@ -24,8 +24,8 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: a rank that waits for data is not to blame while its workers work.
     """
-    waiting = [member for member in snapshot.member_statuses if member.status == "dataloader"]
-    if not snapshot.is_quiet or not waiting or any(member.alive for member in snapshot.member_statuses):
+    waiting = [member for member in snapshot.members if member.status == "dataloader"]
+    if not snapshot.is_quiet or not waiting or any(member.alive for member in snapshot.members):
         return None
     workers = {member.pid: _workers(snapshot, member) for member in waiting}
     everyone = [worker for below in workers.values() for worker in below]
@@ -66,8 +66,9 @@ def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:
 
 
 def dead_workers(snapshot: Snapshot, parent: MemberStatus) -> list[Process]:
-    """Children of a member that waits for a batch, dead and not asked for: nobody noticed their exit. Who failed comes first."""
+    """Children of a member that waits for a batch, dead and not collected: nobody noticed their exit. A child that failed
+    comes first."""
     if parent.activity is None or parent.activity.kind not in ("queue", "dataloader", "pipe") or snapshot.procs is None:
         return []
-    dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.state in "ZX")
+    dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.exited)
     return sorted(dead, key=lambda process: process.exit_code == 0)

@@ -27,8 +27,8 @@ def dead(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: the others wait for a dead rank for ever, wherever they stand.
     """
-    gone = [member for member in snapshot.member_statuses if member.status == "gone"]
-    left = [member for member in snapshot.member_statuses if member.status != "gone"]
+    gone = [member for member in snapshot.members if member.status == "gone"]
+    left = [member for member in snapshot.members if member.status != "gone"]
     done = all(member.process is not None and member.process.exit_code == 0 for member in gone)
     patience_s = snapshot.quiet_s if done else min(SOON_S, snapshot.quiet_s)
     if not gone or not left or snapshot.silence_s is None or snapshot.silence_s < patience_s:
@@ -46,10 +46,10 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
     """
     gone = [
         member
-        for member in snapshot.member_statuses
+        for member in snapshot.members
         if member.status == "gone" and member.process is not None and member.process.exit_code != 0
     ]
-    left = [member for member in snapshot.member_statuses if member.status != "gone"]
+    left = [member for member in snapshot.members if member.status != "gone"]
     launcher = _lost_launcher(snapshot, left)
     if not left or not (gone or launcher is not None):
         return None
@@ -67,7 +67,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
 
 
 def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | None:
-    """The launcher that left these ranks alone: who started it may leave before it, and it goes on."""
+    """The launcher that left these ranks alone. A parent of the launcher may leave before it, and it goes on."""
     if snapshot.procs is None:
         return None
     pids = {process.pid for process in snapshot.procs.processes}
@@ -91,9 +91,9 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `desync`: those that are left wait for a rank that is gone, wherever they stand.
     """
-    waiting = [member for member in snapshot.member_statuses if member.status == "collective"]
-    here = {member.rank for member in snapshot.member_statuses if member.rank is not None}
-    worlds = [member.process.world or 0 for member in snapshot.member_statuses if member.process is not None]
+    waiting = [member for member in snapshot.members if member.status == "collective"]
+    here = {member.rank for member in snapshot.members if member.rank is not None}
+    worlds = [member.process.world or 0 for member in snapshot.members if member.process is not None]
     worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     missing = missing_here(here, max(worlds, default=None))
     if not snapshot.is_quiet or not waiting or not missing:
@@ -120,9 +120,7 @@ def stopped(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: a stopped rank comes to no collective, and the signal is why.
     """
-    held = [
-        member for member in snapshot.member_statuses if member.status == "stopped" and not _held_for_a_look(member, snapshot.now)
-    ]
+    held = [member for member in snapshot.members if member.status == "stopped" and not _held_for_a_look(member, snapshot.now)]
     if not held or snapshot.silence_s is None or snapshot.silence_s < min(SOON_S, snapshot.quiet_s):
         return None
     evidence = [_state(member) for member in held[:3]]
@@ -142,7 +140,7 @@ def blocked(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: the kernel, not the program, keeps the rank from its collective.
     """
-    stuck = [member for member in snapshot.member_statuses if member.status == "blocked"]
+    stuck = [member for member in snapshot.members if member.status == "blocked"]
     if not stuck or not snapshot.is_quiet:
         return None
     process = stuck[0].process
@@ -171,7 +169,7 @@ def _verdict(snapshot: Snapshot, odd: list[MemberStatus], kind: Kind, headline: 
         "io_blocked": "bytes move again, or its state changes",
         "driver_hung": "the driver answers again",
     }
-    waiting = [member for member in snapshot.member_statuses if member.waits_for_peers]
+    waiting = [member for member in snapshot.members if member.waits_for_peers]
     if waiting:
         evidence.append(stack_evidence(waiting))
     culprits = tuple(Culprit(member.rank, member.pid, member.host, "certain", (member.text,)) for member in odd)

@@ -147,7 +147,7 @@ def works(snapshot: Snapshot) -> tuple[Evidence, ...]:
 
 
 def _suspects(snapshot: Snapshot, host: str) -> Callable[[GpuFact], Culprit]:
-    """Who is to be named for a fact about a GPU of this node: the rank on it, else the node alone."""
+    """Names the culprit of a fact about a GPU of this node: the rank on it, else the node alone."""
     on_gpu = ranks_on(snapshot.ranks, snapshot.state, host)
     pids = {rank.rank: rank.pid for rank in snapshot.ranks}
 

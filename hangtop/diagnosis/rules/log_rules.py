@@ -19,7 +19,7 @@ from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 LEAST_STEP_S = 0.05
 """Lines that came in one burst tell nothing of how long a step takes."""
 JUST_WRITTEN_S = 10.0
-"""Who opens its log anew for each line has it closed for a moment; after this the log has no writer here."""
+"""A writer may open its log anew for each line; after this the log has no writer here."""
 REPEATED = 3
 """A message that comes when nothing moves counts from this often on."""
 LAST_LINES_BYTES = 2048

@@ -1,4 +1,4 @@
-"""The rule over NCCL's own counts and the flight recorder: who launched fewer collectives than its peers, and stays there."""
+"""The rule over NCCL's counts and the flight recorder: a rank that launched fewer collectives than its peers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from hangtop.diagnosis.status.ray_methods import LEADS, meaning
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
-LEFT = ("gone", "zombie", "dead")
 MOST_CULPRITS = 16
 
 
@@ -27,7 +26,7 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
     if not snapshot.is_quiet:
         return None
     for cluster in clusters_of_run(snapshot.state):
-        left = [odd for odd in outlier_actors(cluster) if odd.actor.state in LEFT and _recent(snapshot, odd.actor)]
+        left = [odd for odd in outlier_actors(cluster) if not odd.actor.has_process and _recent(snapshot, odd.actor)]
         if left:
             first = min(left, key=lambda odd: odd.actor.since or 0.0)
             return Verdict(
@@ -63,7 +62,11 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
                 refute="a node joins, or another job frees what is asked for",
                 kind="resources",
                 confidence="likely" if first.impossible else "possible",
-                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), *_created(snapshot), silence(snapshot)),
+                evidence=(
+                    *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
+                    *_created(snapshot),
+                    silence(snapshot),
+                ),
                 next=(("b", "bundle"),),
             )
     return None
@@ -76,7 +79,7 @@ def actor_apart(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet:
         return None
-    stands = {member.pid: member for member in snapshot.member_statuses}
+    stands = {member.pid: member for member in snapshot.members}
     for cluster in clusters_of_run(snapshot.state):
         apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
@@ -144,7 +147,7 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
         told = cluster.api.answer == "ok" and stale_since(cluster, snapshot.now) is None and any(n.workers for n in cluster.nodes)
         if not told or not jobs or any(driver.job in jobs for driver in cluster.drivers):
             continue
-        alive = [actor for actor in cluster.actors if actor.state not in LEFT]
+        alive = [actor for actor in cluster.actors if actor.has_process]
         left = (
             f"{some(len(alive), 'actor')} of its job {'lives' if len(alive) == 1 else 'live'} on" if alive else "its actors, too"
         )
@@ -232,9 +235,9 @@ def _death_lines(odd: OutlierActor) -> tuple[str, ...]:
     return (f"{name(odd.actor)} {odd.why}", *(death.traceback if death else ()))[:3]
 
 
-def _wish_line(wish: PendingResource) -> str:
-    since = f" since {clock(wish.since)}" if wish.since is not None else ""
-    return f"{wish.who} asks for {wish.asks}{since}{': ' + wish.lack if wish.lack else ''}"
+def _pending_line(pending: PendingResource) -> str:
+    since = f" since {clock(pending.since)}" if pending.since is not None else ""
+    return f"{pending.who} asks for {pending.asks}{since}{': ' + pending.lack if pending.lack else ''}"
 
 
 def _trust(cluster: RayCluster, now: float) -> tuple[Evidence, ...]:

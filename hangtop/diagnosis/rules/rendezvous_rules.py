@@ -26,15 +26,11 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `vanished`: a rank without a process may not have been started yet.
     """
-    meeting = [member for member in snapshot.member_statuses if member.status == "rendezvous"]
-    if (
-        not snapshot.is_quiet
-        or not meeting
-        or sum(member.status == "collective" for member in snapshot.member_statuses) > len(meeting)
-    ):
+    meeting = [member for member in snapshot.members if member.status == "rendezvous"]
+    if not snapshot.is_quiet or not meeting or sum(member.status == "collective" for member in snapshot.members) > len(meeting):
         return None
-    astray = [member for member in snapshot.member_statuses if member.status in ("waits", "loops", "unknown", "dataloader")]
-    if any(member.alive for member in snapshot.member_statuses):
+    astray = [member for member in snapshot.members if member.status in ("waits", "loops", "unknown", "dataloader")]
+    if any(member.alive for member in snapshot.members):
         return None
     missing = _never_came(snapshot)
     place = _meeting_place(snapshot)
@@ -62,24 +58,22 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
 
 def missing_ranks(snapshot: Snapshot) -> list[int]:
     """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
-    worlds = [member.process.world for member in snapshot.member_statuses if member.process is not None and member.process.world]
-    here = {member.rank for member in snapshot.member_statuses} | {
-        rank.rank for rank in snapshot.ranks if rank.process is not None
-    }
+    worlds = [member.process.world for member in snapshot.members if member.process is not None and member.process.world]
+    here = {member.rank for member in snapshot.members} | {rank.rank for rank in snapshot.ranks if rank.process is not None}
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
 
 
 def _never_came(snapshot: Snapshot) -> list[int]:
-    """Those of the missing ranks that are proven not to have come.
+    """The missing ranks that are proven not to have come.
 
-    Where the run's listener is here, its connections from other machines tell how many ranks came from there: none of them, all
-    of them, or some, and then nothing says which. Else only the ranks that must have run on this machine are known.
+    Where the run's listener is here, its connections from other machines tell how many ranks came from there: none of them,
+    all of them, or some, and then nothing says which. Otherwise only the ranks that must have run on this machine are known.
     """
     unseen = missing_ranks(snapshot)
     came = _from_elsewhere(snapshot)
     if came == 0:
         return unseen
-    here = {member.rank for member in snapshot.member_statuses if member.rank is not None}
+    here = {member.rank for member in snapshot.members if member.rank is not None}
     gone = [rank for rank in missing_here(here, max((*here, *unseen), default=-1) + 1) if rank in unseen]
     return gone if came is None or len(gone) + came <= len(unseen) else []
 
@@ -103,7 +97,8 @@ def _meeting_place(snapshot: Snapshot) -> str:
 
 
 def _unconnected(snapshot: Snapshot, meeting: list[MemberStatus]) -> list[MemberStatus]:
-    """Those who wait to meet without a connection to the master's port, where others have one: a wrong address, a firewall."""
+    """Members in the rendezvous that hold no connection to the master's port, where others hold one: a wrong address, or a
+    firewall."""
     where = None if snapshot.procs is None else snapshot.procs.rendezvous
     if where is None or not where.joined:
         return []

@@ -1,4 +1,4 @@
-"""Verdicts over the members of a quiet run, put in the same words by all rules: who, what evidence, which kind, how sure."""
+"""Verdicts over the members of a quiet run, in the same words for all rules: culprits, evidence, kind and confidence."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def build_culprit(snapshot: Snapshot, member: MemberStatus) -> Culprit:
         reason for other in stragglers(snapshot) if other.rank == member.rank and member.rank is not None for reason in other.why
     ]
     sure: Confidence = "likely" if len(why) > 1 else "possible"
-    if group := group_of(member, snapshot.member_statuses):
+    if group := group_of(member, snapshot.members):
         ranks = rank_ranges(other.rank for other in group.others if other.rank is not None)
         why.insert(
             1, f"{place_words(member.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}"

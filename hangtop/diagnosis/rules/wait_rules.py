@@ -1,4 +1,4 @@
-"""Rules over a quiet run whose members live: who waits for whom, and does anybody work?
+"""Rules over a quiet run whose members live: which rank waits for which, and does any work?
 
 Localised only by difference between ranks (as STAT, ByteRobust and Minder do). A rank that works comes before every hang, for its
 peers spin at 100 % GPU while it saves.
@@ -54,12 +54,12 @@ def alive(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet:
         return None
-    working = [member for member in snapshot.member_statuses if member.alive]
+    working = [member for member in snapshot.members if member.alive]
     growing = _growing(snapshot)
     computing = gpu_rules.works(snapshot)
     if not working and growing is None and not computing:
         return None
-    peers = [member for member in snapshot.member_statuses if member.waits_for_peers]
+    peers = [member for member in snapshot.members if member.waits_for_peers]
     evidence = [Evidence("procs", f"{member.name}: {_life(member)}") for member in working[:2]]
     evidence += computing[:1]
     if growing is not None:
@@ -83,13 +83,11 @@ def nobody_builds(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: that rule would blame the ranks at the lock, and who left it is no longer here.
     """
-    waits = [
-        member for member in snapshot.member_statuses if member.activity is not None and member.activity.kind == "build_lock"
-    ]
+    waits = [member for member in snapshot.members if member.activity is not None and member.activity.kind == "build_lock"]
     if (
         not snapshot.is_quiet
         or not waits
-        or any(member not in waits and not member.waits_for_peers for member in snapshot.member_statuses)
+        or any(member not in waits and not member.waits_for_peers for member in snapshot.members)
     ):
         return None
     culprits = tuple(build_culprit(snapshot, member) for member in waits)
@@ -107,8 +105,8 @@ def desync(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `all_wait`: it names the ranks that went another way, where that rule finds nobody.
     """
-    waiting = [member for member in snapshot.member_statuses if member.waits_for_peers]
-    if not snapshot.is_quiet or len(waiting) < 2 or len(waiting) < len(snapshot.member_statuses):
+    waiting = [member for member in snapshot.members if member.waits_for_peers]
+    if not snapshot.is_quiet or len(waiting) < 2 or len(waiting) < len(snapshot.members):
         return None
     if any(member.call == IN_A_COLLECTIVE for member in waiting):
         return None
@@ -153,7 +151,8 @@ def _way(member: MemberStatus) -> tuple[tuple[str, str], ...]:
 
 
 def _other_than_most(waiting: list[MemberStatus], calls: Counter[str | None]) -> list[MemberStatus]:
-    """Who is not where most are. Where these are just half, those in calls between two ranks were left alone."""
+    """Members that are not where most are. When just half are elsewhere, it is those in calls between two ranks: they were
+    left alone."""
     common, _ = calls.most_common(1)[0]
     odd = [member for member in waiting if member.call != common]
     if 2 * len(odd) == len(waiting):
@@ -166,8 +165,8 @@ def straggler(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `actor_apart`: a stack tells the line where a rank stands, a title only the method.
     """
-    peers = [member for member in snapshot.member_statuses if member.waits_for_peers]
-    odd = [member for member in snapshot.member_statuses if member.status in ("waits", "loops", "dataloader", "unknown")]
+    peers = [member for member in snapshot.members if member.waits_for_peers]
+    odd = [member for member in snapshot.members if member.status in ("waits", "loops", "dataloader", "unknown")]
     odd = [member for member in odd if not _is_fed(member)] or odd
     if not snapshot.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(member) for member in odd)):
         return None
@@ -188,17 +187,18 @@ def straggler(snapshot: Snapshot) -> Verdict | None:
 
 
 def _never_came(snapshot: Snapshot, odd: list[MemberStatus], peers: list[MemberStatus]) -> str:
-    """Who is missing where, in one sentence."""
+    """Which ranks are missing in which collective, in one sentence."""
     if undecided(odd):
         group = place_words(inner_group(odd[0].place) or ())
         return f"One of {names(odd).lower()} ({group}) never came; {count(peers)} wait{plural_s(peers)}."
-    own = group_of(odd[0], snapshot.member_statuses) if len(odd) == 1 else None
+    own = group_of(odd[0], snapshot.members) if len(odd) == 1 else None
     call = str(peers[0].call) if own is None else f"{own.call} with its {own.name}"
     return f"{names(odd)} never entered {call}; {count(peers)} wait{plural_s(peers)} for {'it' if len(odd) == 1 else 'them'}."
 
 
 def _is_fed(member: MemberStatus) -> bool:
-    """Waits for what another process puts into a queue or a connection: where somebody else stands apart too, for that one."""
+    """Whether it waits for what another process puts into a queue or a connection. Where another member stands apart too, it
+    waits for that one."""
     return (
         member.status == "waits"
         and member.activity is not None
@@ -208,7 +208,8 @@ def _is_fed(member: MemberStatus) -> bool:
 
 
 def _stands(member: MemberStatus) -> bool:
-    """Seen to stand still in code of its own. Where such are the most, they are blamed all the same; an idle worker is not."""
+    """Whether it was seen to stand still in code of its own. Where most members do, they are blamed all the same; an idle
+    worker is not."""
     return member.moved is False and member.activity is not None and member.activity.kind not in ("idle", "remote")
 
 
@@ -217,28 +218,22 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `spins`: stacks name the collective, GPUs only that there is one.
     """
-    if (
-        not snapshot.is_quiet
-        or not snapshot.member_statuses
-        or any(member.status != "collective" for member in snapshot.member_statuses)
-    ):
+    if not snapshot.is_quiet or not snapshot.members or any(member.status != "collective" for member in snapshot.members):
         return None
     missing = missing_ranks(snapshot)
     behind = stragglers(snapshot)
-    call = snapshot.member_statuses[0].call if len({member.call for member in snapshot.member_statuses}) == 1 else "collectives"
+    call = snapshot.members[0].call if len({member.call for member in snapshot.members}) == 1 else "collectives"
     if missing:
-        members = list(snapshot.member_statuses)
+        members = list(snapshot.members)
         here = f"{every(len(members), 'rank').capitalize()} here wait{plural_s(members)} in {call}"
         headline = f"{here}; {rank_names(missing).lower()} run elsewhere, or not at all."
-    elif len(snapshot.member_statuses) == 1:  # its own threads meet
-        headline = f"{names(list(snapshot.member_statuses))} waits in {call}, and no peer of it is known."
-        behind = (build_culprit(snapshot, snapshot.member_statuses[0]),)
+    elif len(snapshot.members) == 1:  # its own threads meet
+        headline = f"{names(list(snapshot.members))} waits in {call}, and no peer of it is known."
+        behind = (build_culprit(snapshot, snapshot.members[0]),)
     else:
-        headline = f"{every(len(snapshot.member_statuses), 'rank').capitalize()} wait in {call} and none stands out."
-    evidence = (stack_evidence(list(snapshot.member_statuses)), silence(snapshot))
-    return hung_verdict(
-        headline, waiting_kind(snapshot, snapshot.member_statuses), behind, evidence, "one of them leaves the collective"
-    )
+        headline = f"{every(len(snapshot.members), 'rank').capitalize()} wait in {call} and none stands out."
+    evidence = (stack_evidence(list(snapshot.members)), silence(snapshot))
+    return hung_verdict(headline, waiting_kind(snapshot, snapshot.members), behind, evidence, "one of them leaves the collective")
 
 
 def standing_still(snapshot: Snapshot) -> Verdict | None:
@@ -246,8 +241,8 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `stalled`: two looks at the stacks prove what silence only suggests.
     """
-    members = [member for member in snapshot.member_statuses if member.status in ("waits", "loops")]
-    if not snapshot.is_quiet or not members or len(members) < len(snapshot.member_statuses):
+    members = [member for member in snapshot.members if member.status in ("waits", "loops")]
+    if not snapshot.is_quiet or not members or len(members) < len(snapshot.members):
         return None
     if any(member.moved is not False and member.status != "loops" for member in members):
         return None
@@ -295,7 +290,7 @@ def _may_write(snapshot: Snapshot, bytes_s: float) -> bool:
     if missing_ranks(snapshot):
         return True
     readings = [*snapshot.state.processes.values()] or ([snapshot.state.procs] if snapshot.state.procs is not None else [])
-    alive = [process for each in readings for process in each.processes if process.state not in "ZX"]
+    alive = [process for each in readings for process in each.processes if not process.exited]
     known = [
         max(process.recent.passed_b_s, process.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
         for process in alive

@@ -1,6 +1,7 @@
 """Does a rank whose GPU spins wait for it? Its processor tells nothing: the driver polls for the end of a kernel all the time.
 
-A kernel of a collective spins until all peers have launched theirs (NCCL#968, nccl#1550): who waits for one waits for its peers.
+A kernel of a collective spins until all peers have launched theirs (NCCL#968, nccl#1550), so a rank that
+waits for one waits for its peers.
 torch gives the GIL away before it waits (`.item()`, `synchronize`, `backward`).
 """
 

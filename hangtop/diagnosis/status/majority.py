@@ -1,4 +1,4 @@
-"""The crowd: most members wait at one and the same place, and the few that stand elsewhere are who they wait for.
+"""The majority waits at one and the same place, and the few members that stand elsewhere are what it waits for.
 
 For runs whose collectives have names that nobody knows. The idea is STAT's and ByteRobust's: fold the call paths of all ranks
 into classes; the dominant class is healthy, the rest is where to look. Told by difference only, whatever a function is called.
@@ -24,10 +24,10 @@ AT_LEAST = 2
 
 
 def with_majority(members: tuple[MemberStatus, ...], world: int = 0) -> tuple[MemberStatus, ...]:
-    """The members, those of the crowd as waiting in a collective.
+    """The members, with the majority as waiting in a collective.
 
-    Nothing changes where a known collective explains who waits, where all stand in the crowd and nobody of the `world` is missing
-    (they may wait for anything), and where no class is the most.
+    Nothing changes where a known collective explains the wait, where no place has a majority, and where all members stand at
+    one place and nobody of the `world` is missing: then they may wait for anything.
     """
     if any(member.waits_for_peers for member in members) or not all(
         member.activity or member.status == "gone" for member in members
@@ -44,7 +44,7 @@ def with_majority(members: tuple[MemberStatus, ...], world: int = 0) -> tuple[Me
 
 
 def _most(members: Sequence[MemberStatus], key: Callable[[Activity], Hashable]) -> list[MemberStatus]:
-    """Those of the largest class of waiting members: half of all at least, and more than any other."""
+    """The largest class of waiting members: at least half of all, and larger than any other class."""
     keys = [key(member.activity) if member.activity is not None and waits_for_others(member) else None for member in members]
     sizes = Counter(place for place in keys if place is not None).most_common(2)
     if not sizes or sizes[0][1] < AT_LEAST or 2 * sizes[0][1] < len(members) or (len(sizes) > 1 and sizes[1][1] == sizes[0][1]):
@@ -53,7 +53,7 @@ def _most(members: Sequence[MemberStatus], key: Callable[[Activity], Hashable]) 
 
 
 def _like(members: Sequence[MemberStatus], chosen: Sequence[MemberStatus]) -> list[MemberStatus]:
-    """The chosen, and who waits in the same call a line away, as a root that gathers does, if somebody is left then."""
+    """The chosen, and members that wait in the same call a line away, as a root that gathers does, unless that leaves nobody."""
     calls = {leaf_call(member.activity) for member in chosen if member.activity is not None}
     alike = [
         member

@@ -76,7 +76,7 @@ class MemberStatus(Struct, frozen=True):
 
     @property
     def alive(self) -> bool:
-        """Shows life of its own: who waits for a peer lives too, but proves nothing."""
+        """Shows life of its own. A member that waits for a peer lives too, but proves nothing."""
         return self.status == "works"
 
     @property
@@ -85,9 +85,10 @@ class MemberStatus(Struct, frozen=True):
 
 
 def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[MemberStatus, ...]:
-    """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work.
+    """One status for each member whose process is known: the ranks, or where none are known the processes that do the run's
+    work.
 
-    `spins`: whether the GPU of a rank busy-waits. `patient`: who may compute or loop for ever is taken to compute.
+    `spins`: whether the GPU of a rank busy-waits. `patient`: a member that may compute or loop for ever is taken to compute.
     Looks from before the last output are of another moment.
     """
     if state.procs is None:
@@ -99,8 +100,8 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
     if not any(process for _, process in members):
         known = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
         lone = [process for process in known if not serves(process)] or known
-        crew = _crew(lone, looks) or lone
-        members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
+        unnumbered = _unnumbered_members(lone, looks) or lone
+        members += [(Rank(rank=-1, pid=process.pid), process) for process in unnumbered if process.pid not in seen]
     living = [
         _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank))
         for rank, process in members
@@ -113,12 +114,12 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
 
 
 def status_of(state: RunState, process: Process, *, patient: bool) -> MemberStatus:
-    """That of a process that is no member, such as a data worker."""
+    """The status of a process that is no member, such as a data worker."""
     return _judge(state, patient)(Rank(rank=-1, pid=process.pid), process, _stacks_of(process, _looks(state)))
 
 
 def _looks(state: RunState) -> tuple[StacksReading, ...]:
-    """Those since the last output."""
+    """The looks since the last output."""
     return tuple(look for look in state.looks if look.stacks and look.started_at >= _silent_since(state))
 
 
@@ -131,8 +132,9 @@ def _judge(state: RunState, patient: bool) -> Callable[[Rank, Process, Looks], M
     return partial(_stand, sources=sources, silent_since=_silent_since(state), patient=patient)
 
 
-def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
-    """The members where nothing numbers them. What a sibling started is its own affair; who started them may be a launcher."""
+def _unnumbered_members(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
+    """The members where nothing numbers them. Processes that a sibling started are no members; the parent of the siblings may
+    be a launcher."""
     group = {process.pid for process in siblings(lone)}
     parents = {process.ppid for process in lone}
     below: set[int] = set()
@@ -149,8 +151,11 @@ def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process
 
 
 def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...]) -> dict[int, int]:
-    """By pid, who helps its parent, and the parent, which is no launcher: a program without a Python stack (`aws`, `nvidia-smi`)
-    that is run alone and waited for, and what stands by (a tracker, a monitor) while its parent waits for a thread of its own."""
+    """By pid, processes that help their parent, and the parent, which is then no launcher.
+
+    One kind is a program without a Python stack (`aws`, `nvidia-smi`) that is run alone and waited for. The other stands by (a
+    tracker, a monitor) while its parent waits for a thread of its own.
+    """
     known = {stack.pid: activity_of(stack) for look in looks for stack in look.stacks if stack.threads}
     children = Counter(process.ppid for process in lone)
     found: dict[int, int] = {}
@@ -165,9 +170,9 @@ def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...
 
 
 def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading, ...]) -> bool:
-    """Whether who started the others is one of them: it works itself, or waits for what no child of its own gives it.
+    """Whether a parent is a member like its children: it works itself, or waits for something that no child gives it.
 
-    Else it is their launcher, whatever it is called.
+    Otherwise it is their launcher, whatever it is called.
     """
     stacks = _stacks_of(parent, looks)
     if not stacks:
@@ -229,7 +234,7 @@ def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, sil
 
 
 def _with_child(member: MemberStatus, processes: Iterable[Process]) -> MemberStatus:
-    """Who waits for its only child waits for what that one runs."""
+    """A member that waits for its only child waits for the program that the child runs."""
     if member.activity is None or member.activity.kind != "child":
         return member
     living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, member)]
@@ -237,11 +242,11 @@ def _with_child(member: MemberStatus, processes: Iterable[Process]) -> MemberSta
 
 
 def _lives_below(process: Process, member: MemberStatus) -> bool:
-    return process.ppid == member.pid and process.state not in "ZX"
+    return process.ppid == member.pid and not process.exited
 
 
 def _telling(process: Process, stacks: Looks) -> Looks:
-    """Of who only looks whether something has come, the looks that found it asleep: what else it was caught at is no movement."""
+    """For a polling process keep only the looks in which it slept: being caught awake is no progress."""
     if not only_looks(process):
         return stacks
     asleep = tuple((at, stack) for at, stack in stacks if (known := activity_of(stack)) is not None and known.kind == "sleep")
@@ -249,7 +254,7 @@ def _telling(process: Process, stacks: Looks) -> Looks:
 
 
 def _on_gpu(member: MemberStatus, process: Process, stacks: Looks, spins: Callable[[], bool]) -> MemberStatus:
-    """Who waits for a GPU that spins is in a collective, whatever its processor does."""
+    """A member that waits for a spinning GPU is in a collective, whatever its processor does."""
     if member.status not in ("works", "waits") or not waits_for_gpu(process, member.activity, stacks) or not spins():
         return member
     where = f" ({member.activity.where})" if member.activity is not None else ""
@@ -274,7 +279,7 @@ def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:
 
 
 def works_itself(process: Process) -> bool:
-    """The process alone, without those below it."""
+    """Whether the process computes or moves bytes, without its children."""
     recent = process.recent
     moved = recent.io_b_s if recent is not None and recent.io_b_s else 0.0
     return (process.cpu_percent or 0.0) > CPU_PERCENT or moved > IO_BYTES_S
@@ -291,7 +296,7 @@ def works(process: Process) -> bool:
 
 
 def works_below(process: Process) -> bool:
-    """What it started computes, or moves bytes, it apart."""
+    """Whether its children compute or move bytes."""
     recent = process.recent
     own_running, own_io = (recent.running_part, recent.io_b_s or 0.0) if recent is not None else (0.0, 0.0)
     return (
@@ -304,8 +309,8 @@ def works_below(process: Process) -> bool:
 def _moved(stacks: Looks) -> bool | None:
     """Whether its call path changed between the looks; `None` with one look.
 
-    The user's own frames count, where there are any: who asks an empty queue with a limit, again and again, is in another line of
-    the library each time and does nothing.
+    Only the user's own frames count, where there are any: a process that polls an empty queue is in another line of the
+    library each time, and does nothing.
     """
     if len(stacks) < 2:
         return None

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from hangtop.common.median import median_of_others
 from hangtop.common.memo import memoized
+from hangtop.diagnosis.members.rank_table import BEHIND_STEPS
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Culprit
 
 STEPS_BEHIND = "steps behind"
-LEAST_STEPS = 2
-"""Asynchronous loggers print a step apart; two steps are more than that."""
 QUIETER = 3.0
 """A rank that is silent this many times longer than the median of its peers stands out."""
 QUIET_FLOOR_S = 10.0
@@ -27,7 +26,7 @@ def stragglers(snapshot: Snapshot) -> tuple[Culprit, ...]:
 
 
 def steps_behind(snapshot: Snapshot) -> tuple[Culprit, ...]:
-    """Those of them that are steps behind, not only silent."""
+    """The stragglers that are steps behind, not only silent."""
     return tuple(straggler for straggler in stragglers(snapshot) if any(STEPS_BEHIND in why for why in straggler.why))
 
 
@@ -52,7 +51,7 @@ def _judge(rank: Rank, steps: Sequence[int], silences: Sequence[float], now: flo
 def _behind(rank: Rank, steps: Sequence[int]) -> str | None:
     if rank.step is None or len(steps) < 2:
         return None
-    if int(median_of_others(steps, rank.step)) - rank.step < LEAST_STEPS:
+    if int(median_of_others(steps, rank.step)) - rank.step < BEHIND_STEPS:
         return None
     return f"{steps[-1] - rank.step:,} {STEPS_BEHIND} the furthest (step {rank.step:,})"  # as the column `lag` counts
 

@@ -52,7 +52,7 @@ def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
     """`11 alive · 0 pending · 1 node`; dead ones before it, and the age of old values."""
     actors = [actor for row in rows for actor in row.actors]
     pending = sum(actor.state in WAITING for actor in actors)
-    dead = sum(actor.state in ("dead", "gone", "zombie") for actor in actors)
+    dead = sum(not actor.has_process for actor in actors)
     alive = len(actors) - pending - dead
     ended = sum(meant_to_end(actor) for actor in cluster.actors)
     nodes = sum(node.alive for node in cluster.nodes)

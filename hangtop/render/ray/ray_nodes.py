@@ -134,7 +134,7 @@ def _cells(row: NodeRow) -> Row:
 
 def cell_of(actor: RayActor, row: NodeRow) -> tuple[str, str]:
     """Sign and role of an actor, compared with its peers."""
-    if actor.state in ("dead", "gone", "zombie"):
+    if not actor.has_process:
         return "✗", "bad"
     if actor.id in row.odd:
         return "◆", "bad"
