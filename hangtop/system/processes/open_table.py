@@ -1,4 +1,4 @@
-"""The process table of the machine that this runs on."""
+"""Opens the process table of this operating system."""
 
 from __future__ import annotations
 
