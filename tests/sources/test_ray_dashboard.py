@@ -345,7 +345,7 @@ while True:
 """
 CLIENT = """
 import resource, sys
-from hangtop.probe.source.raycluster import shapes
+from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard, CONNECTIONS
 import hangtop.probe.ray.dashboard.connection
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
