@@ -80,7 +80,6 @@ def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
     yield Row(f"{what}: a reading", len(wire.encode(Reading("ray", "head", 0.0, last))) / 1e3, "kB")
     yield Row(f"{what}: the rows of the pane", _rows_ms(last), "ms", 50)
     ray.close()
-    workers.close()
 
 
 def _rows_ms(last: RayReading) -> float:

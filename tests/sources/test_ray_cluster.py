@@ -234,8 +234,8 @@ def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(n
         "rayworkers": RayWorkerSource(context),
         "log": open_source("log", context),
     }
-    for source in sources.values():
-        ends.callback(source.close)
+    for name in ("ray", "log"):
+        ends.callback(sources[name].close)
     state, end = RunState(), time.monotonic() + 3 * PATIENCE_S
     wanted = {rank: 2 if rank == STUCK else 9 for rank in range(8)}
     while {number: rank.step for number, rank in state.ranks.items()} != wanted or behind(state) != [STUCK]:

@@ -52,8 +52,7 @@ class _Witnesses(Struct, frozen=True):
 
     def begun_of(self, actor: api_schema.Actor) -> Worker | None:
         """The worker here that constructs it, by class and name, before Ray itself tells which."""
-        waits = actor.state in ("PENDING_CREATION", "RESTARTING")
-        return self.begun.get((short_class(actor.class_name), actor.name)) if waits else None
+        return self.begun.get((short_class(actor.class_name), actor.name)) if actor.starts else None
 
     def stats_of(self, actor: api_schema.Actor) -> api_schema.Worker | None:
         """What the node's agent tells of its process."""
@@ -78,7 +77,7 @@ class _Witnesses(Struct, frozen=True):
 def actors_of(local: LocalWorkers, view: ApiView, memory: FirstSeen, now: float) -> tuple[RayActor, ...]:
     """All actors: those Ray knows, and while it cannot be trusted also workers it did not name."""
     witnesses = _witnesses(local, view)
-    actors = [_known(actor, witnesses, memory, now) for actor in view.actors]
+    actors = [_known(actor, witnesses, memory, now) for actor in view.actors.values()]
     if view.api.answer != "ok" or view.api.gcs_ok is False or not view.actors:
         joined = {actor.pid for actor in actors if actor.pid is not None}
         actors += [_unknown(w, local.nodes, memory, now) for w in local.workers if w.title is not None and w.pid not in joined]
@@ -92,12 +91,12 @@ def _witnesses(local: LocalWorkers, view: ApiView) -> _Witnesses:
     by_actor: dict[str, tuple[str, api_schema.Worker]] = {}
     by_node_pid: dict[tuple[str, int], api_schema.Worker] = {}
     for node, seen in view.nodes.items():
-        for stats in (seen.detail.workers or ()) if seen.detail else ():
+        for stats in seen.workers:
             by_node_pid[node, stats.pid] = stats
             for core in stats.core_worker_stats:
                 if core.worker_type != "DRIVER" and core.actor_id not in api_schema.NIL:
                     by_actor[core.actor_id] = (node, stats)
-    verl = verl_ranks(actor.name for actor in view.actors)
+    verl = verl_ranks(actor.name for actor in view.actors.values())
     return _Witnesses(view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl, _begun(local, view))
 
 
@@ -105,7 +104,7 @@ def _begun(local: LocalWorkers, view: ApiView) -> dict[tuple[str, str], Worker]:
     """Workers that construct an actor, by its class and name, where only one worker and one actor are called so."""
     titled = [(worker, worker.title) for worker in local.workers if worker.title is not None and worker.title.constructing]
     workers = Counter((title.cls, title.name) for _, title in titled)
-    waiting = (actor for actor in view.actors if actor.state in ("PENDING_CREATION", "RESTARTING"))
+    waiting = (actor for actor in view.actors.values() if actor.starts)
     actors = Counter((short_class(actor.class_name), actor.name) for actor in waiting) if titled else Counter()
     keyed = (((title.cls, title.name), worker) for worker, title in titled)
     return {key: worker for key, worker in keyed if workers[key] == 1 and actors[key] == 1}
@@ -116,7 +115,7 @@ def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: FirstSeen, no
     if actor.state == "DEAD" and stats and stats.pid != actor.pid:
         stats = None
     pid = actor.pid or 0
-    if actor.state in ("PENDING_CREATION", "RESTARTING") and stats:  # Ray tells the old life's pid, or none
+    if actor.starts and stats:  # Ray tells the old life's pid, or none
         pid = stats.pid
     node = witnesses.node_of(actor)
     worker = witnesses.worker_of(node, pid, stats) if pid else None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -18,12 +19,9 @@ from msgspec.structs import replace
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
-from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.remote_workers import RemoteWorkers
+from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.token import Token, find_token
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
@@ -31,7 +29,7 @@ from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.ask import RayAsk
-from hangtop.records.ray import RayCluster, RayDaemons, RayReading
+from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.table import ProcessTable, open_table
@@ -55,7 +53,6 @@ class RaySource(Source):
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
         self._clusters: dict[str, Cluster] = {}
-        self._far_workers = RemoteWorkers()
         self._last: RayReading | None = None
         self._said_at = 0.0
         self._last_daemons: RayDaemons | None = None
@@ -67,11 +64,11 @@ class RaySource(Source):
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.read(now)
         reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
-        self._context.access = self._far_workers.access = self._access()
+        self._context.access = {cluster.name: cluster for cluster in self._clusters.values()}
         own = clusters_of_run(self.run_with(reading))
         pids = {actor.pid for cluster in own for actor in cluster.actors}
         self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
-        self._context.workers = rank_files(own, self._far_workers.logs_of)
+        self._context.workers = rank_files(own, self._far_logs)
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
             self._last_daemons = daemons
@@ -92,7 +89,6 @@ class RaySource(Source):
         """Let go of all connections."""
         for cluster in self._clusters.values():
             cluster.close()
-        self._far_workers.close()
 
     def run_with(self, reading: RayReading) -> RunState:
         """The run as the other sources know it, and Ray with it."""
@@ -127,35 +123,23 @@ class RaySource(Source):
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
         if address not in self._clusters:
-            self._clusters[address] = Cluster("", DashboardPoll(Dashboard(address, lambda: find_token(None, dict))))
+            self._clusters[address] = Cluster("", lambda: find_token(None, dict)).use_dashboard(address)
         return self._clusters[address]
 
+    def _far_logs(self, session: str, actor: RayActor) -> Sequence[RemoteLog]:
+        cluster = self._context.access.get(session)
+        return cluster.far_logs(actor.id) if cluster and actor.id else ()
+
     def _read_cluster(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
-        cluster = self._clusters.setdefault(session, Cluster(session))
-        address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
-        if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
-            cluster.close()
-            cluster.poll = DashboardPoll(Dashboard(address, lambda: self._token(session), owner=daemons[0].uid))
+        if session not in self._clusters:
+            self._clusters[session] = Cluster(session, partial(self._token, session))
+        cluster = self._clusters[session]
+        if address := next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None):
+            cluster.use_dashboard(address, daemons[0].uid)
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
         return cluster.read(daemons, workers, now, here.pids)
-
-    def _access(self) -> dict[str, ClusterAccess]:
-        """How the clusters are asked for what only some want to know."""
-        ways: dict[str, ClusterAccess] = {}
-        for cluster in self._clusters.values():
-            dashboard = cluster.poll.dashboard if cluster.poll else None
-            session = cluster.session or cluster.view.session
-            ways[session] = ClusterAccess(
-                session,
-                dashboard.address if dashboard else None,
-                dashboard.find_token if dashboard else (lambda session=session: self._token(session)),  # type: ignore[misc]
-                lambda cluster=cluster: cluster.view,  # type: ignore[misc]
-                cluster.python,
-                dashboard.owner if dashboard else None,
-            )
-        return ways
 
     def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
         """Ray's own Python, where a raylet of the cluster lives here."""

@@ -1,7 +1,7 @@
-"""The source "rayworkers": what workers of Ray print, also on other nodes, and their stacks there. Beside the Ray source, so that
-a node that does not answer holds up nothing else.
+"""The source "rayworkers": what workers of Ray print, also on other nodes, and their stacks there. It has a thread of its own, so
+that a node that does not answer holds up nothing else.
 
-The output of the run's ranks on other nodes is followed, a few files at a time. All else is read only when it is asked for.
+The output of the run's ranks on other nodes is followed, a few files at a time. All else is read only on a question.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard.actor_log import actor_log
 from hangtop.probe.ray.dashboard.http import CONNECTIONS, DEADLINE_S
-from hangtop.probe.ray.dashboard.node_logs import NodeLogs
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
 from hangtop.probe.source import Source
@@ -35,10 +34,9 @@ class RayWorkerSource(Source):
 
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
-        self._logs: dict[tuple[str, str | None], NodeLogs] = {}
 
     def read(self, now: float) -> Iterable[Value]:
-        """Fetches from those output files on other nodes that are due, the longest due first."""
+        """Fetches from the output files on other nodes that are due, the longest due first."""
         far = [file.far for file in self._context.workers if file.far is not None]
         due = sorted((log for log in far if log.due_at <= now), key=lambda log: log.due_at)[:MOST_FILES_A_LOOK]
         if due:
@@ -46,16 +44,11 @@ class RayWorkerSource(Source):
         return ()
 
     def answer(self, ask: ActorLogAsk | RemoteStacksAsk, now: float) -> Iterator[Value]:
+        cluster = self._context.access.get(ask.session)
         if isinstance(ask, ActorLogAsk):
-            access = self._context.access.get(ask.session)
-            logs = None if access is None else self._logs.setdefault((access.session, access.dashboard), NodeLogs(access))
-            yield ActorLogReading(ask.ask, *actor_log(ask, access, logs, now))
+            yield ActorLogReading(ask.ask, *actor_log(ask, cluster, now))
         else:
-            yield from remote_worker_stacks(ask, self._context.access.get(ask.session), now)
-
-    def close(self) -> None:
-        for logs in self._logs.values():
-            logs.close()
+            yield from remote_worker_stacks(ask, cluster, now)
 
 
 def fetch(files: Iterable[RemoteLog], now: float) -> None:

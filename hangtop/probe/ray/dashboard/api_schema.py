@@ -94,6 +94,11 @@ class Actor(ApiRecord, frozen=True, gc=False):
     required_resources: dict[str, float] | None = None
     address: Address = Address()
 
+    @property
+    def starts(self) -> bool:
+        """A process for it is wanted, or is being constructed."""
+        return self.state in ("PENDING_CREATION", "RESTARTING")
+
 
 class Actors(ApiRecord, frozen=True, gc=False):
     actors: dict[str, Actor]
@@ -148,6 +153,10 @@ class Group(msgspec.Struct, frozen=True, gc=False):
     state: str = ""
     bundles: tuple[Bundle, ...] | None = ()
     stats: GroupStats | None = None
+
+    @property
+    def waits(self) -> bool:
+        return self.state in ("PENDING", "RESCHEDULING")
 
 
 class StateRow(msgspec.Struct, frozen=True, gc=False):

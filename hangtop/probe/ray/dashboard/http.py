@@ -1,70 +1,32 @@
-"""Plain HTTP to a Ray dashboard: kept-alive connections, a limit on all that it sends, several at once, never longer than asked.
+"""Plain HTTP to a Ray dashboard: kept-alive connections, several requests at once, never longer than the deadline.
 
 Why not the `ray` package: importing it costs 66 MB, and its own calls wait up to 40 s for a GCS that is silent.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.dashboard.answer import Answer, Request
 from hangtop.probe.ray.dashboard.token import Token
 
-if TYPE_CHECKING:  # imported with the first request: 5 MB for the probe, with TLS and mail, and most machines have no Ray
-    from http.client import HTTPResponse
-
+if TYPE_CHECKING:
     from hangtop.probe.ray.dashboard.connection import Allowance, Connection
 
 DEADLINE_S = 1.5
 CONNECTIONS = 4
-LARGEST, TOGETHER = 16 * 2**20, 32 * 2**20
-"""Of one answer, and of all that are asked for at once: 10,000 actors are 6 MB. The probe lives in the run's memory limit."""
-CHUNK = 1 << 20
-LONGEST_ERROR = 200
-"""It may hold words of the other end."""
-NAME = {"User-Agent": "hangtop"}
-"""Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
-
-
-class Answer(Struct, frozen=True):
-    """`status`: the HTTP status, 0 when there was no answer; then `error` says why. `late`: it took longer than the deadline.
-
-    `headers`: by name in lower case. `cut`: there was more than was asked for at most.
-    """
-
-    status: int
-    body: bytes = b""
-    error: str = ""
-    late: bool = False
-    took_s: float = 0.0
-    headers: Mapping[str, str] = {}
-    cut: bool = False
-
-    @property
-    def ok(self) -> bool:
-        return self.status == 200
-
-    @property
-    def in_words(self) -> str:
-        """One line for a person."""
-        if self.status:
-            return f"HTTP {self.status}"
-        return self.error
+TOGETHER_BYTES = 32 * 2**20
+"""All answers to what is asked for at once."""
 
 
 class Dashboard:
-    """One dashboard, by `host:port`. Counts what it asked, so that its cost can be told. For one calling thread.
+    """One dashboard, by `host:port`. For one calling thread.
 
-    `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all. Without
-    it whoever listens there is asked, but gets no token unless it is ours or root's.
+    `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all.
     """
 
     def __init__(
@@ -75,15 +37,10 @@ class Dashboard:
         *,
         owner: int | None = None,
     ) -> None:
-        self.address = address
-        self.owner = owner
-        self.requests = 0
-        self.received_bytes = 0
-        self._host, _, port = address.rpartition(":")
-        self._port = int(port)
-        self._deadline_s = deadline_s
-        self.find_token = find_token
+        self.address, self.owner = address, owner
+        self._find_token = find_token
         self._token: Token | None = None
+        self._deadline_s = deadline_s
         self._free: deque[Connection] = deque()
         self._lock = threading.Lock()
 
@@ -91,149 +48,67 @@ class Dashboard:
     def has_token(self) -> bool:
         return self._token is not None
 
-    def get(self, path: str, *, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST) -> Answer:
-        """One answer, cut after `most_bytes`. `headers` go with it beside the token's."""
-        answer = self._get(path, headers, most_bytes)
-        return self._get(path, headers, most_bytes) if answer.status in (401, 403) and self._renew_token() else answer
-
-    def _get(self, path: str, headers: Mapping[str, str] | None, most_bytes: int) -> Answer:
-        connection = self._take()
-        try:
-            return self._ask(connection, path, self._allowance(), headers, most_bytes)
-        finally:
-            self._give_back(connection)
-
-    def _allowance(self) -> Allowance:
-        from hangtop.probe.ray.dashboard.connection import Allowance
-
-        return Allowance(time.monotonic() + self._deadline_s, TOGETHER)
+    def get(self, path: str, *, headers: Mapping[str, str] | None = None, cut_bytes: int | None = None) -> Answer:
+        """One answer, its body cut after `cut_bytes`. `headers` are sent beside the token's."""
+        return self._answers([Request(path, headers or {}, cut_bytes)])[0]
 
     def get_all(self, paths: Sequence[str]) -> list[Answer]:
-        """The answers in the order of the paths, all within one deadline. A challenge is answered with the token, once."""
-        answers = self._fetch(paths)
-        refused = [i for i, answer in enumerate(answers) if answer.status in (401, 403)]
-        if refused and self._renew_token():
-            again = self._fetch([paths[i] for i in refused])
-            for i, answer in zip(refused, again, strict=True):
-                answers[i] = answer
-        return answers
+        """The answers in the order of the paths, all within one deadline."""
+        return self._answers([Request(path) for path in paths])
 
     def close(self) -> None:
         while self._free:
             self._free.pop().close()
 
-    def _renew_token(self) -> bool:
-        """Look for a token anew, since it may have been changed; true when there is one to try."""
-        self._token = self.find_token()
-        return self._token is not None
+    def _answers(self, requests: Sequence[Request]) -> list[Answer]:
+        """A challenge is answered once, with the token looked for anew, since it may have been changed."""
+        answers = self._fetch(requests)
+        refused = [i for i, answer in enumerate(answers) if answer.status in (401, 403)]
+        if refused:
+            self._token = self._find_token()
+            if self._token is not None:
+                for i, answer in zip(refused, self._fetch([requests[i] for i in refused]), strict=True):
+                    answers[i] = answer
+        return answers
 
-    def _fetch(self, paths: Sequence[str]) -> list[Answer]:
-        until, allowance = time.monotonic() + self._deadline_s, self._allowance()
-        answers = [Answer(0, error=f"no answer within {self._deadline_s:g} s", late=True)] * len(paths)
-        waiting = deque(enumerate(paths))
-        if len(paths) == 1:
+    def _fetch(self, requests: Sequence[Request]) -> list[Answer]:
+        from hangtop.probe.ray.dashboard.connection import Allowance
+
+        until = time.monotonic() + self._deadline_s
+        allowance = Allowance(self._deadline_s, TOGETHER_BYTES)
+        answers = [allowance.late] * len(requests)
+        waiting = deque(enumerate(requests))
+        if len(requests) == 1:
             self._work(waiting, answers, allowance)
-            return answers
-        threads = [
-            threading.Thread(target=self._work, args=(waiting, answers, allowance), daemon=True) for _ in paths[:CONNECTIONS]
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()) + 0.1)
+        else:
+            threads = [
+                threading.Thread(target=self._work, args=(waiting, answers, allowance), daemon=True)
+                for _ in requests[:CONNECTIONS]
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(max(0.0, until - time.monotonic()) + 0.1)
         return list(answers)
 
-    def _work(self, waiting: deque[tuple[int, str]], answers: list[Answer], allowance: Allowance) -> None:
+    def _work(self, waiting: deque[tuple[int, Request]], answers: list[Answer], allowance: Allowance) -> None:
         connection = self._take()
         try:
             while True:
                 try:
-                    index, path = waiting.popleft()
+                    index, request = waiting.popleft()
                 except IndexError:
                     break
-                answers[index] = self._ask(connection, path, allowance)
+                answers[index] = connection.ask(request, self._token, allowance)
                 if answers[index].late:  # so are the others
                     break
         finally:
-            self._give_back(connection)
+            with self._lock:
+                self._free.append(connection)
 
     def _take(self) -> Connection:
         from hangtop.probe.ray.dashboard.connection import Connection
 
+        host, _, port = self.address.rpartition(":")
         with self._lock:
-            return self._free.popleft() if self._free else Connection(self._host, self._port, self.owner, os.geteuid())
-
-    def _give_back(self, connection: Connection) -> None:
-        with self._lock:
-            self._free.append(connection)
-
-    def _ask(
-        self,
-        connection: Connection,
-        path: str,
-        allowance: Allowance,
-        headers: Mapping[str, str] | None = None,
-        most_bytes: int = LARGEST,
-    ) -> Answer:
-        from http.client import HTTPException
-
-        from hangtop.probe.ray.dashboard.connection import StrangerError
-
-        began = time.monotonic()
-        reused = connection.sock is not None
-        try:
-            try:
-                answer = self._exchange(connection, path, allowance, headers, most_bytes)
-            except (BrokenPipeError, ConnectionResetError):
-                if not reused:  # the server hung up on a fresh connection: that is its answer
-                    raise
-                connection.close()
-                answer = self._exchange(connection, path, allowance, headers, most_bytes)
-        except TimeoutError:
-            answer = Answer(0, error=f"no answer within {self._deadline_s:g} s", late=True)
-        except ConnectionRefusedError:
-            answer = Answer(0, error="connection refused")
-        except StrangerError as stranger:
-            answer = Answer(0, error=str(stranger))
-        except (OSError, HTTPException) as error:
-            answer = Answer(0, error=clean_text(f"{type(error).__name__}: {error}").rstrip(": ")[:LONGEST_ERROR])
-        if not answer.status or answer.cut:  # what was not read would be taken for the next answer
-            connection.close()
-        return replace(answer, took_s=time.monotonic() - began)
-
-    def _exchange(
-        self, connection: Connection, path: str, allowance: Allowance, headers: Mapping[str, str] | None, most_bytes: int
-    ) -> Answer:
-        connection.meet(allowance)
-        token = self._token if connection.trusted else None
-        connection.request("GET", path, headers={**NAME, **(headers or {}), **(token.header() if token else {})})
-        response = connection.getresponse()
-        body, cut = _body(response, most_bytes)
-        with self._lock:
-            self.requests += 1
-            self.received_bytes += len(body)
-        told = {name.lower(): value for name, value in response.getheaders()} if headers is not None else {}
-        return Answer(response.status, body, headers=told, cut=cut)
-
-
-def _body(response: HTTPResponse, most_bytes: int) -> tuple[bytes, bool]:
-    """The whole body, or its beginning and that it was cut. Raises `TimeoutError`, `HTTPException`."""
-    from http.client import IncompleteRead
-
-    from hangtop.probe.ray.dashboard.connection import TooMuch
-
-    parts, size = [], 0
-    while not response.isclosed():
-        part = response.read1(CHUNK)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-        if size > LARGEST:
-            raise TooMuch(f"an answer of more than {LARGEST >> 20} MiB")
-        if size > most_bytes:
-            return b"".join(parts)[:most_bytes], True
-    if response.length:
-        raise IncompleteRead(b"", response.length)
-    response.close()  # the socket stays open: read1 does not notice the end by itself
-    return b"".join(parts), False
+            return self._free.popleft() if self._free else Connection(host, int(port), self.owner)

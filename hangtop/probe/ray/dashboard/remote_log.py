@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hangtop.probe.log.tail import Appended, Event, Opened
 from hangtop.probe.ray.dashboard.node_logs import LogPart, NodeLogs
-from hangtop.probe.ray.dashboard.worker_access import WorkerPlace
+from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
 from hangtop.records.log import FileStatus
 
 KEPT_BYTES = 32 << 10
@@ -27,7 +27,7 @@ class RemoteLog:
         self.place = place
         self.stream = stream
         self.name = place.file(stream)
-        self.path = f"{place.host}:{place.path(stream)}"
+        self.path = place.path(stream)
         self.modified_at: float | None = None
         self.problem: str | None = None
         self.due_at = 0.0
