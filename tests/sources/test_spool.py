@@ -96,7 +96,7 @@ def test_a_reader_that_lags_never_makes_the_writer_wait_and_goes_on_at_a_line():
             while block:
                 block = block[os.write(theirs, block) :]
         os.close(theirs)
-        eventually(lambda: followed.spool.board.closed, "the end of the pipe")
+        eventually(lambda: followed.buffer.board.closed, "the end of the pipe")
         events = []
         while followed.status == "ok":
             events += followed.poll(0.0)
@@ -112,13 +112,13 @@ def test_memory_that_cannot_be_had_costs_what_comes_and_no_more():
         followed = FollowedPipe("-", PipeBuffer(started.memory))
         os.ftruncate(started.memory, drain.BOARD_BYTES)  # the ring is gone: the kernel cannot put anything there
         os.write(theirs, b"x" * 1000)
-        eventually(lambda: followed.spool.board.unkept == 1000, "the count of what was not kept")
+        eventually(lambda: followed.buffer.board.unkept == 1000, "the count of what was not kept")
         assert followed.not_kept == "1000 B not kept: no memory for it"
         assert [event for event in followed.poll(0.0) if isinstance(event, Skipped)]
         assert followed.modified_at is not None
         os.ftruncate(started.memory, drain.BOARD_BYTES + KEPT_BYTES)
         os.write(theirs, b"step 1\n")
-        eventually(lambda: followed.spool.end == 7, "what came later")
+        eventually(lambda: followed.buffer.end == 7, "what came later")
         assert [event.data for event in followed.poll(0.0) if isinstance(event, Appended)] == [b"step 1\n"]
 
 
@@ -126,9 +126,9 @@ def test_when_both_processes_of_the_drain_are_killed_at_once_it_is_said():
     with drained() as (started, theirs):
         followed = FollowedPipe("-", PipeBuffer(started.memory))
         os.write(theirs, b"step 1\n")
-        eventually(lambda: followed.spool.end, "the first line")
+        eventually(lambda: followed.buffer.end, "the first line")
         list(followed.poll(0.0))
-        reader = psutil.Process(followed.spool.board.reader)
+        reader = psutil.Process(followed.buffer.board.reader)
         guard = reader.parent()
         assert guard is not None
         guard.suspend()

@@ -37,7 +37,8 @@ UNSEEN_HOLDER = "a process that cannot be seen from here has it open"
 
 
 class FileTree(Struct, frozen=True):
-    """A file, or a folder with all below it. `files`: plain files by inode; `sockets`: their paths; `names`: of everything."""
+    """A file, or a folder with all below it. `names`: last part of each path, by inode. `files`: paths of plain files, by
+    inode."""
 
     removal: Removal
     names: Mapping[Inode, str]
@@ -46,10 +47,10 @@ class FileTree(Struct, frozen=True):
 
 
 class LeftoverJudge:
-    """Whether a candidate is a leftover, by what is known at one moment. `now` and times are unix; `older_s`: least age.
+    """Judges candidates by what is in use at `now` (unix time). `older_s`: the least age of a leftover.
 
-    `going`: paths that go before it. `sure`: also ask the kernel whether anybody has it open, and at the address of a cluster
-    whether anybody answers: not for a plan whose processes still live, which asks that when they have ended.
+    `going`: paths that go before the candidate. `sure`: also ask the kernel whether any process has it open, and the address of a
+    cluster whether it answers. A plan whose processes still live leaves that to the moment when they have ended.
     """
 
     def __init__(self, in_use: OpenHandles, now: float, older_s: float, *, going: Iterable[str] = (), sure: bool = True) -> None:
@@ -57,7 +58,7 @@ class LeftoverJudge:
         self._going, self._sure = frozenset(going), sure
 
     def judge(self, candidate: Candidate) -> Removal | LeftAlone | None:
-        """A removal, or why it stays; `None` when it is gone or somebody else's."""
+        """What would be removed, or why it stays; `None` when it is gone or another user's."""
         if not candidate.path.isprintable():
             return LeftAlone(clean_words(candidate.path), "its name cannot be shown")
         try:
@@ -79,17 +80,17 @@ class LeftoverJudge:
         )
 
     def taken(self, path: str, before: str, kind: str) -> str | None:
-        """Why what was moved here from `before` must go back: somebody has taken it into use. Raises `OSError`."""
+        """Why a thing that was moved here from `before` must go back: a process uses it. Raises `OSError`."""
         tree = _measured(Candidate(path, kind), os.lstat(path))
         if isinstance(tree, str):
             return tree
-        if (why := self._who_has(Candidate(path, kind), tree)) is not None:
+        if (why := self._why_used(Candidate(path, kind), tree)) is not None:
             return why
         taker = self._in_use.holder(before, {})
         return None if taker is None else f"in use by pid {taker}" if taker else "a socket in it is open"
 
     def _why_not(self, candidate: Candidate, tree: FileTree, found: os.stat_result) -> str | None:
-        if (why := self._who_has(candidate, tree)) is not None:
+        if (why := self._why_used(candidate, tree)) is not None:
             return why
         if (age := self._now - tree.removal.newest_at) < self._older_s:
             return f"used {text.duration(age)} ago"
@@ -97,8 +98,8 @@ class LeftoverJudge:
             return self._why_not_segment(os.path.basename(candidate.path), tree.removal, found)
         return _lock_owner(candidate.path) if candidate.kind == LOCK else None
 
-    def _who_has(self, candidate: Candidate, tree: FileTree) -> str | None:
-        """Why it must stay: a process holds it, names it, or needs it."""
+    def _why_used(self, candidate: Candidate, tree: FileTree) -> str | None:
+        """Why it stays: a process holds it, names it, or needs it."""
         if self._in_use.unseen:
             return f"pid {self._in_use.unseen[0]} of ours cannot be looked into: it may hold it"
         holder = self._in_use.holder(candidate.path, tree.names)
@@ -115,7 +116,7 @@ class LeftoverJudge:
         return self._why_needed(candidate) if candidate.kind in (RAY_ADDRESS, RAY_LINK) else None
 
     def _why_needed(self, candidate: Candidate) -> str | None:
-        """Whether a cluster that lives needs it: one that cannot be seen may have its address anywhere."""
+        """Why a living cluster may need it; a cluster that cannot be seen may have its address anywhere."""
         if candidate.kind == RAY_LINK and os.path.exists(candidate.path):
             led = os.path.realpath(candidate.path)
             return None if led in self._going else f"it leads to {clean_words(led)}, which is there"
@@ -125,7 +126,7 @@ class LeftoverJudge:
         return why_current(candidate.path, commands, ended=self._sure) if candidate.kind == RAY_ADDRESS else None
 
     def _hidden_session(self, path: str) -> str | None:
-        """A session in the same folder that somebody serves, though nobody is seen to."""
+        """A session in the same folder whose sockets are served by a process that cannot be seen."""
         for folder in sessions_beside(path):
             if folder not in self._going and self._in_use.holder(folder, {}) is None:
                 sockets = os.path.join(folder, "sockets")
@@ -147,7 +148,7 @@ class LeftoverJudge:
 
 
 def _measured(candidate: Candidate, found: os.stat_result) -> FileTree | str:
-    """What would be removed; or why it must not be, whoever uses it. Raises `OSError`."""
+    """The candidate with its contents, or why it is never removed. Raises `OSError`."""
     name = os.path.basename(candidate.path)
     names, files, sockets = {(found.st_dev, found.st_ino): name}, dict[Inode, str](), list[str]()
     allocated, newest = found.st_blocks * 512, max(found.st_mtime, found.st_ctime)
@@ -198,7 +199,7 @@ def _below(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _lock_owner(path: str) -> str | None:
-    """Whether somebody holds this lock: `flock` is free when its owner is dead."""
+    """Why the lock stays: it is held. `flock` is free once its owner is dead."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Where dead runs leave things behind, and what bears the name of a leftover there. `leftovers.Judge` then judges."""
+"""Where dead runs leave things behind, and what has the name of a leftover there. `LeftoverJudge` decides whether it is one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SEGMENT = re.compile(r"nccl-|torch_(?P<maker>\d+)_|psm_|sem\.|plasma")
 """NCCL's, PyTorch's, Python's `SharedMemory` and semaphores, Ray's object store."""
 SESSION = re.compile(SESSION_NAME)
 TRASH = ".hangtop-clean-"
-"""Where a removal stands between its place and its end; one that was broken off is a leftover too."""
+"""Name of the folder into which a leftover is moved before it is deleted. One that was broken off is a leftover itself."""
 SHARED_MEMORY, SEMAPHORE, LOCK, UNFINISHED = "shared memory", "semaphore", "dataset lock", "unfinished"
 RAY_SESSION, RAY_SPILL, RAY_ADDRESS, RAY_LINK = "Ray session", "Ray spill", "Ray address", "Ray link"
 LOCK_DEPTH = 4
 
 
 class LeftoverPlaces(Struct, frozen=True):
-    """Folders in which leftovers are looked for, as real paths. `ray`: temporary folders of Ray."""
+    """Folders to search, as real paths. `ray`: temporary folders of Ray."""
 
     shm: tuple[str, ...] = ()
     ray: tuple[str, ...] = ()
@@ -34,14 +34,14 @@ class LeftoverPlaces(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """Something that bears the name of a leftover. `kind`: one of the words above."""
+    """Something with the name of a leftover. `kind`: one of the words above."""
 
     path: str
     kind: str
 
 
 def usual_places(environ: dict[str, str] | None = None, ray: Iterable[str] = ()) -> LeftoverPlaces:
-    """Those of this user on this machine, by environment or by default. `ray`: temporary folders of Ray that are known besides.
+    """The places of this user, by environment or by default. `ray`: more temporary folders of Ray.
 
     Ray itself takes RAY_TMPDIR, else TMPDIR, else /tmp (ray/_common/utils.py, `get_default_system_temp_dir`).
     """
@@ -57,7 +57,7 @@ def usual_places(environ: dict[str, str] | None = None, ray: Iterable[str] = ())
 
 
 def candidates(places: LeftoverPlaces) -> Iterator[Candidate]:
-    """Everything in these places that has such a name. No links, but that of Ray's latest session once it leads nowhere."""
+    """Everything in these places with the name of a leftover. No links, except Ray's `session_latest` when it leads nowhere."""
     for folder in places.shm:
         for entry in _entries(folder):
             if SEGMENT.match(entry.name) and entry.is_file(follow_symlinks=False):
@@ -80,7 +80,7 @@ def candidates(places: LeftoverPlaces) -> Iterator[Candidate]:
 
 
 def sessions_beside(path: str) -> list[str]:
-    """The session folders in the folder of this path."""
+    """The session folders beside this path."""
     return [entry.path for entry in _entries(os.path.dirname(path)) if SESSION.fullmatch(entry.name)]
 
 
@@ -93,7 +93,7 @@ def _locks(folder: str, depth: int) -> Iterator[str]:
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """Sorted by name; none when it is not there, or not ours to read."""
+    """Its entries by name; none when it is not there, or not ours to read."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -102,6 +102,6 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _folders(*paths: str) -> tuple[str, ...]:
-    """Those that are folders and no links, as real paths, each once."""
+    """The paths that are folders and no links, as real paths, each once."""
     real = [os.path.realpath(path) for path in paths if os.path.isdir(path) and not os.path.islink(path)]
     return tuple(dict.fromkeys(real))

@@ -31,7 +31,7 @@ MOST_KEPT = 64
 
 
 class LeftoverSource(Source):
-    """Answers `LeftoversAsk`; says nothing by itself."""
+    """Answers `LeftoversAsk`."""
 
     deadline_s = 60.0
 
@@ -52,19 +52,19 @@ class LeftoverSource(Source):
         judged = [_judged(candidate, judge, later) for candidate in candidates(places)]
         yield LeftoversReading(
             ask.ask,
-            found=tuple(one for one in judged if isinstance(one, Removal)),
-            kept=tuple(one for one in judged if isinstance(one, LeftAlone))[:MOST_KEPT],
+            found=tuple(each for each in judged if isinstance(each, Removal)),
+            kept=tuple(each for each in judged if isinstance(each, LeftAlone))[:MOST_KEPT],
             writing={pid: path for pid in ask.pids if (path := self._writes(pid, now - ask.older_s)) is not None},
         )
 
     def _ray_folders(self, now: float) -> set[str]:
-        """Temporary folders of the sessions of which a process of ours is left, wherever these are."""
+        """Temporary folders of the sessions that have a process of ours left."""
         here = RayTable(self._table).read(now)
-        said = [(one.folder, one.uid) for one in here.daemons] + [(one.folder, one.uid) for one in here.workers]
-        return {os.path.dirname(folder.rstrip("/")) for folder, uid in said if folder and uid == os.geteuid()}
+        owners = [*((d.folder, d.uid) for d in here.daemons), *((w.folder, w.uid) for w in here.workers)]
+        return {os.path.dirname(folder.rstrip("/")) for folder, uid in owners if folder and uid == os.geteuid()}
 
     def _writes(self, pid: int, since: float) -> str | None:
-        """A plain file that this process has open for writing and that was written since."""
+        """A plain file that this process has open for writing and that was written since then."""
         try:
             held = self._table.open_files(pid)
         except OSError:  # gone: then it writes nothing
@@ -81,7 +81,7 @@ class LeftoverSource(Source):
 
 
 def _judged(candidate: Candidate, now: LeftoverJudge, later: LeftoverJudge | None) -> Removal | LeftAlone | None:
-    """What is held only by those that end before is judged again when they have."""
+    """A thing that is held only by processes that end first is judged as if they had ended."""
     judged = now.judge(candidate)
     if later is None or not isinstance(judged, LeftAlone):
         return judged

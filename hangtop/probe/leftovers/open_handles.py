@@ -1,6 +1,6 @@
-"""What living processes hold: files they map or have open, folders they stand in, sockets, and names in their command lines.
+"""What living processes hold: files that they map or have open, working folders, sockets, and names in their command lines.
 
-A leftover is what nobody holds. So whoever of our own user cannot be looked into makes the answer "perhaps", never "no".
+A leftover is held by no process. A process of our own user that cannot be read makes the answer "perhaps", never "no".
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
 DELETED = " (deleted)"
 LATE_S = 0.5
-"""A process that did not answer is asked again after so long."""
+"""A process that did not answer is asked again after this."""
 SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/")
-"""Nothing of these is ever a leftover, and most processes have some open."""
+"""Never leftovers, and most processes have some open."""
 TRACKER = "multiprocessing.resource_tracker"
 
 PROBE = ("-m", "hangtop.probe")
-"""It reads what it watches, and loses nothing with it: a session that hangtop looks at is not in use for that."""
+"""A probe only reads: a session is not in use because hangtop watches it."""
 NEVER_HOLD = frozenset(
     "sshd sshd-session sshd-auth ssh-agent gpg-agent systemd (sd-pam) sudo su login polkitd fusermount3".split()
 )
-"""Programs of our own user that the kernel does not let us look into (they were given more rights), and that train nothing."""
+"""Programs of our own user that the kernel does not let us read, since they were given more rights, and that train nothing."""
 
 
 class Holds(Struct, frozen=True):
-    """What one process holds. `paths`: files below the asked folders, as it calls them itself; `files`: all that it maps, has
-    open or stands in; `names`: (inode, last part of the path) of what it maps, for file systems that tell another device there.
+    """What one process holds. `paths`: files below the asked folders, by its own names for them; `files`: all that it maps, has
+    open or works in; `names`: (inode, last part of the path) of what it maps, for file systems that tell another device there.
 
-    `command`: its arguments. `net`: the network that it lives in. `watches`: it is a probe of hangtop, which only reads.
+    `command`: its arguments, joined by NUL. `net`: its network namespace. `watches`: it is a probe of hangtop.
     """
 
     paths: frozenset[str] = frozenset()
@@ -54,13 +54,12 @@ class Holds(Struct, frozen=True):
 
 
 class OpenHandles:
-    """By which pid things are held.
+    """Which pid holds what.
 
-    `processes`: those that let us look; `unseen`: pids of our own user that did not; `alive`: all pids. `sockets`: bound ones, of
-    which the kernel does not say whose they are: pid 0. `trackers`: start times (unix) of our user's live resource trackers, by
-    pid: the names of shared memory that they know are not seen. `commands`: also of processes that did not let us look, but not
-    of the process that started us: it may name what it asks about. `watched`: what probes of hangtop have open.
-    """
+    `processes`: those that could be read; `unseen`: pids of our own user that could not; `alive`: all pids. `sockets`: bound
+    ones; the kernel does not tell whose they are, so they count as pid 0. `trackers`: by pid, start times (unix) of our user's
+    live resource trackers: the names of shared memory that they know cannot be seen. `commands`: of all processes except those
+    that started us, which may name the thing that they ask about. `watched`: files that probes of hangtop have open."""
 
     def __init__(
         self,
@@ -82,8 +81,7 @@ class OpenHandles:
         self._names = {name: pid for pid, holds in processes.items() for name in holds.names}
 
     def holder(self, path: str, inside: Mapping[Inode, str]) -> int | None:
-        """A process that maps or has open this file, or anything below this folder. `inside`: it and all below it, with their
-        names.
+        """A process that maps or has open this file, or anything below this folder. `inside`: it and all below it, with names.
 
         By device and inode, whatever the holder calls it: another container has the same folder elsewhere.
         """
@@ -102,7 +100,7 @@ class OpenHandles:
         return frozenset(inode for pid in pids if pid in self._processes for inode in self._processes[pid].files)
 
     def without(self, pids: Collection[int], folder: str) -> OpenHandles:
-        """The same as if these had ended: what others hold too stays held. Sockets in this folder are theirs."""
+        """As if these processes had ended, and the sockets in this folder with them."""
         below = folder + "/" if folder else "\0"
         return OpenHandles(
             {pid: holds for pid, holds in self._processes.items() if pid not in pids},
@@ -117,7 +115,7 @@ class OpenHandles:
 
 
 def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, Holds] | None = None) -> OpenHandles:
-    """Everything that any process holds below these folders (real paths). A process that does not answer in time is unseen."""
+    """Everything that any process holds below these folders (real paths). A process that does not answer in time is `unseen`."""
     uid, guard = os.geteuid(), guard or Guard()
     roots = tuple(folder.rstrip("/") + "/" for folder in folders)
     table.refresh(tuple(table.stats))
@@ -143,13 +141,13 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
 
 
 def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard[int, Holds]) -> frozenset[str]:
-    """Files of this folder that these processes have open or map; of those that do not answer nothing is known."""
+    """Files of this folder that these processes have open or map, as far as they answer."""
     held = _asked(table, pids, (folder.rstrip("/") + "/",), guard)
     return frozenset(path for holds in held.values() for path in holds.paths if path != folder)
 
 
 def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
-    """What each process holds. One that does not answer in time is asked a second time: the machine may only be busy."""
+    """What each process holds. One that does not answer in time is asked once more: the machine may only be busy."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
     answers = guard.ask(questions)
     if late := {pid: question for pid, question in questions.items() if pid not in answers}:
@@ -166,15 +164,14 @@ def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
 
 
 def _own_files() -> frozenset[Inode]:
-    """What we have open ourselves."""
+    """Files that we have open ourselves."""
     held = _Held(())
     held.open("/proc/self")
     return frozenset(held.files)
 
 
 def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
-    """The processes that live on: one that ends while it is looked into answers with any of several errors, and holds nothing any
-    more."""
+    """The unanswered processes that still live: one that ends while it is read gives any of several errors, and holds nothing."""
     if not unanswered:
         return []
     table.refresh([stat.pid for stat in unanswered])
@@ -187,12 +184,12 @@ def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
 
 
 def _is_bystander(stat: Stat) -> bool:
-    """Whether one that cannot be looked into is known to hold nothing of a run."""
+    """Whether a process that cannot be read is known to hold nothing of a run."""
     return stat.name in NEVER_HOLD or (stat.pid == 1 and not stat.name.startswith(TRAINING_NAMES))
 
 
 def hidden_neighbours() -> str | None:
-    """Whether processes that we cannot see may share our shared memory: a container with the machine's IPC namespace.
+    """Why processes that we cannot see may share our shared memory: a container with the machine's IPC namespace.
 
     4026531836 and 4026531839 are the first namespaces of a machine (include/linux/proc_ns.h).
     """
@@ -206,7 +203,7 @@ def hidden_neighbours() -> str | None:
 
 
 def _holds(table: ProcessTable, pid: int, roots: tuple[str, ...]) -> Holds:
-    """Raises `PermissionError` when it may not be seen, `FileNotFoundError` or `ProcessLookupError` when it is gone."""
+    """Raises `PermissionError` when it may not be read, `FileNotFoundError` or `ProcessLookupError` when it is gone."""
     words = table.command(pid)
     stat = table.stats.get(pid)
     first = stat.thread if stat is not None and stat.thread is not None else pid
@@ -239,7 +236,7 @@ class _Held:
             match = MAP_LINE.match(line)
             if match is not None and match["path"]:
                 path, inode = match["path"].removesuffix(DELETED), int(match["inode"])
-                self._meet(path)
+                self._add_path(path)
                 self.files.add((os.makedev(int(match["major"], 16), int(match["minor"], 16)), inode))
                 self.names.add((inode, os.path.basename(path)))
 
@@ -252,21 +249,20 @@ class _Held:
     def _follow(self, link: str) -> None:
         target = os.readlink(link)
         if target.startswith("/") and not target.startswith(SPECIAL):
-            self._meet(target.removesuffix(DELETED))
+            self._add_path(target.removesuffix(DELETED))
             with contextlib.suppress(OSError):  # its file system is dead, or not for us: no leftover of ours lies there
                 self.files.add(inode_of(link))
 
-    def _meet(self, path: str) -> None:
+    def _add_path(self, path: str) -> None:
         if (path + "/").startswith(self._roots):
             self.paths.add(path)
 
 
 def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str]:
-    """Bound Unix sockets, of every network that a process lives in: the kernel lists them for as long as somebody has them
-    open."""
-    one_of_each = {holds.net: pid for pid, holds in seen.items() if holds.net}
+    """Bound Unix sockets of every network namespace: the kernel lists them as long as a process has them open."""
+    processes = {holds.net: pid for pid, holds in seen.items() if holds.net}
     lines: list[str] = []
-    for folder in ("self", *one_of_each.values()):
+    for folder in ("self", *processes.values()):
         with contextlib.suppress(OSError):  # gone meanwhile
             lines += Path(f"/proc/{folder}/net/unix").read_text("utf-8", "replace").splitlines()
     named = (line.split(maxsplit=7)[-1] for line in lines if line.count(" ") >= 7)

@@ -1,4 +1,4 @@
-"""Training processes that nobody looks after: orphans of dead runs, and the dead that were never reaped. Pure."""
+"""Training processes that lost their parent, and zombies that were never reaped. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.system.processes.table import OpenFile, Stat
 from hangtop.system.processes.training_commands import looks_like_training
 
 ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
-"""Who takes in processes that lost their parent, besides pid 1: `systemd --user` does."""
+"""Programs that adopt processes that lost their parent, besides pid 1: `systemd --user` does."""
 TRAINING_NAMES = ("python", "ray::", "pt_data_", "pt_main_", "VLLM::", "sglang::", "torchrun", "raylet")
 
 
@@ -21,11 +21,10 @@ def adopted(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:
 
 
 def is_orphan(stat: Stat, facts: ProcessFacts, files: tuple[OpenFile, ...]) -> bool:
-    """Whether one that lost its parent was part of a training run.
+    """Whether a process that lost its parent was part of a training run.
 
-    A run of its own under `nohup` also has pid 1 as its parent, and lives rightly: it leads its group or session, and no launcher
-    gave it a rank. A shell is none: its children are asked themselves; nor is a program that only looks at runs, such as another
-    hangtop, even where it was started with the environment of a rank.
+    Not a run of its own under `nohup`: it leads its group or session, and no launcher gave it a rank. Not a shell: its children
+    are asked themselves. Not a program that only watches runs, such as another hangtop, even with the environment of a rank.
     """
     if stat.name in SHELLS or reads_only(facts.command):
         return False
@@ -40,7 +39,7 @@ def is_orphan(stat: Stat, facts: ProcessFacts, files: tuple[OpenFile, ...]) -> b
 
 
 def unreaped(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:
-    """Zombies of the run, and elsewhere those that bear the name of a training process."""
+    """Zombies of the run, and others with the name of a training process."""
     zombies = [stat for stat in stats.values() if stat.state == "Z"]
     return [stat.pid for stat in zombies if stat.pid in members or stat.ppid in members or stat.name.startswith(TRAINING_NAMES)]
 

@@ -1,4 +1,4 @@
-"""From what a person typed after `--log` to the files to watch: paths, globs, directories of rank logs, `-`."""
+"""The files to watch, from what a person typed after `--log`: paths, globs, directories of rank logs, `-`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
 class FoundLog(Struct, frozen=True):
-    """A file to watch. With a `fault` it only stands for a directory or a glob in which there is nothing yet."""
+    """A file to watch. With a `fault` it stands for a directory or glob that holds no log yet."""
 
     path: str
     rank: int | None = None
@@ -42,9 +42,9 @@ class Discovery(Struct, frozen=True):
 
 
 def discover(asked: Sequence[str], newest: LatestAttempt | None = None) -> Discovery:
-    """Each file once, in the order asked, those of a directory or glob by name. Looks at names and times only.
+    """Each file once, in the order asked, those of a directory or glob by name. Reads names and times only.
 
-    `newest`: what was chosen before, where several runs lie side by side."""
+    `newest`: remembers which of several runs side by side was chosen."""
     newest = newest or LatestAttempt()
     paths: dict[str, ReadError | None] = {}
     folders: dict[str, None] = {}
@@ -66,8 +66,8 @@ def discover(asked: Sequence[str], newest: LatestAttempt | None = None) -> Disco
 
 
 def rotated_from(path: str) -> str | None:
-    """The log of which this is an older part by its name (`train.log.1`, `train.log-20260111`), as logrotate and Python's
-    handlers name them; `None` for others. Where there is no such log, it is one of its own: some count their ranks so."""
+    """The log of which this name is an older part (`train.log.1`, `train.log-20260111`), as logrotate and Python's handlers name
+    them; `None` for other names. The caller checks that the log exists: some runs number their ranks like this."""
     found = _ROTATED.fullmatch(path)
     return found[1] if found else None
 
@@ -93,10 +93,8 @@ def _in_directory(top: str, newest: LatestAttempt) -> tuple[list[tuple[str, Read
         return [(path, None) for path in sorted(newest.choose(files), key=_natural)], folders
     if errors and len(folders) <= 1:
         return [(top, in_words(top, errors[0]))], folders
-    words = (
-        f"{shown(top)}: no log files in this directory (*.log, *.out, *.err), waiting for one: ls -R {shown(shlex.quote(top))}"
-    )
-    return [(top, ReadError("directory", words))], folders
+    words = "no log files in this directory (*.log, *.out, *.err), waiting for one"
+    return [(top, ReadError("directory", f"{shown(top)}: {words}: ls -R {shown(shlex.quote(top))}"))], folders
 
 
 def _in_glob(pattern: str, newest: LatestAttempt) -> tuple[list[tuple[str, ReadError | None]], list[str]]:
@@ -111,7 +109,7 @@ def _in_glob(pattern: str, newest: LatestAttempt) -> tuple[list[tuple[str, ReadE
 
 
 def _walk(top: str, errors: list[OSError]) -> Iterator[tuple[str, list[str]]]:
-    """Folders and their file names, not too deep and not too many: somebody may well say `--log .` in a home directory."""
+    """Folders and their file names, limited in depth and number: a person may well say `--log .` in a home directory."""
     depth = top.rstrip("/").count("/") + DEEPEST
     for count, (folder, below, names) in enumerate(os.walk(top, onerror=errors.append)):
         if count >= MOST_FOLDERS:

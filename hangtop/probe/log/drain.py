@@ -1,15 +1,15 @@
-"""Keeps a pipe open and empty for as long as anybody writes into it, whatever becomes of hangtop.
+"""Keeps a pipe open and empty for as long as a process writes into it, whatever becomes of hangtop.
 
-A writer waits while its pipe is full, and dies of SIGPIPE when nobody is left who could read it. So that no fault of hangtop can
-do either to a training run, a program of its own reads the pipe: this one, started by path, with the standard library alone.
-It reads at once and never waits: the last `KEPT_BYTES` stand in memory that the probe reads too, and no disk is touched. Memory
-that cannot be had, or a probe that lags, costs what came meanwhile, and that is counted.
+A writer waits while its pipe is full, and dies of SIGPIPE when no reader is left. No fault of hangtop may do that to a training
+run, so this separate program reads the pipe. It is started by path and uses the standard library alone. It never waits: the last
+`KEPT_BYTES` lie in memory that the probe reads too, and no disk is touched. Without memory, or with a probe that lags, the oldest
+bytes are lost and counted.
 
-Two processes, so that the end of either does not matter: the reader, and its guard, which wakes a reader that was stopped and
-starts another in place of one that was killed. A reader whose guard was killed becomes the guard of another. When hangtop is gone
-(its end of `lifeline` is closed) the memory is given back, and what comes is thrown away until the writer ends.
+There are two processes, so that the end of either does not matter: the reader, and its guard, which wakes a reader that was
+stopped and replaces one that was killed. A reader whose guard was killed becomes a guard itself and starts a new reader. When
+hangtop is gone (its end of `lifeline` is closed), the memory is freed and the bytes are thrown away until the writer ends.
 
-Limit: a `kill -9` of both at the same moment closes the pipe, and the writer gets SIGPIPE as from any reader that ends.
+Limit: `kill -9` of both at the same moment closes the pipe, and the writer gets SIGPIPE as from any reader that ends.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ PIPE_BYTES = 1 << 20
 BOARD_BYTES = mmap.PAGESIZE
 BOARD = struct.Struct("=5Q")
 END, UNKEPT, CLOSED, ARRIVED_US, READER = range(5)
-"""The words on the board before the kept bytes: how many bytes came and were kept, how many could not be kept for want of memory,
-whether the writer closed the pipe, when the last byte came (unix time in µs), the reader's pid."""
+"""The numbers on the board, which stands before the kept bytes: bytes kept so far, bytes lost for want of memory, whether the
+writer closed the pipe, when the last byte came (unix time in µs), the reader's pid."""
 READY = b"\n"
 NAMED = "named"
 AGAIN_S = 0.1
-"""A named pipe without a writer is looked at so often: another may come."""
+"""How often a named pipe without a writer is tried again."""
 CLAIMS, CLAIM_S = 500, 0.002
 IGNORED = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2", "SIGALRM")
 
@@ -46,10 +46,10 @@ PIPE = 0
 
 
 class SharedRing:
-    """The memory that is shared with the probe: the board, then a ring of the last bytes."""
+    """Memory shared with the probe: the board, then a ring of the last bytes."""
 
     def __init__(self, fd: int) -> None:
-        """Raises `OSError` or `ValueError` where there is none (any more)."""
+        """Raises `OSError` or `ValueError` where there is no memory, or it was given back."""
         self._fd = fd
         self._map = mmap.mmap(fd, BOARD_BYTES + KEPT_BYTES)
         whole = memoryview(self._map)
@@ -57,7 +57,7 @@ class SharedRing:
         self._ring = whole[BOARD_BYTES:]
 
     def take(self) -> int:
-        """What the pipe holds, up to a chunk, straight into the ring; 0 at its end. Raises `OSError`."""
+        """Read up to a chunk of the pipe straight into the ring. Returns the number of bytes, 0 at the end. Raises `OSError`."""
         at = self.board[END] % KEPT_BYTES
         room = [self._ring[at : at + CHUNK_BYTES]]
         if (short := CHUNK_BYTES - len(room[0])) > 0:
@@ -77,16 +77,16 @@ class SharedRing:
         return os.fstat(self._fd).st_size == 0
 
     def give_back(self) -> None:
-        """The memory is free at once, whoever else still has it open."""
+        """Free the memory at once, even if the probe still has it open."""
         with suppress(OSError):  # no memory file but one in a folder that is gone: it goes with us
             os.ftruncate(self._fd, 0)
         os.close(self._fd)
 
 
 class PipeReader:
-    """Reads until the writer has closed the pipe. `lifeline` is closed by the end of hangtop, `_bond` by that of the guard.
+    """Reads until the writer closes the pipe. `lifeline` closes when hangtop ends, `_bond` when the guard ends.
 
-    `named`: a named pipe, which may get another writer, and another hangtop that reads it.
+    `named`: a named pipe, which may get another writer and another hangtop as its reader.
     """
 
     def __init__(self, kept: SharedRing | None, lifeline: int, *, named: bool) -> None:
@@ -114,7 +114,7 @@ class PipeReader:
                     self._at_end()
 
     def _fork(self) -> None:
-        """Who calls this becomes the guard; only readers return, the first one and those that take its place."""
+        """The caller becomes the guard. Only readers return: the first one, and each that replaces it."""
         while True:
             ours, theirs = os.pipe()
             try:
@@ -134,7 +134,7 @@ class PipeReader:
             if os.WIFEXITED(status):
                 if os.WEXITSTATUS(status) == 0:
                     os._exit(0)
-                self._kept = None  # it fell over what is kept, if over anything: the next only reads
+                self._kept = None  # the shared memory is the likely cause: the next reader does without
                 time.sleep(AGAIN_S)
 
     def _begin(self, bond: int) -> None:
@@ -146,7 +146,7 @@ class PipeReader:
             self._kept.board[READER] = os.getpid()
 
     def _read(self) -> int:
-        """How much came; 0 at the end."""
+        """The number of bytes read; 0 at the end."""
         try:
             if self._kept is None:
                 return os.readv(PIPE, [self._spare])
@@ -164,7 +164,7 @@ class PipeReader:
             return 0
 
     def _let_go(self) -> None:
-        """hangtop is gone: nobody will read what was kept."""
+        """hangtop is gone: free the memory."""
         self._events.unregister(self._lifeline)
         if self._kept is not None:
             self._kept.give_back()
@@ -176,7 +176,7 @@ class PipeReader:
                 os._exit(0)
 
     def _is_anothers(self) -> bool:
-        """Whether another hangtop has come to read the named pipe that we were left alone with."""
+        """Whether another hangtop has come to read this named pipe, after ours ended."""
         return self._left_alone and not _claimed_for_a_moment()
 
     def _at_end(self) -> None:
@@ -189,7 +189,7 @@ class PipeReader:
 
 
 def _awaited(reader: int) -> int:
-    """How the reader ended. One that was stopped goes on at once. It is our child: its pid cannot have been reused."""
+    """The reader's exit status. A stopped reader is continued: it is our child, so its pid cannot have been reused."""
     while True:
         _, status = os.waitpid(reader, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
@@ -198,7 +198,7 @@ def _awaited(reader: int) -> int:
 
 
 def _claim() -> bool:
-    """A named pipe is for one hangtop: whether we have it now."""
+    """Lock the named pipe, which is for one hangtop alone; true when we have it."""
     try:
         fcntl.flock(PIPE, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -213,7 +213,7 @@ def _claimed_for_a_moment() -> bool:
 
 
 def _claim_soon() -> None:
-    """From one that was left alone with it, which gives way. One that still has its hangtop shares what comes with us."""
+    """Lock it within a second: the drain of a hangtop that ended gives way. Otherwise both read, and share what comes."""
     for _ in range(CLAIMS):
         if _claim():
             return
@@ -221,7 +221,7 @@ def _claim_soon() -> None:
 
 
 def _silence_outputs() -> None:
-    """Whoever reads what hangtop prints waits for its end, not for ours."""
+    """Close what we inherited: a reader of hangtop's output must not wait for our end."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
@@ -229,14 +229,14 @@ def _silence_outputs() -> None:
 
 
 def _stay() -> None:
-    """No signal that can be ignored ends us, and no disk is held."""
+    """Ignore all signals that can be ignored, and keep no folder in use."""
     for name in IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     os.chdir("/")
 
 
 def discard() -> None:
-    """Read the pipe until its writer ends, and keep nothing: for hangtop itself, where no process can be started for it."""
+    """Read the pipe to the end of its writer and keep nothing: hangtop itself does this when no drain can be started."""
     _stay()
     while True:
         select.select([PIPE], [], [])
@@ -251,10 +251,10 @@ def discard() -> None:
 
 def main(lifeline: int, memory: int, *flags: str) -> NoReturn:
     _stay()
-    with suppress(OSError):  # no pipe, or the limit of this user's pipes is reached: then it stays as large as it is
+    with suppress(OSError):  # no pipe, or this user's limit is reached: its size stays
         fcntl.fcntl(PIPE, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     kept = None
-    with suppress(OSError, ValueError):  # the pipe can be read all the same: what comes is thrown away
+    with suppress(OSError, ValueError):  # without memory the pipe is read all the same
         kept = SharedRing(memory)
     named = NAMED in flags
     if named:

@@ -1,7 +1,7 @@
 """Whether something changed in folders: new rank files, edited profiles. Only a hint that it is time to look again.
 
-inotify does not see what other clients of a network file system do, and may be used up (`fs.inotify.max_user_watches`): who asks
-here must look again by itself every few seconds as well.
+inotify does not see what other clients of a network file system do, and may be used up (`fs.inotify.max_user_watches`), so the
+caller also looks again by itself every few seconds.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import threading
 from collections.abc import Iterable
 
 STEP_MS, SETTLED_MS = 500, 400
-"""How often watchfiles looks whether anything came (its own 50 ms cost a tenth of an idle probe), and for how long it waits for
-more of it."""
+"""How often watchfiles checks (its own 50 ms cost a tenth of an idle probe), and how long it collects changes into one."""
 
 
 class FolderWatch:
-    """Folders under watch, in a thread of its own; not what lies below them."""
+    """Watches folders, not their subfolders, in a thread of its own."""
 
     def __init__(self) -> None:
         self._folders: frozenset[str] = frozenset()
@@ -47,7 +46,7 @@ class FolderWatch:
         from watchfiles import Change, watch  # here, in the background: the first reading does not wait for the import
 
         def is_news(change: Change, path: str) -> bool:
-            """Growth of the logs themselves is none. An edited profile may be written in place."""
+            """A log that grows is no news; a profile may be edited in place."""
             return change != Change.modified or path.endswith(".toml")
 
         try:

@@ -1,7 +1,7 @@
-"""Which of the logs in a folder are of the present run: what earlier runs, attempts and jobs left behind is not watched.
+"""Which logs of a folder belong to the present run, rather than to earlier runs, attempts or jobs.
 
-Two runs may write side by side. The one that was chosen stays as long as a process writes it; then the next that comes is
-watched. The time of the last line alone would change the run with each line.
+Two runs may write side by side. The chosen one stays as long as a process writes it, then the next one that appears is chosen.
+By the time of the last line alone, the choice would change with every line.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ _ATTEMPT = re.compile(r"^(.*?)/?([^/]+)/attempt_(\d+)/")
 _SLURM = re.compile(r"^(.*?)/?slurm[-_](\d+)[^/]*$")
 
 Place = tuple[str, str]
-"""Where several may stand side by side, and which of them this is."""
+"""(folder in which several runs, attempts or jobs may lie side by side, which of them this is)."""
 
 
 class LatestAttempt:
-    """Keeps of torchrun's runs in one folder the one written last, of its attempts the last, of Slurm's jobs the one written
-    last.
+    """Keeps the torchrun run that was written last, its last attempt, and the Slurm job that was written last.
 
-    `alive`: somebody writes the logs that were chosen."""
+    `alive`: a process writes the chosen logs."""
 
     def __init__(self) -> None:
         self._chosen: dict[tuple[str, str], str] = {}
@@ -29,7 +28,7 @@ class LatestAttempt:
         self.alive = False
 
     def choose(self, paths: Iterable[str]) -> list[str]:
-        """Those of these paths that are of the present run."""
+        """The paths that belong to the present run."""
         kept = self._newest("run", list(paths), _torchrun_run, _written_at)
         kept = self._newest("attempt", kept, _torchrun_attempt, _attempt)
         return self._newest("job", kept, _slurm_job, _written_at)
@@ -37,7 +36,7 @@ class LatestAttempt:
     def _newest(
         self, kind: str, paths: list[str], place: Callable[[str], Place | None], age: Callable[[str], float]
     ) -> list[str]:
-        """Those that `place` does not speak of, and in each place only the one that is chosen there."""
+        """The paths to which `place` does not apply, and in each folder only those of the chosen one."""
         ages: dict[str, dict[str, float]] = {}
         for path in paths:
             if (at := place(path)) is not None:
@@ -58,23 +57,19 @@ class LatestAttempt:
 
 
 def _torchrun_run(path: str) -> Place | None:
-    found = _ATTEMPT.match(path)
-    return (found[1], found[2]) if found else None
+    return (found[1], found[2]) if (found := _ATTEMPT.match(path)) else None
 
 
 def _torchrun_attempt(path: str) -> Place | None:
-    found = _ATTEMPT.match(path)
-    return (f"{found[1]}/{found[2]}", found[3]) if found else None
+    return (f"{found[1]}/{found[2]}", found[3]) if (found := _ATTEMPT.match(path)) else None
 
 
 def _slurm_job(path: str) -> Place | None:
-    found = _SLURM.match(path)
-    return (found[1], found[2]) if found else None
+    return (found[1], found[2]) if (found := _SLURM.match(path)) else None
 
 
 def _attempt(path: str) -> float:
-    found = _ATTEMPT.match(path)
-    return float(found[3]) if found else 0.0
+    return float(found[3]) if (found := _ATTEMPT.match(path)) else 0.0
 
 
 def _written_at(path: str) -> float:

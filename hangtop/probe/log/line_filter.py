@@ -1,4 +1,4 @@
-"""Whether a line holds what a person looks for: plain text in any case, or a regex that may be hostile."""
+"""Whether a line matches a search: plain text in any case, or a regex, which may be hostile."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import select
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 LIMIT_S = 2.0
-"""For one regex on some hundred lines. A sound one needs a thousandth of it."""
+"""For one regex on some hundred lines. A normal one takes a thousandth of this."""
 
 
 class SearchProblem(Exception):
-    """What is looked for cannot be looked for; one line that says why."""
+    """The search is not possible. The message is one line that says why."""
 
 
 class LineFilter(Protocol):
-    """`word`: bytes that every row with a match holds, by which most rows are passed over; in lower case when `any_case`."""
+    """`word`: bytes that every matching row holds, to skip most rows quickly; in lower case when `any_case`."""
 
     word: bytes
     any_case: bool
 
     def matching(self, texts: Sequence[str]) -> list[int]:
-        """The numbers of those that match. Raises `SearchProblem`."""
+        """The indices of the texts that match. Raises `SearchProblem`."""
         ...
 
     def close(self) -> None: ...
@@ -66,15 +67,14 @@ class Regex:
         process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
-        try:
+        line = b""
+        with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(texts).encode() + b"\n")
             process.stdin.flush()
-        except BrokenPipeError as error:
-            raise SearchProblem(f"the search for {self._pattern!r} ended early: it needs too much time or memory") from error
-        if not select.select([process.stdout], [], [], LIMIT_S)[0]:
-            self.close()
-            raise SearchProblem(f"this regex takes too long on these lines (nested repeats?): {self._pattern!r}")
-        line = process.stdout.readline()
+            if not select.select([process.stdout], [], [], LIMIT_S)[0]:
+                self.close()
+                raise SearchProblem(f"this regex takes too long on these lines (nested repeats?): {self._pattern!r}")
+            line = process.stdout.readline()
         if not line:
             raise SearchProblem(f"the search for {self._pattern!r} ended early: it needs too much time or memory")
         numbers: list[int] = json.loads(line)
@@ -97,21 +97,21 @@ class Regex:
 
 
 def matcher_of(pattern: str | None, *, regex: bool) -> LineFilter | None:
-    """The matcher for what was asked; `None` when every line is wanted. Raises `SearchProblem`."""
+    """`None` when every line is wanted. Raises `SearchProblem`."""
     if not pattern:
         return None
     return Regex(pattern) if regex else PlainText(pattern)
 
 
 def _longest_word(text: str) -> bytes:
-    """The longest part without blanks and without letters beyond ASCII that have two cases. Between words, the raw row may hold
+    """The longest word without non-ASCII letters that have two cases. Only one word, because between words the raw row may hold
     colours or a tab that the shown line does not."""
     plain = "".join(char if char.isascii() or (char.lower() == char.upper() and char != "\ufffd") else " " for char in text)
     return max(plain.split(), key=len, default="").encode()
 
 
 def _fixed_texts(pattern: str) -> list[str]:
-    """Texts that every match holds: runs of plain characters on the top level of the regex."""
+    """Texts that every match contains: runs of plain characters on the top level of the regex."""
     parser: Any = re._parser  # type: ignore[attr-defined]
     runs = [""]
     for op, arg in parser.parse(pattern):

@@ -1,4 +1,4 @@
-"""All logs of the run: which files there are, with numbers that stay, and new ones as they appear."""
+"""All logs of the run: the files that there are, and new ones as they appear."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hangtop.probe.log.tail import TAIL_BYTES, Followed
 from hangtop.probe.log.tracked_log import TrackedLog, TrackedLogs
 from hangtop.records.log import LogFile
 from hangtop.system.files.network_filesystems import FileSystem, file_system_of
-from hangtop.system.files.read_errors import ReadError, shown
+from hangtop.system.files.read_errors import shown
 
 LOOK_AGAIN_S = 5.0
 ALL_TAILS_BYTES = 1 << 20
@@ -24,7 +24,7 @@ LEAST_TAIL_BYTES = 4 << 10
 
 
 class LogSet(TrackedLogs):
-    """The logs that were asked for. A file keeps its number; a newer attempt of the run starts the numbers over."""
+    """The logs that were asked for. A newer attempt of the run starts their numbers over."""
 
     def __init__(self, context: ProbeContext, index: LiteralIndex, changes: FolderWatch) -> None:
         super().__init__(index)
@@ -40,7 +40,7 @@ class LogSet(TrackedLogs):
         return now - self._looked_at >= LOOK_AGAIN_S
 
     def find_files(self, now: float, *, at_once: bool) -> bool:
-        """Looks for files that came or were left behind, if it is time to; true when there are others than before."""
+        """Find new files and drop those of an older attempt, if it is time to; true when the files changed."""
         if not at_once and not self.is_due(now):
             return False
         self._looked_at = now
@@ -56,14 +56,18 @@ class LogSet(TrackedLogs):
         for path, log in known.items():
             if path in found and found[path].rank != log.found.rank:
                 log.learn(self.index, found[path])
-        new = [each for path, each in found.items() if path not in known and rotated_from(path) not in known]
+        new = [log for path, log in found.items() if path not in known and rotated_from(path) not in known]
         tail_bytes = max(LEAST_TAIL_BYTES, min(TAIL_BYTES, ALL_TAILS_BYTES // max(1, len(new))))
-        self.logs += tuple(self._opened(number, each, tail_bytes) for number, each in enumerate(new, len(self.logs)))
-        self.gaps = tuple(_gap(each.path, each.fault) for each in discovery.logs if each.fault is not None)
+        self.logs += tuple(self._opened(number, log, tail_bytes) for number, log in enumerate(new, len(self.logs)))
+        self.gaps = tuple(
+            LogFile(path=shown(log.path), status=log.fault.status, problem=log.fault.problem, lines=0)
+            for log in discovery.logs
+            if log.fault is not None
+        )
         return before != (self.logs, self.gaps)
 
     def settle(self) -> None:
-        """What was there when we came is read by one clock for all that tell the time alike."""
+        """Read the lines that were there before us, with one clock for all logs that tell the time in the same way."""
         if not any(log.is_new for log in self.logs):
             return
         for log in self.logs:
@@ -111,7 +115,3 @@ def _is_fifo(path: str) -> bool:
         return stat.S_ISFIFO(os.stat(path).st_mode) and os.access(path, os.R_OK)
     except OSError:
         return False  # who follows it says what is wrong with it
-
-
-def _gap(path: str, fault: ReadError) -> LogFile:
-    return LogFile(path=shown(path), status=fault.status, problem=fault.problem, lines=0)

@@ -17,8 +17,8 @@ POLL_S = 0.1
 
 
 class LogSource(Source):
-    """Follows every log of `spec`. Its very first reading is but the last lines as they stand: to load what is known of
-    frameworks and messages takes longer than a person likes to wait for the first picture."""
+    """Follows every log. Its first reading is only the last lines as they stand, because loading what is known of frameworks and
+    messages takes longer than a person likes to wait for the first picture."""
 
     def __init__(self, context: ProbeContext) -> None:
         if not context.spec.logs:

@@ -1,4 +1,4 @@
-"""The page source: lines from anywhere in a log, for who scrolls back, filters or searches."""
+"""The page source: lines from anywhere in a log, for scrolling back, filtering and searching."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from hangtop.system.files.read_errors import in_words, shown
 
 
 class PageSource(Source):
-    """Answers `PageAsk`. An answer comes in parts, each with all lines found so far; `scanned_part` below 1 says that it goes on,
-    and who has heard enough stops between two parts."""
+    """Answers `PageAsk` in parts, each with all lines found so far. `scanned_part` below 1 says that more will come."""
 
     deadline_s = 3.0
 
@@ -50,6 +49,6 @@ class PageSource(Source):
                 os.close(file.fd)
 
     def _current_index(self) -> LiteralIndex:
-        """The one that the log source reads with; profiles may have been edited."""
+        """The index that the log source reads with now; profiles may have been edited."""
         self._index = self._context.index or self._index or LiteralIndex(load())
         return self._index

@@ -16,11 +16,11 @@ from hangtop.records.log import FileStatus
 from hangtop.system.files.read_errors import ReadError, in_words
 
 CATCH_UP_BYTES = 8 << 20
-"""So far before the end it is read on after a gap: the oldest bytes would be overwritten again before they are read."""
+"""How far before the end reading goes on after a gap: older bytes would be overwritten before they are read."""
 
 
 class DrainBoard(NamedTuple):
-    """What a drain tells, word by word (`hangtop.probe.log.drain.BOARD`)."""
+    """What a drain tells (`hangtop.probe.log.drain.BOARD`)."""
 
     end: int
     unkept: int
@@ -30,17 +30,17 @@ class DrainBoard(NamedTuple):
 
 
 class PipeBuffer:
-    """The last bytes of a pipe. They are numbered from the first that was kept; any of them may be overwritten at any time."""
+    """The last bytes of a pipe, numbered from the first one kept. Any of them may be overwritten at any time."""
 
     def __init__(self, memory: int, drain: Drain | None = None) -> None:
-        """`memory`: the open file that the drain fills. `drain`: to be left alone at the end, where we started it."""
+        """`memory`: the open file that the drain fills. `drain`: the drain, where we started it ourselves."""
         self._memory = memory
         self._drain = drain
         self._board = DrainBoard(0, 0, 0, 0, 0)
 
     @classmethod
     def of_named_pipe(cls, path: str) -> PipeBuffer:
-        """The drain is started. Raises `SourceError`."""
+        """Start a drain for a named pipe. Raises `SourceError`."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             with os.fdopen(fd, "rb", buffering=0):
@@ -51,12 +51,12 @@ class PipeBuffer:
 
     @property
     def drain(self) -> int | None:
-        """The reader of a named pipe; that of stdin is told by `hangtop.probe.log.stdin_pipe`."""
+        """The pid that reads a named pipe. The one of stdin is told by `hangtop.probe.log.stdin_pipe`."""
         return (self.board.reader or None) if self._drain is not None else None
 
     @property
     def board(self) -> DrainBoard:
-        """As it stands now; the last one known when the memory was given back."""
+        """The board now, or the last one known once the memory was given back."""
         words = read_board(self._memory)
         self._board = self._board if words is None else DrainBoard(*words)
         return self._board
@@ -67,11 +67,11 @@ class PipeBuffer:
 
     @property
     def start(self) -> int:
-        """The oldest byte that is still kept. The chunk is not counted that is being overwritten."""
+        """The oldest byte that is still kept, without the chunk that is being overwritten."""
         return max(0, self.end - KEPT_BYTES + CHUNK_BYTES)
 
     def pread(self, count: int, offset: int) -> bytes:
-        """Up to `count` bytes from `offset` on; nothing where they are kept no longer or not there yet."""
+        """Up to `count` bytes from `offset` on; empty when they are overwritten or not there yet."""
         count = min(count, self.end - offset)
         if count <= 0 or offset < self.start:
             return b""
@@ -115,7 +115,7 @@ class FollowedPipe:
 
     @property
     def not_kept(self) -> str | None:
-        """What of the pipe was not read, and why."""
+        """How much of the pipe was lost, and why."""
         board = self.buffer.board
         if board.unkept:
             return f"{size(board.unkept + self.skipped_bytes)} not kept: no memory for it"
@@ -123,7 +123,7 @@ class FollowedPipe:
 
     @property
     def drain(self) -> int | None:
-        """Who reads a named pipe on when hangtop has gone."""
+        """The pid that keeps reading a named pipe when hangtop has gone."""
         return self.buffer.drain
 
     def poll(self, now: float) -> Iterator[Event]:
@@ -145,7 +145,11 @@ class FollowedPipe:
             else:
                 break
         if (board.closed or self._reader.is_gone(board, now)) and self.offset == self.buffer.end and self.problem is None:
-            fault = self._closed() if board.closed else self._unread()
+            if board.closed:
+                fault = ReadError("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
+            else:
+                said = "hangtop's readers of the pipe were killed: what the run writes comes no more"
+                fault = ReadError("failed", f"{self.path}: {said}")
             self.status, self.problem = fault.status, fault.problem
             yield fault
 
@@ -156,22 +160,16 @@ class FollowedPipe:
         self.buffer.close()
 
     def _skip(self) -> Skipped:
-        """Give up what was overwritten; go on at the start of a line."""
+        """Skip what was overwritten, and go on at the start of a line."""
         goes_on = max(self.buffer.start, self.buffer.end - CATCH_UP_BYTES)
         goes_on += self.buffer.pread(CHUNK_BYTES, goes_on).find(b"\n") + 1
         self.skipped_bytes += goes_on - self.offset
         self.offset = goes_on
         return Skipped(goes_on)
 
-    def _closed(self) -> ReadError:
-        return ReadError("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
-
-    def _unread(self) -> ReadError:
-        return ReadError("failed", f"{self.path}: hangtop's readers of the pipe were killed: what the run writes comes no more")
-
 
 class ReaderWatch:
-    """Whether anybody reads the pipe still. A reader that is killed is replaced within milliseconds."""
+    """Whether the pipe still has a reader. One that is killed is replaced within milliseconds."""
 
     REPLACED_S = 3.0
 
@@ -183,14 +181,14 @@ class ReaderWatch:
         self._gone_at: float | None = None
 
     def is_gone(self, board: DrainBoard, now: float) -> bool:
-        """The reader that the board names has ended, and nobody took its place."""
+        """Whether the reader named on the board has ended and was not replaced."""
         if board.reader != self._pid:
-            self._meet(board.reader)
+            self._watch_pid(board.reader)
         gone = self._was_gone or bool(self._ended.poll(0))
         self._gone_at = (now if self._gone_at is None else self._gone_at) if gone else None
         return self._gone_at is not None and now - self._gone_at > self.REPLACED_S
 
-    def _meet(self, pid: int) -> None:
+    def _watch_pid(self, pid: int) -> None:
         if self._fd is not None:
             os.close(self._fd)
         self._pid, self._fd, self._ended, self._was_gone = pid, None, select.poll(), False
@@ -199,5 +197,5 @@ class ReaderWatch:
             self._ended.register(self._fd, select.POLLIN)
         except ProcessLookupError:
             self._was_gone = True
-        except (OSError, AttributeError):  # an old kernel or no Linux: then it is believed to live
+        except (OSError, AttributeError):  # an old kernel or no Linux: then it counts as living
             return

@@ -1,4 +1,4 @@
-"""What is known of frameworks and messages, read again when a person edits a profile. A broken file only says so."""
+"""Profiles and signatures, read again when a person edits one. A broken file is told, and the ones before stay in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hangtop.system.files.read_errors import shown
 
 
 class ProfileFiles:
-    """What `spec` knows by. `problem`: why a file of the person's is not used. `chosen`: the profile that a person named."""
+    """The index of all profiles. `problem`: why a person's file is not used. `chosen`: the profile that a person named."""
 
     def __init__(self, spec: WatchSpec) -> None:
         self._user_dir = Path(spec.config_dir) if spec.config_dir else None
@@ -26,12 +26,12 @@ class ProfileFiles:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where such files lie or may appear."""
+        """Where a person's files lie or may appear."""
         below = (self._user_dir, self._user_dir / "profiles", self._user_dir / "signatures") if self._user_dir else ()
         return tuple(str(folder) for folder in (*below, *([self._extra.parent] if self._extra else [])))
 
     def reload(self) -> bool:
-        """Reads the files again if one of them changed; true when there is more or other knowledge."""
+        """Read the files again if one of them changed; true when the index is another one."""
         stamp = tuple(self._stamps())
         if stamp == self._stamp:
             return False

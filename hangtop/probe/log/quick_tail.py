@@ -1,4 +1,4 @@
-"""The last lines of a log as they stand, cleaned but not understood: something to look at within a few milliseconds."""
+"""The last lines of a log, cleaned but not parsed: something to look at within a few milliseconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GLIMPSE_LINES = 100
 
 
 def quick_tail(asked: Sequence[str]) -> Iterator[LogReading]:
-    """One reading, if one plain file is asked for and can be read. What is wrong with it is told by who follows it."""
+    """One reading, if a single plain file is asked for and can be read. Errors are told by `RunLogs`."""
     if len(asked) != 1:
         return
     try:
@@ -46,7 +46,7 @@ def quick_tail(asked: Sequence[str]) -> Iterator[LogReading]:
 
 
 def _lines(data: bytes, start: int) -> Iterator[LogLine]:
-    """The whole rows in `data`, of each the last piece that is not empty."""
+    """The last piece of each whole row in `data` that is not empty."""
     at = data.find(b"\n") + 1 if start else 0
     for row in data[at:].split(b"\n"):
         piece = row.rstrip(b"\r ")

@@ -15,8 +15,8 @@ _NUMBER = re.compile(r"\d+")
 
 
 def ranks_of(paths: Sequence[str]) -> list[int | None]:
-    """The rank of each path, `None` where its name tells none. Two files of one kind never get the same rank: then both have none
-    (trees of several nodes with local ranks), and the lines must tell."""
+    """The rank of each path; `None` where its name tells none. Where two files of one kind would get the same rank (trees of
+    several nodes with local ranks), neither has one, and the lines must tell."""
     said = [_said(path) for path in paths]
     varying = _varying(paths)
     ranks = [varying.get(path) if rank is None else rank for path, rank in zip(paths, said, strict=True)]
@@ -26,14 +26,14 @@ def ranks_of(paths: Sequence[str]) -> list[int | None]:
 
 
 def _said(path: str) -> int | None:
-    """Said in the file's name, by the whole name of its folder (`rank_3/train.log`), or by torchrun's tree."""
+    """By the file's name, the whole name of its folder (`rank_3/train.log`), or torchrun's tree."""
     folder, _, name = path.rpartition("/")
     found = _SAID.search(_SAID_LOCAL.sub("", name)) or _SAID.fullmatch(folder.rpartition("/")[2]) or _TORCHRUN.search(path)
     return int(found[1]) if found else None
 
 
 def _varying(paths: Sequence[str]) -> dict[str, int]:
-    """The last number that differs between paths of one pattern, if they look like ranks: small for how many there are."""
+    """The last number that differs between paths of one pattern, if it is small enough to count ranks."""
     alike: dict[tuple[str, ...], list[tuple[str, list[int]]]] = defaultdict(list)
     for path in paths:
         plain = _DATE.sub("date", path)

@@ -14,7 +14,7 @@ LONGEST_ROW = 8 << 20
 
 
 class Readable(Protocol):
-    """Bytes `start` to `end` of something, by offset."""
+    """Bytes `start` to `end` of a file or buffer."""
 
     @property
     def start(self) -> int: ...
@@ -26,7 +26,7 @@ class Readable(Protocol):
 
 
 class OpenFile:
-    """A file that was opened for one answer."""
+    """A file, opened for one answer."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -38,7 +38,7 @@ class OpenFile:
 
 
 def blocks_on(file: Readable, offset: int) -> Iterator[Block]:
-    """The rows that start at or after `offset`. A place after a `\\r` counts as a start: a bar's line that somebody points at."""
+    """The rows that start at or after `offset`. A byte after a `\\r` counts as a start: a state of a progress bar."""
     at = _next_start(file, min(max(offset, file.start), file.end))
     size = CHUNK_BYTES
     while at < file.end:

@@ -23,7 +23,7 @@ from hangtop.system.stores.stop_store import StopStore
 
 POLL_S, CALM_POLL_S = 0.1, 0.5
 CALM = 20
-"""A log that is quiet is polled less often, ever after a twentieth of its silence: most of what it costs is to wake up for it."""
+"""A quiet log is polled after each twentieth of its silence: waking up is most of what a poll costs."""
 POLL_A_FILE_S = 0.0004
 READING_GAP_S = 0.12
 WORK_S = 0.25
@@ -31,7 +31,7 @@ BREATH_S = 0.005
 SLICE_S = 0.05
 COST_TO_GAP = 100.0
 MOST_GAP_S = 2.0
-"""However dear a reading was (many files, or a machine that is busy elsewhere): a person waits no longer for the next."""
+"""The longest wait for the next reading, however expensive the last one was."""
 MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
 LEAST_SHARE = 4
@@ -40,8 +40,8 @@ STOPS_EVERY_S = 0.5
 
 
 class RunLogs:
-    """Follows every log of `spec`. The first reading comes from the ends of the files, so that the screen paints soon; what is
-    before is read in slices between the polls. At most some eight readings a second, none when nothing is new."""
+    """Follows every log. The first reading comes from the ends of the files, so that the screen paints soon; the rest is read in
+    slices between polls. About eight readings a second at most, none when nothing is new."""
 
     def __init__(self, context: ProbeContext) -> None:
         allow_many_open_files()
@@ -49,7 +49,7 @@ class RunLogs:
         self._profiles = ProfileFiles(context.spec)
         self._set = LogSet(context, self._profiles.index, self._changes)
         self._beside = WorkerLogs(self._profiles.index)
-        give_back()  # what it took to load the profiles
+        give_back()  # memory that loading the profiles took
         self._profile_changes = FolderWatch()
         self._context = context
         self._sent = SentState()
@@ -63,7 +63,7 @@ class RunLogs:
 
     @property
     def interval_s(self) -> float:
-        """Hardly a pause while the past is read. A poll costs some 10 microseconds a file: thousands are polled less often."""
+        """Hardly a pause while the past is read. Thousands of files are polled less often: each costs about 10 microseconds."""
         if self._working:
             return BREATH_S
         calm_s = min((time.monotonic() - self._spoke_at) / CALM, CALM_POLL_S)
@@ -119,7 +119,7 @@ class RunLogs:
             self._stopped = stopped
 
     def _work(self) -> bool:
-        """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""
+        """Read one slice of the past, file by file, then count lines; false when all of it is done."""
         ends_at = time.monotonic() + SLICE_S
         for step in (TrackedLog.catch_up, TrackedLog.count_on):
             for log in self._all:
@@ -130,7 +130,7 @@ class RunLogs:
         return False
 
     def _news_reading(self, now: float) -> Iterator[LogReading]:
-        """A reading, if there is news and the last one is a while ago. With many files it costs more and comes less often."""
+        """A reading, if there is news and the last one is long enough ago: the more it costs, the less often it comes."""
         if not self._news or now < self._next_at:
             return
         self._news = False
@@ -144,7 +144,7 @@ class RunLogs:
 
 
 class SentState:
-    """What the screen knows already: a reading carries only ranks and lines that are new to it."""
+    """What was sent before: a reading carries only new ranks and lines."""
 
     def __init__(self) -> None:
         self._restarts = -1
@@ -175,8 +175,7 @@ class SentState:
         return replace(reading, problem=profiles.problem, beside=tuple(log.record() for log in beside.logs))
 
     def _new_lines(self, logs: Sequence[TrackedLog], most: int) -> tuple[LogLine, ...]:
-        """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place. Where many
-        files speak at once, each has its share."""
+        """The newest lines that were not sent or have changed since, as a progress bar does. Many files share the limit."""
         spoke = [log for log in logs if log.followed.offset != self._read_to.get(log.number)]
         self._read_to.update((log.number, log.followed.offset) for log in spoke)
         share = max(LEAST_SHARE, most // max(1, len(spoke)))

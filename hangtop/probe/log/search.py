@@ -1,4 +1,4 @@
-"""One question about a log, answered in one walk through the file: which lines, from where, in which direction."""
+"""Answers one `PageAsk` in one walk through the file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PROGRESS_S = 0.2
 BATCH_ROWS = 256
 MOST_COUNT = 2_000
 JSON = b'{"'
-"""A row that holds this may be shown in other words than it has."""
+"""A row with this may be shown in other words than it holds."""
 
 
 class Search:
-    """One ask, one walk."""
+    """One ask, and how far its walk has come."""
 
     def __init__(
         self, ask: PageAsk, file: Readable, matcher: LineFilter | None, watched: WatchedFile, index: LiteralIndex
@@ -58,7 +58,7 @@ class Search:
         yield self._part(1.0, ended=True)
 
     def _batches(self, block: Block) -> Iterator[list[LogLine]]:
-        """The lines of a block that may be wanted, some hundred at a time, in the order of the walk."""
+        """The lines of a block that may match, some hundred at a time, in the order of the walk."""
         lines = Lines(block, self._clock)
         batch: list[LogLine] = []
         for span in self._spans(lines):
@@ -78,7 +78,7 @@ class Search:
                 yield span
 
     def _shown(self, lines: Lines) -> Iterator[Span]:
-        """Of each row that may be wanted what a terminal would show."""
+        """What a terminal would show of each row that may match."""
         data = lines.block.data
         places = self._places(data)
         if places is None and self._back:
@@ -87,21 +87,21 @@ class Search:
         return filter(None, (lines.shown(row, end) for row, end in rows))
 
     def _places(self, data: bytes) -> list[int] | None:
-        """Places in all rows that may be wanted; `None` when any row may be."""
+        """One place in each row that may match; `None` when any row may."""
         if self._matcher is not None and self._matcher.word:
             text = data.lower() if self._matcher.any_case else data
             return sorted((*_first_in_rows(text, self._matcher.word), *_first_in_rows(data, JSON)))
         return None if self._kinds is None else [start for _, start, _ in self._kinds.hits(data)]
 
     def _pointed_at(self, lines: Lines) -> Span | None:
-        """A place after a `\\r` is a piece of a bar: who points at it wants that, though later pieces are drawn over it."""
+        """The state of a progress bar that the ask points at (a place after a `\\r`), though later states are drawn over it."""
         at = self._ask.offset
         if self._back or lines.block.offset != at or not at or self._file.pread(1, at - 1) != b"\r":
             return None
         return lines.span(0)
 
     def _take(self, batch: Sequence[LogLine]) -> bool:
-        """Keeps what is wanted of these; true when there is enough."""
+        """Keep the lines that match; true when there are enough."""
         wanted = [line for line in batch if not self._ask.kinds or line.kind in self._ask.kinds]
         if self._matcher is not None and wanted:
             wanted = [wanted[number] for number in self._matcher.matching([f"{line.prefix} {line.text}" for line in wanted])]
@@ -109,7 +109,7 @@ class Search:
         return len(self._found) >= self._count
 
     def _scanned(self, block: Block) -> float:
-        """The part of the way that lies behind, never quite 1 while there is more to come."""
+        """The part of the way that is done, below 1 while there is more to come."""
         asked = min(self._ask.offset, self._file.end)
         begin, end = (self._file.start, asked) if self._back else (asked, self._file.end)
         behind = end - block.offset if self._back else block.offset - begin
@@ -130,7 +130,7 @@ class Search:
 
 @lru_cache(maxsize=4)
 def kind_scanner(index: LiteralIndex, kinds: tuple[LineKind, ...]) -> Scanner | None:
-    """Finds the rows that may be of these kinds; `None` when any row may be."""
+    """Finds rows that may be of these kinds; `None` when any row may."""
     if not kinds or not set(kinds) <= {"stage", "warning", "error"}:
         return None
     wanted: dict[str, tuple[int, ...]] = {mark: () for kind in kinds for mark in MARKS.get(kind, ())}

@@ -1,4 +1,4 @@
-"""Starts the drain of a pipe (`hangtop.probe.log.drain`), and holds what it is known by."""
+"""Starts the drain of a pipe (`hangtop.probe.log.drain`)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hangtop.system.hangtop_child import debug_file
 from hangtop.system.unnamed_memory import unnamed_memory
 
 PYTHON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LC_ALL", "PATH", "PYTHONHOME", "SYSTEMROOT")
-"""What an interpreter may need to start. No more of the environment: by it a process is known as one of a job."""
+"""What an interpreter may need to start. No more: variables of the job would make the drain look like a part of the run."""
 READS_WITHIN_S = 30.0
 """An interpreter takes 20 ms to start; on a machine that is stuck much longer."""
 
 
 class Drain:
-    """A drain that was started. It keeps what comes in `memory`, an open file, until `close` or our end; then it goes on alone
-    until the writer ends. `problem`: why there is no memory; it reads all the same."""
+    """A started drain. It keeps what comes in `memory`, an open file, until `close` or our end, and then reads on alone until the
+    writer ends. `problem`: why there is no memory; it reads all the same."""
 
     def __init__(self, pipe: int, *, named: bool = False) -> None:
-        """Raises `OSError`. The pipe is the drain's when this returns, whatever becomes of us."""
+        """The pipe is the drain's when this returns, whatever becomes of us. Raises `OSError`."""
         self.problem: str | None = None
         try:
             self.memory = unnamed_memory(drain.BOARD_BYTES + drain.KEPT_BYTES)

@@ -1,7 +1,7 @@
 """Stdin as a log (`--log -`). A drain reads the pipe from the first moment on, so that the run lives whatever becomes of hangtop.
 
-`keep` comes first of all, before the options are even read: a wrong one must not end the run that writes into the pipe. It reads
-only where an argument is `-`: otherwise stdin is not ours, and an end of hangtop is what the shell makes of it.
+`keep` is called before the options are parsed, because a wrong option must not end the run that writes into the pipe. It does
+something only if an argument is `-`; otherwise stdin is not ours.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 OF_ITS_OWN = frozenset(("explain",))
-"""Commands that read stdin themselves, to its end."""
+"""Commands that read stdin to its end themselves."""
 CLOSED_WITHIN_S = 0.02
-"""A writer that has ended is known to have by then."""
+"""The end of a writer is known by then."""
 
 _drain: Drain | None = None
 _pipe = ""
 _is_stranded = False
-"""Whether somebody writes into the pipe, and no drain could be started."""
+"""Whether a process writes into the pipe, and no drain could be started."""
 
 
 class StdinError(Exception):
@@ -35,7 +35,7 @@ class StdinError(Exception):
 
 
 def keep(words: Sequence[str]) -> None:
-    """Give stdin to a drain, if these arguments name it as a log and somebody may wait for its reader."""
+    """Give stdin to a drain, if these arguments name it as a log and it is a pipe or socket."""
     words = words[: words.index("--")] if "--" in words else words
     named = STDIN in words or f"--log={STDIN}" in words
     if named and not OF_ITS_OWN.intersection(words[:1]) and _is_stream():
@@ -43,7 +43,7 @@ def keep(words: Sequence[str]) -> None:
 
 
 def as_log() -> tuple[str, KeptPipe | None]:
-    """What `--log -` means: `-` and what a drain keeps of it, or the path of the file that stdin is.
+    """What `--log -` means: `-` and the memory of its drain, or the path of the file that stdin is.
 
     Raises `StdinError`. Afterwards stdin is empty: only the drain has the pipe.
     """
@@ -67,7 +67,7 @@ def as_log() -> tuple[str, KeptPipe | None]:
 
 
 def take_keys() -> bool:
-    """Whether keys can be read: stdin is a terminal, or was put in place of a pipe, null or closed one, if there is one."""
+    """Make stdin the terminal, if it is not, and there is one. True when keys can be read."""
     if _drain is None and os.isatty(0):
         return True
     try:
@@ -83,7 +83,7 @@ def take_keys() -> bool:
 
 
 def farewell() -> str | None:
-    """What to say on the way out: who reads the pipe from now on. `None` where nobody writes into it any more."""
+    """What to say at the end of hangtop: which process reads the pipe from now on. `None` once its writer has ended."""
     if _drain is None or not _drain.reads():
         return None
     from hangtop.probe.log.drain import CLOSED, READER
@@ -102,7 +102,7 @@ def farewell() -> str | None:
 
 
 def farewell_to(drains: Mapping[str, int]) -> str:
-    """The same of named pipes, by path, a line each."""
+    """The same for named pipes, by path, a line each."""
     from hangtop.common.text import printable
 
     said = "keeps reading {} for as long as anybody writes into it, so that no writer waits or ends"
@@ -110,7 +110,7 @@ def farewell_to(drains: Mapping[str, int]) -> str:
 
 
 def read_on() -> None:
-    """Where nobody else reads the pipe, this process does, to the end of the writer: with our end the run would end too."""
+    """If no drain reads the pipe, read it to the end of the writer: our end would end the run."""
     if _is_stranded:
         from hangtop.probe.log.drain import discard
 
@@ -118,7 +118,7 @@ def read_on() -> None:
 
 
 def _is_stream() -> bool:
-    """A pipe or a socket. A file has nobody who waits, and a closed stdin nothing to read."""
+    """Whether stdin is a pipe or socket: with a file no writer waits."""
     try:
         mode = os.fstat(0).st_mode
     except OSError:
@@ -134,7 +134,7 @@ def _keep() -> Drain:
     if _drain is None:
         try:
             _pipe = os.readlink("/proc/self/fd/0")
-        except OSError:  # no Linux: then nobody can be found behind it
+        except OSError:  # no Linux: then its writer cannot be found
             _pipe = ""
         os.fstat(0)
         try:

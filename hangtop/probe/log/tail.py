@@ -1,9 +1,9 @@
 """One file followed by its name, as `tail -F` does: its end first, then what is added, whatever happens to the file.
 
 Never mmap: a file that is truncated while mapped kills the process (python/cpython#148650). Never inotify for the bytes: it does
-not see what other NFS clients write. One look costs a few microseconds: `stat` of the path and of the open file, and where that
-has changed `pread` of what is new, of the bytes before it and of the first ones. When these are not what stood there before, the
-file was rewritten, even if it is longer than before (copytruncate that regrew), which a look at the size alone misses.
+not see what other NFS clients write. A poll costs a few microseconds: `stat` of the path and of the open file, and when that has
+changed, `pread` of the new bytes, of those before them and of the first ones. If these differ from what stood there, the file was
+rewritten, even if it is longer now (copytruncate that regrew); the size alone would not tell.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hangtop.system.files.read_errors import NotALog, ReadError, in_words, shown
 
 CHUNK_BYTES = 1 << 20
 LEAST_BYTES = 4 << 10
-"""Room that a read has where nothing new is due: a network file system learns of it by reading. Room for a whole chunk, ten times
-a second for a page that is mostly empty, is most of what a quiet log costs."""
+"""Buffer of a read where `stat` shows nothing new: a network file system may have more. To allocate a whole chunk ten times a
+second would be most of the cost of a quiet log."""
 TAIL_BYTES = 256 << 10
 MOST_TAIL_BYTES = 8 << 20
 CHUNKS_A_POLL = 8
@@ -32,22 +32,22 @@ FINGERPRINT_BYTES = 64
 REOPEN_S = 5.0
 JUST_NOW_S = 5.0
 TICK_S = 1.0
-"""Times of files stand still for some milliseconds (a tick of the kernel): after so long they have no second change in them."""
+"""File times have the resolution of a kernel tick: after this long, a second change would show."""
 
 Why = Literal["first", "appeared", "truncated", "rewritten", "rotated", "replaced", "switched"]
 
 
 class Opened(Struct, frozen=True):
-    """The file was opened, or starts over: what was known of its content holds no more. Reading goes on at byte `start`, a line
-    start near its end; older bytes can be had with `pread`. `rotated`: the run goes on in it; the old file was renamed and
-    read to its end before, or was copied."""
+    """The file was opened, or starts over: what was known of its content is void. Reading goes on at byte `start`, a line start
+    near its end; older bytes can be had with `pread`. `rotated`: the same run goes on; its old file was read to the end, or was
+    copied."""
 
     why: Why
     start: int
 
 
 class Appended(Struct, frozen=True):
-    """Bytes of the file from `offset` on. `live`: they were written while we watched, so now is their time."""
+    """Bytes of the file from `offset` on. `live`: they were written just now."""
 
     offset: int
     data: bytes
@@ -55,7 +55,7 @@ class Appended(Struct, frozen=True):
 
 
 class Skipped(Struct, frozen=True):
-    """What stood before `start` is lost; it goes on there, at the start of a line."""
+    """Bytes were lost; reading goes on at byte `start`, the start of a line."""
 
     start: int
 
@@ -69,11 +69,11 @@ class Followed:
     start = 0
     """The oldest byte that can still be read."""
     not_kept: str | None = None
-    """What was lost of it, and why: of a file nothing."""
+    """What was lost, and why: nothing of a file."""
     drain: int | None = None
-    """Who reads it on when hangtop has gone: a file needs nobody."""
+    """The process that reads on when hangtop has gone: a file needs none."""
     buffer: None = None
-    """What is kept of it, where it cannot be opened again: a file can."""
+    """What is kept of a log that cannot be opened again: a file can."""
 
     def __init__(self, path: str, *, network: bool = False, tail_bytes: int = TAIL_BYTES) -> None:
         """`network`: it lies on a network file system. `tail_bytes`: how far before the end to begin."""
@@ -96,7 +96,7 @@ class Followed:
         self._next_why: Why = "first"
 
     def poll(self, now: float) -> Iterator[Event]:
-        """What happened since the last poll, in order. At most `CHUNKS_A_POLL` chunks: a rest comes with the next one."""
+        """What happened since the last poll, in order: at most `CHUNKS_A_POLL` chunks, the rest comes with the next poll."""
         try:
             if self._fd is None:
                 yield self._open(self._next_why, now)
@@ -131,7 +131,7 @@ class Followed:
         return self._begin(why, now)
 
     def _begin(self, why: Why, now: float) -> Opened:
-        """Start over in the open file, near its end. What was written just now into a file that we knew is live."""
+        """Start over in the open file, near its end. Bytes written just now into a file that we followed already are live."""
         assert self._fd is not None
         found = os.fstat(self._fd)
         self.size_bytes, self.modified_at = found.st_size, found.st_mtime
@@ -174,7 +174,8 @@ class Followed:
         self._settled = _marks(found) if read_to_its_end and not self._network else None
 
     def _was_copied(self) -> bool:
-        """Whether what was read last stands in a rotated copy beside the file: logrotate's copytruncate, and no new run."""
+        """Whether the bytes read last stand in a rotated copy beside the file: then it was logrotate's copytruncate, no new
+        run."""
         folder, name = os.path.split(self.path)
         known = len(self._before)
         try:
@@ -185,8 +186,8 @@ class Followed:
             return False
 
     def _look_at_path(self, now: float) -> tuple[os.stat_result | None, ReadError | None]:
-        """Who stands at the path now: another file that has something to say, or nobody. An empty successor is left alone for
-        now: until the writer has reopened its log it still writes into the old one."""
+        """Another file at the path, or why there is none. An empty successor is left alone: until the writer has reopened its
+        log, it still writes into the old one."""
         try:
             found = os.stat(self.path)
             if (found.st_dev, found.st_ino) != self._identity:
@@ -219,7 +220,7 @@ class Followed:
         return "rotated" if os.fstat(self._fd).st_nlink else "replaced"
 
     def _noted(self, fault: ReadError | None) -> Iterator[Event]:
-        """A fault is told when it begins or changes."""
+        """Tell an error when it begins or changes."""
         before = self.problem
         self.status = fault.status if fault else "ok"
         self.problem = fault.problem if fault else None
@@ -228,7 +229,7 @@ class Followed:
 
 
 def _marks(found: os.stat_result) -> tuple[int, int, int]:
-    """On a file system of this machine no byte of a file changes without one of these."""
+    """On a local file system no byte of a file changes without one of these."""
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
@@ -251,9 +252,9 @@ def _holds(path: str, data: bytes, offset: int) -> bool:
 
 
 def tail_start(fd: int, size: int, tail_bytes: int = TAIL_BYTES) -> int:
-    """Where to begin so that the last lines come first: after a line break so far before the end, further back where lines
-    are longer. A file without line breaks (one endless progress bar) begins after a `\\r`, else in the middle of its line.
-    UTF-16, which only a file's first bytes tell, is read from there."""
+    """Where to begin reading for the last lines: after a line break `tail_bytes` before the end, or earlier where lines are
+    longer. A file without line breaks (one endless progress bar) begins after a `\\r`, else inside its line. A file in UTF-16 is
+    read from its first byte, which tells the encoding."""
     span = size if encoding_of(os.pread(fd, 2, 0)) != "utf-8" else tail_bytes
     while span < size:
         data = os.pread(fd, span, size - span)

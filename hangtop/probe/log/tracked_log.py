@@ -1,4 +1,4 @@
-"""One log of the run: its end is digested at once, what it says from then on as it comes, and its past in the background."""
+"""One log of the run: its end is digested at once, new lines as they come, and its past in the background."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hangtop.system.files.read_errors import binary, shown
 Followable = Followed | FollowedPipe | FollowedRemoteLog
 
 Came = tuple[float | None, float | None]
-"""When bytes arrived (`None`: they were there before us), and when they were not there yet."""
+"""When bytes arrived (`None`: before we came), and when they were not there yet."""
 
 MOST_ARRIVALS = 10_000
 SCOUTED_BYTES = 16 << 10
@@ -31,26 +31,26 @@ ODD_BYTES = 4 << 10
 
 
 class LineCount:
-    """How many lines end at `\\n` from the first byte to byte `to`: what `wc -l` says."""
+    """The number of `\\n` from the first byte to byte `to`: what `wc -l` says."""
 
     def __init__(self) -> None:
         self.to = 0
         self.lines = 0
 
     def add(self, offset: int, data: bytes) -> None:
-        """Counts these bytes, if they go on where the count stands."""
+        """Count these bytes, if they follow those counted before."""
         if offset == self.to:
             self.lines += len(data) - len(data.replace(b"\n", b""))  # `bytes.count` takes three times as long
             self.to += len(data)
 
     def skip(self, offset: int) -> None:
-        """What stood before this byte is lost, and not counted."""
+        """Bytes before this one are lost and not counted."""
         self.to = max(self.to, offset)
 
 
 class TrackedLog:
-    """Two digests: one that began near the end, for the screen at once; and one from the first byte on, which takes its place
-    when it has caught up. `restarts` grows when what was told of the file holds no more."""
+    """Has two digests: one from near the end, for the screen at once, and one from the first byte, which replaces it when it has
+    caught up. `restarts` grows when what was told of the file is void."""
 
     def __init__(self, number: int, found: FoundLog, followed: Followable, index: LiteralIndex, where: FileSystem) -> None:
         self.number = number
@@ -97,7 +97,7 @@ class TrackedLog:
         return self._count.lines if self._count.to >= self.followed.offset else None
 
     def poll(self, now: float) -> bool:
-        """Takes in what is new; true when there was anything."""
+        """Digest what is new; true when there was anything."""
         news = False
         for event in self.followed.poll(now):
             news = True
@@ -114,11 +114,11 @@ class TrackedLog:
 
     @property
     def is_new(self) -> bool:
-        """Its end was taken in, and waits to be read by a clock (`settle`)."""
+        """Its end was read, and waits for a clock (`settle`)."""
         return bool(self._tail)
 
     def scout(self) -> None:
-        """Looks by how much the newest line of what is new is older than the file, if it tells the time."""
+        """By how much the newest line is older than the file, if it tells the time."""
         if self._tail and self.own_shift_s is None and self.followed.modified_at is not None:
             scouted = self._fed([self._last_lines(self._tail[-1])])
             if scouted.last_log_time is not None:
@@ -126,7 +126,7 @@ class TrackedLog:
                 self.tells_zone = scouted.tells_zone
 
     def settle(self, shift_s: float | None) -> None:
-        """Reads what was there when we came, by this clock; what was read by another one is read again, in the background."""
+        """Digest what was there when we came, by this clock; read again, in the background, what was read by another one."""
         self.shift_s = shift_s
         if not self._tail:
             self._begin_past()
@@ -137,7 +137,7 @@ class TrackedLog:
             self._begin_past()
 
     def catch_up(self) -> bool:
-        """Reads on one chunk of the past; false when there is none left, or it cannot be read just now."""
+        """Digest one chunk of the past; false when there is none left, or it cannot be read now."""
         if self._past is None:
             return False
         if self._past_to < self.followed.start < self.followed.offset:
@@ -154,19 +154,19 @@ class TrackedLog:
         return bool(data)
 
     def count_on(self) -> bool:
-        """Counts the lines of one chunk of the past; false when there is none left, or it cannot be read just now."""
+        """Count the lines of one chunk of the past; false when there is none left, or it cannot be read now."""
         self._count.skip(self.followed.start)
         data = self._read(self._count.to, self.followed.offset)
         self._count.add(self._count.to, data)
         return bool(data)
 
     def learn(self, index: LiteralIndex, found: FoundLog) -> None:
-        """Other profiles, or another rank by the file's name: all of it is read again, in the background."""
+        """Other profiles, or another rank by the file's name: read all of it again, in the background."""
         self._index, self.found = index, found
         self._begin_past()
 
     def rank_of(self, writer: Writer) -> int | None:
-        """Whose line it is, as far as the log has told by now."""
+        """The rank of this writer, as far as the log has told."""
         return self._digest.rank_of(writer)
 
     def tail(self, most: int, since: int = -1) -> tuple[LogLine, ...]:
@@ -191,7 +191,7 @@ class TrackedLog:
         )
 
     def _says_nothing(self) -> bool:
-        """It looks like a binary file, and nothing that is known was found in it: some logs only begin with junk."""
+        """Whether it looks like a binary file and holds no known message: some logs only begin with junk."""
         return self._odd is not None and not (self.facts.marks or self.facts.findings or self.facts.paces)
 
     def _new_digest(self, offset: int) -> Digest:
@@ -206,7 +206,7 @@ class TrackedLog:
         )
 
     def _start_over(self, why: Why, start: int) -> None:
-        """A log that was rotated is the same run, which goes on; in all other cases what was known is void."""
+        """After a rotation the same run goes on; otherwise what was known is void."""
         self.restarts += why != "first"
         head = self._read(0, min(HEAD_BYTES, self.followed.size_bytes))
         self._odd = binary(self.followed.path, head[:ODD_BYTES])
@@ -226,7 +226,7 @@ class TrackedLog:
             self._begin_past()
 
     def _year_of_file(self) -> int | None:
-        """Dates without a year are of the year in which the file was last written."""
+        """The year of dates without one: that in which the file was last written."""
         modified_at = self.followed.modified_at
         return None if modified_at is None else time.localtime(modified_at).tm_year
 
@@ -249,7 +249,7 @@ class TrackedLog:
         self.last_output_at = now
 
     def _skip(self, start: int, now: float) -> None:
-        """The run spoke, and what it said is lost: what is known stays."""
+        """Bytes of the run were lost: what is known stays."""
         self._facts = None
         self._digest.reopened(start)
         self._count.skip(start)
@@ -263,7 +263,7 @@ class TrackedLog:
         return digest
 
     def _last_lines(self, data: bytes) -> bytes:
-        """Whole lines of the last few kB: enough to find a clock time."""
+        """Whole lines of the last few kB, in which to find a time."""
         return data[data.find(b"\n", -SCOUTED_BYTES) + 1 :] if len(data) > SCOUTED_BYTES else data
 
     def _read(self, begin: int, end: int) -> bytes:
@@ -273,7 +273,7 @@ class TrackedLog:
             return b""  # the next poll meets the same error and puts it in words
 
     def _next_arrival(self) -> tuple[int, Came]:
-        """Up to where the past was written at one time, and when: bytes that came while we watched keep their time."""
+        """The end of what was written at one time, and when: bytes that came while we watched keep their time."""
         while self._arrivals and self._arrivals[0][0] <= self._past_to:
             self._past_came = self._arrivals.popleft()[1]
         return (self._arrivals[0][0] if self._arrivals else self.followed.offset), self._past_came

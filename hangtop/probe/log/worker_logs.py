@@ -1,6 +1,5 @@
-"""Files beside the run's log: the output files of a Ray run's workers, which hold what the deduplicated driver log leaves out.
-
-Those of other nodes too: `hangtop.probe.ray.workers_source` fetches them."""
+"""The output files of a Ray run's workers, which hold what the deduplicated driver log leaves out. Those on other nodes are
+fetched by `hangtop.probe.ray.workers_source`."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ TAIL_BYTES = 64 << 10
 
 
 class WorkerLogs(TrackedLogs):
-    """The files of the run's ranks, numbered from `BESIDE` on. A file stays when its worker is dead: its last
-    lines are worth the most then. Another job of the same session is another run, and starts over."""
+    """The files of the run's ranks, numbered from `BESIDE` on. A file stays when its worker is dead, because its last lines are
+    worth the most then. Another job of the same session is another run, and starts over."""
 
     def __init__(self, index: LiteralIndex) -> None:
         super().__init__(index)
@@ -28,7 +27,7 @@ class WorkerLogs(TrackedLogs):
         self._job: str | None = None
 
     def take_up(self, wanted: Sequence[WorkerLog]) -> bool:
-        """Takes up the files that are new; true when there are other files than before."""
+        """Take up new files; true when the files changed."""
         if wanted is self._wanted or not wanted:
             return False
         self._wanted = wanted
@@ -43,7 +42,7 @@ class WorkerLogs(TrackedLogs):
         return before != self.logs
 
     def settle(self) -> None:
-        """What was there when we came is read by each file's own clock: they are written on many hosts, and none is a copy."""
+        """Read the lines that were there before us by each file's own clock: the files are written on many hosts."""
         for log in self.logs:
             if log.is_new:
                 log.scout()

@@ -1,4 +1,4 @@
-"""How a run was started, for who wants to start it again: by the book of starts, or read from the living process and kept."""
+"""How a run was started, to start it again: as the launch store knows it, or read from the living process and stored."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ NET = "/sys/class/net"
 
 
 class LaunchSource(Source):
-    """Answers `LaunchAsk`; says nothing by itself."""
+    """Answers `LaunchAsk`."""
 
     def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
         self._logs = context.spec.logs
         self._table = table or open_table()
 
     def answer(self, ask: LaunchAsk, now: float) -> Iterable[Value]:
-        """The environment itself is not in the answer: it can hold secrets, and readings are recorded."""
+        """The environment is not in the answer: it can hold secrets, and readings are recorded."""
         try:
             found = self._of_log() if ask.pid is None else self._of_process(ask.pid, ask.start_ticks)
         except OSError as error:
@@ -39,14 +39,14 @@ class LaunchSource(Source):
         yield LaunchReading(ask.ask, found, interfaces=interfaces())
 
     def _of_log(self) -> Launch:
-        """Of a run that has ended."""
+        """The launch of a run that has ended."""
         found = [known for log in self._logs if (known := launch_store.latest(os.path.realpath(log))) is not None]
         if not found:
             raise LookupError("no process of this run is known here, and hangtop did not start it: its command line is not known")
         return found[-1]
 
     def _of_process(self, pid: int, start_ticks: int) -> Launch:
-        """What hangtop started is known; of others everything is read while they live, and kept."""
+        """The launch of a living process: known if hangtop started it, else read from the process and stored."""
         if (known := launch_store.of_process(pid, start_ticks)) is not None:
             return known
         argv, environ = _words(pid), self._table.environ(pid)
@@ -89,7 +89,7 @@ def interfaces() -> tuple[str, ...]:
 
 
 def _up(name: str) -> bool:
-    """Bit 0 of its flags is IFF_UP (netdevice(7))."""
+    """Bit 0 of the flags is IFF_UP (netdevice(7))."""
     return bool(int(read_optional(f"{NET}/{name}/flags") or b"0", 16) & 1)
 
 
@@ -100,14 +100,14 @@ def _of_default_route() -> str:
 
 
 def _words(pid: int) -> tuple[str, ...]:
-    """Its arguments, empty ones at the end too: each ends with a zero byte."""
+    """Its arguments, with empty ones at the end: each ends with a zero byte."""
     raw = read_optional(f"/proc/{pid}/cmdline") or b""
     return tuple(text_of(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
 
 
 def _folder_of_start(argv: Sequence[str], cwd: str, pwd: str) -> str:
-    """Where it was started. A program may have gone elsewhere since, as Hydra's `job.chdir` does: then a file that its command
-    line names is not below the folder where it stands, but below the one where its shell stood (PWD)."""
+    """The folder in which it was started. A program may have changed it since, as Hydra's `job.chdir` does: then a file that its
+    command line names is not below its present folder, but below that of its shell (PWD)."""
     words = [to_os(word) for word in argv[1:] if word and not word.startswith(("-", "/"))]
     left = [word for word in words if not os.path.exists(os.path.join(cwd, word))]
     there = pwd.startswith("/") and any(os.path.isfile(os.path.join(pwd, word)) for word in left)
@@ -122,7 +122,7 @@ def _program(pid: int) -> str:
 
 
 def _plain_file(link: str) -> str | None:
-    """The file that this descriptor leads to, if that is a plain file with a name."""
+    """The file behind this descriptor, if it is a plain file with a name."""
     target = os.readlink(link)
     plain = target.startswith("/") and not target.startswith("/dev/") and not target.endswith(" (deleted)")
     return from_os(target) if plain else None

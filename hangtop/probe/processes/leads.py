@@ -1,7 +1,7 @@
-"""A lead is no proof: which of the processes that may write a log are told by a fact to be the run. Pure.
+"""Which of the processes that may write a log are proven to be the run. Pure.
 
-A program may name the log to upload it, and any may work in its folder. The log itself decides: a pid that stands in its lines,
-or its ranks, all of which such a process has started.
+A lead is no proof: a program may name the log to upload it, and any program may work in its folder. The log itself proves: by a
+pid in its lines, or by its ranks, if one process has started all of them.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from hangtop.records.log import LogReading, RankLog
 from hangtop.records.process import Process
 
 LeadKind = Literal["log", "folder", "here"]
-"""What leads to a process: its command line names the log, or the log's folder; or it works there. The surest first."""
+"""What leads to a process: its command line names the log, or the log's folder, or it works in the folder. The surest first."""
 KINDS: tuple[LeadKind, ...] = ("log", "folder", "here")
 MOST_NAMED = 3
 
 
 class Lead(Struct, frozen=True):
-    """`does`: what leads to it, as a verb that follows its name."""
+    """`does`: what leads to it, as the verb of a sentence."""
 
     kind: LeadKind
     does: str
 
 
 class LogIdentity(Struct, frozen=True):
-    """What the log says of its run on this machine: pids, and the numbers of ranks."""
+    """What the log tells of its run on this machine: pids, and numbers of ranks."""
 
     pids: frozenset[int] = frozenset()
     ranks: frozenset[int] = frozenset()
 
 
 def told_by(log: LogReading | None, ranks: Mapping[int, RankLog], host: str) -> LogIdentity:
-    """`host`: the name of this machine; a pid of another one says nothing."""
+    """`host`: the name of this machine; pids of other machines are left out."""
     here = (None, "", host, host.partition(".")[0])
     pids = {rank.pid for rank in ranks.values() if rank.pid is not None and rank.host in here}
     speakers = log.ray.speakers if log is not None and log.ray is not None else ()
@@ -45,15 +45,17 @@ def told_by(log: LogReading | None, ranks: Mapping[int, RankLog], host: str) -> 
 
 
 def proven(leads: Mapping[int, Lead], trees: Mapping[int, Collection[Process]], told: LogIdentity) -> dict[int, str]:
-    """By pid, why it is probably the run: none where no fact tells. `trees`: of each lead, it and what it has started.
+    """By pid, why it is probably the run. `trees`: by pid, each lead with its descendants.
 
-    Pids are reused, and ranks have the same numbers in every run: good enough to look at, never to be stopped.
+    Pids are reused, and ranks have the same numbers in every run: this is good enough to show a process, never to stop it.
     """
     for_pid = {pid: sorted(told.pids & {process.pid for process in trees[pid]}) for pid in leads}
     if named := {pid: f"the log names pid {found[0]}" for pid, found in for_pid.items() if found}:
         return named
-    crews = [pid for pid, lead in leads.items() if lead.kind == "log" and has_ranks(trees[pid], told.ranks)]
-    return {crews[0]: f"it {leads[crews[0]].does}, and has the ranks of which the log tells"} if len(crews) == 1 else {}
+    with_ranks = [pid for pid, lead in leads.items() if lead.kind == "log" and has_ranks(trees[pid], told.ranks)]
+    if len(with_ranks) != 1:
+        return {}
+    return {with_ranks[0]: f"it {leads[with_ranks[0]].does}, and has the ranks of which the log tells"}
 
 
 def surest(leads: Mapping[int, Lead]) -> dict[int, Lead]:
@@ -63,19 +65,19 @@ def surest(leads: Mapping[int, Lead]) -> dict[int, Lead]:
 
 
 def has_ranks(tree: Collection[Process], ranks: Collection[int]) -> bool:
-    """Whether all these ranks, two at least, are in the tree: by their numbers, or as so many processes that are alike."""
+    """Whether all these ranks, at least two, are in the tree: by their numbers, or as that many similar processes."""
     if len(ranks) < 2:
         return False
     return {process.rank for process in tree}.issuperset(ranks) or len(siblings(tree, len(ranks))) == len(ranks)
 
 
 def of_the_log(orphan: Process, told: LogIdentity) -> bool:
-    """Whether the log tells of this process, by its pid or the number of its rank."""
+    """Whether the log names this process, by its pid or its rank."""
     return orphan.pid in told.pids or orphan.rank in told.ranks
 
 
 def taken_words(taken: Mapping[int, str]) -> str:
-    """What is not seen but taken to be so."""
+    """How to say that a process is taken for the writer."""
     pid, why = next(iter(taken.items()))
     return f"nobody holds the log open; pid {pid} is probably its writer: {why} (--pid {pid} says so for sure)"
 

@@ -1,4 +1,4 @@
-"""Follows who writes the watched logs: from when a writer is first seen until after its end."""
+"""The processes that write the watched logs, from when each is first seen until after its end."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 RESOLVE_EVERY = 3
-"""Looks between two resolutions of the log paths."""
+"""How many calls of `find` share one resolution of the log paths."""
 LOOKS_BEFORE_THE_LOG = 3
-"""In a directory or a pattern, so many looks wait for the log source to tell which files are watched."""
+"""So many calls of `find` wait for the log source to tell the files of a directory or pattern."""
 MAX_GONE = 64
-"""So many writers that are gone are remembered, the latest."""
+"""How many ended writers are remembered."""
 
 
 class LogWriters:
-    """The writers of the logs of a spec. `find` them now and then, `check` them after each refresh of the table."""
+    """The writers of the watched logs. `find` them now and then, `check` them after each refresh of the table."""
 
     def __init__(self, context: ProbeContext, table: ProcessTable, exits: Exits) -> None:
         self._context = context
@@ -45,11 +45,11 @@ class LogWriters:
         self.followed_another = 0
         """Counts the writers that turned out to be another run's, or of a run that is watched no more."""
         self.shell: int | None = None
-        """A person's, whose own output goes to the logs."""
+        """A person's shell whose own output goes to the logs."""
         self.jobs: tuple[int, ...] = ()
-        """The jobs of that shell that write them, where there are several."""
+        """The jobs of that shell that write the logs, where there are several."""
         self._server: Stat | None = None
-        """Who writes them for one of several terminals."""
+        """A program such as `screen` that writes the logs for one of several terminals."""
 
     @property
     def owners(self) -> frozenset[int]:
@@ -62,14 +62,14 @@ class LogWriters:
 
     @property
     def logs(self) -> Mapping[str, float]:
-        """The logs that are files, by real path, and when they were written last."""
+        """When each log was written last, by real path; files only."""
         return self._wanted.written_at
 
     def alive(self) -> set[int]:
         return {writer.pid for writer in self._writers.values() if writer.alive}
 
     def find(self, machine: OpenFileTable, now: float) -> None:
-        """Who writes at this moment. `now` is unix time."""
+        """Find the processes that write now. `now` is unix time."""
         files = self._files()
         if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
             self._paths.ask({"logs": partial(self._wanted.resolve, files)})
@@ -83,28 +83,28 @@ class LogWriters:
         server = server_of(machine, self._logs_in(machine))
         self._server = None if server is None else machine.stats[server]
         for feeder in feeders:
-            self._meet(machine.stats[feeder.pid], feeder, now)
+            self._record(machine.stats[feeder.pid], feeder, now)
         self._forget_relays({feeder.pid for feeder in feeders})
 
     @property
     def is_outdated(self) -> bool:
-        """Whether other files are watched than those whose writers were looked for."""
+        """Whether the watched files changed since the last `find`."""
         return self._files() != self._resolved_for
 
     def _files(self) -> tuple[str, ...] | None:
-        """The files that the log source reads. Before it has looked there are none; `None`: there is no such source."""
+        """The files that the log source reads: none before its first look, `None` without a log source."""
         if self._context.index is None:
             return () if "log" in self._context.spec.sources and self._looks < LOOKS_BEFORE_THE_LOG else None
         return tuple(file.path for file in self._context.files if file.path != STDIN)
 
     def check(self, now: float) -> None:
-        """Whether the known writers still live."""
+        """Check which of the known writers still live."""
         for identity, writer in self._writers.items():
             self._writers[identity] = self._as_it_is(identity, writer, now)
         self._forget_old()
 
     def note(self, hidden: int) -> str | None:
-        """What is missing, while no writer is known to live. `hidden`: processes that may not be looked into."""
+        """Why no living writer is known. `hidden`: how many processes may not be read."""
         if self.alive():
             return None
         if absent := [pid for pid in self._context.spec.pids if pid not in {writer.pid for writer in self.writers}]:
@@ -123,18 +123,19 @@ class LogWriters:
         return find_feeders(machine, self._logs_in(machine), ignored=(os.getpid(), os.getppid()))
 
     def _logs_in(self, machine: OpenFileTable) -> list[str]:
-        """The logs that somebody holds open for writing, by the names that the kernel gives them."""
+        """The logs that a process has open for writing, by the kernel's names."""
         return sorted(target for target in machine.holders if self._wanted.matches(target) or self._is_renamed(machine, target))
 
     def _is_renamed(self, machine: OpenFileTable, target: str) -> bool:
-        """A process in a container names the log by a path of its own: there the inode tells."""
+        """A process in a container has another path for the log: there the inode tells."""
         if not self._wanted.may_be_called(target):
             return False
         held = ((pid, file.fd) for pid in machine.holders[target] for file in machine.files[pid] if file.target == target)
         return any(self._wanted.is_inode(target, self._table.inode(pid, fd)) for pid, fd in held)
 
-    def _meet(self, stat: Stat, feeder: LogFeeder, now: float) -> None:
-        """Take down a writer when it is first seen, and what it writes each time. A young one may still become another."""
+    def _record(self, stat: Stat, feeder: LogFeeder, now: float) -> None:
+        """Record a writer when it is first seen, and what it writes each time. A young process may still become another
+        program."""
         self._exits.watch(stat)
         started_at = self._table.started_at(stat.start_ticks)
         known = self._writers.get(stat.identity)
@@ -147,7 +148,7 @@ class LogWriters:
         return command_line(words) if isinstance(words, tuple) and words else f"[{clean_words(stat.name)}]"
 
     def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
-        """The writer as the present table shows it: a pid with another start time is another process."""
+        """The writer as the table shows it now: a pid with another start time is another process."""
         stat = self._table.stats.get(identity.pid)
         same = stat is not None and stat.identity == identity
         if stat is not None and same and stat.state not in "ZX":
@@ -159,7 +160,7 @@ class LogWriters:
         return replace(writer, alive=False, gone_at=gone_at, exit_code=code)
 
     def _forget_unwatched(self) -> None:
-        """A writer of files that are watched no more was of another run, or of one that another has followed."""
+        """Forget living writers of files that are no longer watched: they are of another run."""
         for identity, writer in list(self._writers.items()):
             known = (self._wanted.matches(path) or self._wanted.may_be_called(path) for path in writer.paths)
             if writer.alive and writer.paths and not any(known):
@@ -167,16 +168,11 @@ class LogWriters:
                 self.followed_another += 1
 
     def _forget_relays(self, feeding: Collection[int]) -> None:
-        """A relay stood for itself only until someone fed it."""
+        """Forget relays that are fed by a process now: that process is the writer."""
         for identity, writer in list(self._writers.items()):
             stat = self._table.stats.get(identity.pid)
-            if (
-                stat is not None
-                and stat.identity == identity
-                and stat.name in RELAYS
-                and writer.alive
-                and stat.pid not in feeding
-            ):
+            is_relay = stat is not None and stat.identity == identity and stat.name in RELAYS
+            if is_relay and writer.alive and identity.pid not in feeding:
                 del self._writers[identity]
 
     def _forget_old(self) -> None:

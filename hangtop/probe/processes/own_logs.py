@@ -1,4 +1,4 @@
-"""Which rank a process is by the log that it writes alone: `rank_3.log` held open by one process, and those below it. Pure."""
+"""The rank of a process by the log that it alone writes: one process and its descendants hold `rank_3.log` open. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENDINGS = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 
 
 def log_ranks(members: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], stats: Mapping[int, Stat]) -> dict[int, int]:
-    """Rank by pid. A launcher that opened the logs of all its children holds several, and is none of them."""
+    """Rank by pid. A launcher that opened the logs of all its children holds several, so it has no rank."""
     holders: dict[str, list[int]] = {}
     for pid in members:
         for path in {file.target for file in files.get(pid, ()) if _is_log(file)}:

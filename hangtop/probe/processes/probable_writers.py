@@ -1,8 +1,8 @@
-"""Whose log is it, when nobody holds it open? Some programs open their log for each line and close it again.
+"""Which processes may write a log that no process holds open: some programs open their log anew for each line.
 
-What a process was started with leads to it: its command line names the log, or the folder of the log; else it works in that
-folder. What it holds open tells against it: the log to read it, a terminal that it serves, and, where only the folder leads to
-it, another file that takes its output. So do its counters, when it has written nothing. What is left are leads: see `leads`.
+A process is a candidate if its command line names the log or its folder, or if it works in that folder. Evidence against it: it
+has the log open for reading, serves a terminal, writes its output to another file (where only the folder leads to it), or has
+written no bytes. The rest are leads, see `leads`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from hangtop.system.processes.tree import children_of, descendants
 NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())
 )
-"""Programs that read a log, or stand in its folder, without writing it."""
+"""Programs that read a log, or work in its folder, without writing it."""
 RAYS_OWN = ("ray daemon", "ray worker")
-"""They serve the drivers of a session, whose logs are not theirs, and work where `ray start` was called."""
+"""Roles that never write a driver's log, though they work in the folder where `ray start` was called."""
 READERS = re.compile(r"(?i)(?:^|[ /])(?:hangtop|tensorboard|jupyter[\w-]*|ipykernel\w*|http\.server|pytest|wandb)(?:[ .]|$)")
-"""Programs of Python that do so."""
+"""Python programs that read logs or runs."""
 DEEPEST = 3
-"""What looks like training may have its log so far below its working folder: `outputs/run7/train.log`."""
+"""How far below its working folder a training program may have its log: `outputs/run7/train.log`."""
 CLOCK_S = 2.0
 """Start times are known to 0.01 s, but boot time is not."""
 
 
 class Clue(Struct, frozen=True):
-    """What a process was started with. `passes_on`: it reads the log, or serves a terminal. `own_log`: the other file that its
-    standard output goes to."""
+    """How a process was started. `passes_on`: it reads the log, or serves a terminal. `own_log`: another file that takes its
+    standard output."""
 
     command: tuple[str, ...] = ()
     cwd: str = ""
@@ -48,13 +48,13 @@ class Clue(Struct, frozen=True):
     own_log: str = ""
 
     def names(self, paths: Collection[str]) -> bool:
-        """Whether a word of the command line is one of these paths, as an option's value too."""
+        """Whether the command line names one of these paths, also as the value of an option."""
         words = (part for word in self.command[1:] for part in (word, word.partition("=")[2]) if part)
         return any(os.path.normpath(os.path.join(self.cwd or "/", word)) in paths for word in words)
 
 
 class ProbableWriters:
-    """Looks for those that may write the logs."""
+    """Finds the processes that may write the logs."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
@@ -65,7 +65,7 @@ class ProbableWriters:
         self._written = WrittenBytes(table)
 
     def find(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, Lead]:
-        """By pid, what leads to this topmost process. `logs`: real paths, and when they were written last."""
+        """The lead to each topmost process, by pid. `logs`: real paths, and when they were written last."""
         stats = self._table.stats
         around = {os.getpid(), *ancestors(stats, os.getpid())}
         last = _last_written(logs)
@@ -91,20 +91,20 @@ class ProbableWriters:
         return choose(writing, frozenset(logs), partial(topmost, stats))
 
     def _without_empty_logs(self, clues: Mapping[int, Clue]) -> dict[int, Clue]:
-        """A file that nothing was written to takes nobody's output: it tells nothing against another log."""
+        """An empty file is no evidence that the output goes there."""
         sizes = self._sizes.ask(
             {path: partial(os.path.getsize, path) for path in {clue.own_log for clue in clues.values()} - {""}}
         )
         return {pid: replace(clue, own_log="") if sizes.get(clue.own_log) == 0 else clue for pid, clue in clues.items()}
 
     def _silent(self, stats: Iterable[Stat], log_at: float) -> set[int]:
-        """Who has not written the logs, nor anybody below it."""
+        """The pids that, with their descendants, have not written the logs."""
         children = children_of(self._table.stats)
         trees = {stat.identity: descendants(children, stat.pid) for stat in stats}
         return {identity.pid for identity in self._written.rules_out(trees, log_at)}
 
     def pointing(self, pids: Iterable[int], logs: Mapping[str, float]) -> dict[int, Lead]:
-        """What leads from the logs to these processes, if anything does and they were there when the logs were written."""
+        """The leads from the logs to these processes, as far as they lived when the logs were written."""
         stats = [self._table.stats[pid] for pid in pids if pid in self._table.stats]
         last, folders = _last_written(logs), _folders_of(logs)
         there = [stat for stat in stats if self._table.started_at(stat.start_ticks) <= last]
@@ -124,7 +124,7 @@ class ProbableWriters:
 
 
 def with_files(clue: Clue, files: Collection[OpenFile], logs: Collection[str]) -> Clue:
-    """With what the open files of that process tell."""
+    """The clue with what the open files of the process tell."""
     reads = any(file.target in logs and not file.writable for file in files)
     takes = (file.target for file in files if file.fd == 1 and file.writable and file.target.startswith("/"))
     own_log = (target for target in takes if target not in logs and not target.startswith("/dev/"))
@@ -132,7 +132,7 @@ def with_files(clue: Clue, files: Collection[OpenFile], logs: Collection[str]) -
 
 
 def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, Lead]:
-    """What leads to each, the surest first. Who has another file for its output is passed over, unless it names the log."""
+    """The leads, the surest first. A process with another file for its output is left out, unless it names the log."""
     folders = _folders_of(logs)
     leads = {pid: lead for pid, clue in clues.items() if (lead := lead_of(clue, logs, folders)) and not reads_only(clue.command)}
     leads = {pid: lead for pid, lead in leads.items() if lead.kind == "log" or not clues[pid].own_log}
@@ -141,7 +141,7 @@ def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Coll
 
 
 def lead_of(clue: Clue, logs: Collection[str], folders: Collection[str]) -> Lead | None:
-    """What leads from the logs to a process, if anything does."""
+    """The lead from the logs to a process, if there is one."""
     if clue.names(logs):
         return Lead("log", "names it on its command line")
     if clue.names(folders):
@@ -152,7 +152,7 @@ def lead_of(clue: Clue, logs: Collection[str], folders: Collection[str]) -> Lead
 
 
 def reads_only(command: Sequence[str]) -> bool:
-    """Whether it is a program of Python that looks at runs and is none."""
+    """Whether it is a Python program that only watches runs."""
     return READERS.search(" ".join(command[:4])) is not None
 
 
@@ -165,7 +165,7 @@ def _folders_of(logs: Collection[str]) -> set[str]:
 
 
 def _works_in(clue: Clue, folders: Collection[str]) -> bool:
-    """A program of Python in the log's own folder, or one that looks like training in it or a little above."""
+    """A Python program in the log's folder, or one that looks like training there or a little above."""
     if not clue.command or not clue.cwd.startswith("/") or clue.cwd == "/":
         return False
     if clue.cwd in folders and PYTHON.search(clue.command[0]):

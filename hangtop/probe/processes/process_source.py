@@ -26,8 +26,7 @@ from hangtop.system.files.file_writers import OpenFileTable, ancestors
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.machine import MachineReader
-from hangtop.system.network.connections import Connection, read_connections, socket_inodes
-from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.network.connections import TcpConnection, is_on_our_network, read_connections, socket_inodes
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
@@ -35,18 +34,18 @@ from hangtop.system.processes.table import OpenFile, ProcessTable, Stat, open_ta
 from hangtop.system.processes.tree import children_of, descendants
 
 SELDOM = 5
-"""Looks between two at what changes slowly or costs more: sockets, leftovers, the machine."""
+"""Every so many reads: what changes slowly or costs more, such as sockets, orphans and the machine."""
 EAGER_LOOKS = 60
-"""So long is a writer looked for each time; a log that has none then is most likely an old one."""
+"""So many reads search for a writer each time; a log without one is then most likely an old one."""
 MAX_LEFTOVERS = 256
 MANY: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
-"""There may be hundreds of these, and they only hold the sockets of their rank once more."""
+"""There may be hundreds of these, and they hold the same sockets as their rank."""
 
 Files = Mapping[int, tuple[OpenFile, ...]]
 
 
 class ProcessSource(Source):
-    """Looks at the process table once a second. Nothing it does waits for a process that is stuck."""
+    """Reads the process table once a second. Nothing here waits for a process that is stuck."""
 
     interval_s = 1.0
     deadline_s = 3.0
@@ -67,7 +66,7 @@ class ProcessSource(Source):
         self._ray: tuple[RayTie, ...] = ()
         self._host = MachineReader()
         self._blockages = BlockedMounts()
-        self._nets: Guard[int, list[Connection]] = Guard()
+        self._nets: Guard[int, list[TcpConnection]] = Guard()
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
         self._orphans: tuple[Process, ...] = ()
@@ -79,8 +78,8 @@ class ProcessSource(Source):
         self._looks = 0
 
     def read(self, now: float) -> Iterable[Value]:
-        """The processes as they are at `now` (unix time) when they changed, and every few looks in any case, with the machine."""
-        seldom = self._looks % SELDOM == 0 or self._writing.is_outdated  # and when a writer ended: who goes on is seen at once
+        """The processes at `now` (unix time) when they changed, and every few reads in any case, with the machine."""
+        seldom = self._looks % SELDOM == 0 or self._writing.is_outdated  # a new writer is seen at once
         self._looks += 1
         looked = False
         writing = self._writing.alive()
@@ -133,13 +132,13 @@ class ProcessSource(Source):
             yield self._host.read(processes[0].pid if processes else None, disks, now)
 
     def _tied(self, processes: tuple[Process, ...], files: Files) -> tuple[RayTie, ...]:
-        """What is only taken for the run ties it to nothing."""
+        """Ties of the proven processes: one that is only taken for the writer ties the run to nothing."""
         proven = () if self._taken else [process for process in processes if process.pid not in self._run.of_ray]
         facts = self._run.book.known(process.pid for process in proven)
         return self._ray_ties.update(proven, files, facts, self._writing.logs, is_on_our_network)
 
     def _follow_leads(self, now: float) -> None:
-        """Where no writer is seen: who may write the log, and who of these is told by a fact to be the run."""
+        """Where no writer is known: which processes may write the log, and which of them are proven to be the run."""
         known = self._writing.writers or self._context.spec.pids
         leads = {} if known else self._likely.find(self._writing.logs, self._writing.owners)
         stats, children = self._table.stats, children_of(self._table.stats)
@@ -149,7 +148,7 @@ class ProcessSource(Source):
         taken = proven(leads, trees, self._told_by_log)
         living = {pid for pid in self._taken if pid in stats and stats[pid].state not in "ZX"}
         if living - taken.keys() - self._writing.alive():
-            self._run.forget()  # what these started was followed as the run's
+            self._run.forget()  # their descendants were followed as the run's
         self._taken, self._leads = taken, {} if taken else surest(leads)
 
     @property
@@ -157,13 +156,13 @@ class ProcessSource(Source):
         return told_by(self._context.log, self._context.ranks, os.uname().nodename)
 
     def _unseen_writer(self) -> str | None:
-        """What is not seen but taken to be so is said, and what may be."""
+        """What to say of processes that are taken for the writer, or may be it."""
         if self._writing.alive():
             return None
         return taken_words(self._taken) if self._taken else lead_words(self._leads) if self._leads else None
 
     def _find_pointing(self) -> tuple[int, ...]:
-        """The orphans to which the log leads, with what they started. That one works in its folder is not enough."""
+        """The orphans to which the log leads, with their descendants. A working folder alone is not enough."""
         leads = self._likely.pointing([orphan.pid for orphan in self._orphans], self._writing.logs)
         found: dict[int, None] = {}
         for orphan in self._orphans:  # parents come before their children
@@ -200,7 +199,7 @@ class ProcessSource(Source):
 
     @staticmethod
     def _networks(pids: Iterable[int]) -> dict[int, int]:
-        """A process of each network namespace that these live in: ranks in containers of one machine have tables of their own."""
+        """One pid of each network namespace: ranks in containers have socket tables of their own."""
         found: dict[int, int] = {}
         for pid in pids:
             try:
@@ -211,7 +210,7 @@ class ProcessSource(Source):
         return found
 
     def _find_orphans(self, files: Files, now: float) -> tuple[Process, ...]:
-        """Those of the log's owner, or our own, each followed by what it started."""
+        """Orphans of the log's owner, or our own, each followed by its descendants."""
         stats = self._table.stats
         around = self._run.members | {pid for member in (*self._run.members, os.getpid()) for pid in ancestors(stats, member)}
         lost = adopted(stats, around)
@@ -229,7 +228,7 @@ class ProcessSource(Source):
         return self._run.others(family[:MAX_LEFTOVERS], files, now)
 
     def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
-        """Those of the run at once; elsewhere a child of a few seconds is about to be reaped."""
+        """Zombies: of the run at once, elsewhere once they are some seconds old, since young ones are about to be reaped."""
         stats, members = self._table.stats, self._run.members
         old = (pid for pid in unreaped(stats, members) if pid in members or self._is_old(stats[pid], now))
         zombies = [pid for pid in old if pid in members or self._is_ours(pid)]
@@ -242,11 +241,11 @@ class ProcessSource(Source):
         return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})
 
     def _count_hidden(self) -> int:
-        """Processes that might write the logs unseen: the files' owner runs them, and we may not look into them."""
+        """How many processes of the logs' owner we may not read: one of them may write the logs unseen."""
         return sum(1 for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.owners)
 
     def _disks(self) -> list[str]:
-        """One path on each file system that the run may fill."""
+        """Paths on the file systems that the run may fill."""
         logs = [os.path.dirname(path) for writer in self._writing.writers for path in writer.paths]
         own = [path for path in (self._context.checkpoint_dir or self._context.spec.checkpoint_dir, *logs[:1]) if path]
         return [*own, *(["/dev/shm"] if sys.platform == "linux" else [])]

@@ -1,4 +1,4 @@
-"""Which part each process of a run plays, and which rank it is or belongs to."""
+"""The role of each process of a run, and the rank that it is or belongs to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hangtop.system.processes.table import Identity, Stat
 
 
 class RankPlace(Struct, frozen=True):
-    """A process's part in the run."""
+    """The place of a process in the run."""
 
     role: ProcessRole = "other"
     rank: int | None = None
@@ -27,7 +27,7 @@ NOWHERE = RankPlace()
 
 
 class RankNumbering(Struct, frozen=True):
-    """How the ranks of a run are numbered: by this variable, from `base` on; `first` is the pid of one that has no number."""
+    """How ranks are numbered: by this variable, from `base` on. `first`: pid of rank `base`, which has no variable."""
 
     variable: str | None = None
     base: int = 0
@@ -36,7 +36,7 @@ class RankNumbering(Struct, frozen=True):
 
 
 class RankAssignment:
-    """Parts by process. They are kept: the environment that told them is gone once a process is a zombie."""
+    """Places by process. They are kept, because a zombie has no environment any more."""
 
     def __init__(self) -> None:
         self._placed: dict[Identity, RankPlace] = {}
@@ -48,7 +48,7 @@ class RankAssignment:
         self._placed = {identity: self._placed[identity] for identity in alive if identity in self._placed}
 
     def assign(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> None:
-        """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
+        """Assign these processes. A launcher with an unknown name is told by the ranks below it."""
         numbering = _numbering(stats, facts)
         for pid in members:
             if stats[pid].state not in "ZX" or stats[pid].identity not in self._placed:  # a zombie has no environment any more
@@ -65,7 +65,7 @@ class RankAssignment:
             return RankPlace("rank", by.base, 0, by.world)
         above = self._placed.get(stats[stat.ppid].identity) if stat.ppid in stats else None
         rank = number(own.environ, (by.variable,)) if by.variable else None
-        if rank is None:  # what its parent is part of, it is part of too
+        if rank is None:  # it belongs to what its parent belongs to
             placed = NOWHERE if above is None else replace(above, role="other")
         else:
             rank += by.base
@@ -75,7 +75,7 @@ class RankAssignment:
     def _role(
         self, stat: Stat, own: ProcessFacts, rank: int | None, above: RankPlace | None, parent: ProcessFacts | None
     ) -> ProcessRole:
-        """The topmost program that carries a rank's number is that rank; shells that start it, and all below it, are not."""
+        """The topmost program with a rank's number is that rank; shells that start it, and its descendants, are not."""
         if own.role is not None and own.role != "ray worker":
             return own.role
         inherited = above is not None and above.rank == rank and above.role not in ("launcher", "ray daemon")
@@ -87,8 +87,8 @@ class RankAssignment:
 
 
 def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> RankNumbering:
-    """By a global number where there is one. With `LOCAL_RANK` alone the ranks of a node follow those of the nodes before it, and
-    who started them is the first of them itself: so does Lightning."""
+    """By a global number where there is one. With `LOCAL_RANK` alone, as Lightning sets it, the ranks of a node follow those of
+    the nodes before it, and the process that started them is the first one itself."""
     variable = rank_variable([each.environ for each in facts.values()])
     if variable != BY_NODE:
         return RankNumbering(variable)
@@ -104,5 +104,5 @@ def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> 
 
 
 def _is_fork(own: ProcessFacts, parent: ProcessFacts | None) -> bool:
-    """A copy of its parent that never became another program, or one that multiprocessing started."""
+    """Whether it is a fork that never became another program, or was started by multiprocessing."""
     return own.forked or (parent is not None and own.command == parent.command and bool(own.command))

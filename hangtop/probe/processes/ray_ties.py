@@ -1,6 +1,6 @@
-"""What ties the run's processes to a Ray session: files that they hold open, and what their command lines and environments name.
+"""What ties the run's processes to a Ray session: open files, and names in their command lines and environments.
 
-Whose a session is follows from this, so nothing here is guessed: an address has its port, a session its whole name.
+The owner of a session follows from this, so nothing is guessed: an address must have its port, a session its whole name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hangtop.system.processes.environments import RAY_ADDRESSES, ProcessFacts
 from hangtop.system.processes.table import OpenFile
 
 MOST = 64
-"""Facts of one kind are told once for each session or address, so there are few."""
+"""Ties of one kind are told once for each session or address, so there are few."""
 NAMING = ("argument", "environment")
 FOLDER = re.compile(rf"(?P<folder>.*/{SESSION_NAME})(?:/.*)?")
 _ADDRESS = re.compile(r"(?:[\w.+-]+=)?['\"]?(?P<address>(?:\w+://)?[\w.-]+:\d{2,5})/?['\"]?")
@@ -27,7 +27,7 @@ Key = tuple[str, str, str]
 
 
 class RayTieTable:
-    """The facts as of the last look, and those of processes that are gone since. For one run."""
+    """The ties of one run, also of processes that are gone."""
 
     def __init__(self) -> None:
         self._known: dict[Key, RayTie] = {}
@@ -40,8 +40,8 @@ class RayTieTable:
         logs: Iterable[str],
         is_on_our_network: Callable[[int], bool],
     ) -> tuple[RayTie, ...]:
-        """`processes`: of the run, proven to be so. `logs`: real paths of the watched logs. An address of the machine itself is
-        one of another machine where a process sees another network."""
+        """`processes`: proven to be the run's. `logs`: real paths of the watched logs. A loopback address counts only from a
+        process on our own network."""
         alive = {(process.pid, process.start_ticks) for process in processes if process.state not in "ZX"}
         found: dict[Key, RayTie] = {}
         for process in processes:

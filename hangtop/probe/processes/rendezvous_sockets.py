@@ -1,27 +1,26 @@
-"""Which ranks have come to their meeting point: the run's own sockets to MASTER_PORT. Pure."""
+"""Which ranks have joined the rendezvous, by the run's own sockets to MASTER_PORT. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Rendezvous
-from hangtop.system.network.connections import ESTABLISHED, LISTEN, Connection, listeners
+from hangtop.system.network.connections import ESTABLISHED, LISTEN, TcpConnection, listeners
 
 Held = frozenset[int] | None
-"""Inodes of the sockets that a process holds; `None` when they may not be seen."""
+"""Inodes of a process's sockets; `None` when they may not be seen."""
 
 
 def rendezvous_of(
     address: str,
     port: int,
     world: int | None,
-    connections: Iterable[Connection],
+    connections: Iterable[TcpConnection],
     ranks: Mapping[int, Held],
     others: Collection[Held] = (),
 ) -> Rendezvous:
-    """What these connections tell. `ranks`: the sockets of each rank; `others`: those of the run's other processes, for torchrun
-    itself may listen. Another job may use the same port number: only a socket that a process of the run holds is counted.
-    """
+    """`ranks`: the sockets of each rank; `others`: those of the run's other processes, since torchrun itself may listen. Only
+    sockets that a process of the run holds count: another job may use the same port number."""
     connections = list(connections)
     seen = {rank: held for rank, held in ranks.items() if held is not None}
     own = frozenset[int]().union(*seen.values(), *(held for held in others if held is not None))
@@ -47,7 +46,7 @@ def rendezvous_of(
     )
 
 
-def _waits(connection: Connection, at_port: Sequence[Connection], own: frozenset[int]) -> bool:
-    """Whether it waits to be accepted, at a listener of the run: until then nobody holds it."""
+def _waits(connection: TcpConnection, at_port: Sequence[TcpConnection], own: frozenset[int]) -> bool:
+    """Whether it waits to be accepted by a listener of the run: until then no process holds it."""
     heard = listeners(at_port, (connection.local_address,), connection.local_port)
     return connection.inode == 0 and bool(heard) and all(each.inode in own for each in heard)

@@ -1,4 +1,4 @@
-"""The run's own processes: found from those that write its log, then followed for as long as they live."""
+"""The run's own processes: found from the writers of its log, then followed for as long as they live."""
 
 from __future__ import annotations
 
@@ -31,21 +31,24 @@ from hangtop.system.processes.users import Users
 from hangtop.system.ptrace_permission import ptrace_permission, refusal
 
 SELDOM = 5
-"""Looks between two at a process that is no rank and not in trouble."""
+"""Every so many updates a process is read that is no rank and not in trouble."""
 FEW = 64
-"""So many processes, and no more, are all asked each time where none is known to be a rank."""
+"""Up to so many processes are all read each time where none is known to be a rank."""
 FORGET_EVERY = 60
 ALIKE: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
 ALIKE_COMMAND = 160
-"""Of these there are many, with the long command line of their rank: so much of it tells what they are."""
+"""There are many of these, with the long command line of their rank; so many characters of it are kept."""
 MAX_ENDED = 256
 ENDED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher"))
-"""Whose end is told."""
+"""Roles whose end is told."""
 WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
 
 
+Files = Mapping[int, tuple[OpenFile, ...]]
+
+
 class RunTree:
-    """The processes of one run. `look` once per refresh of the table."""
+    """The processes of one run. Call `update` once per refresh of the table."""
 
     def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits, shells: LoginShells) -> None:
         self._command = ("hangtop", *(word for log in spec.logs for word in ("--log", log)))
@@ -61,31 +64,37 @@ class RunTree:
         self._placing = RankAssignment()
         self._last: dict[Identity, Process] = {}
         self._ended: dict[Identity, Process] = {}
-        self._found_by: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int], frozenset[Identity]] | None = None
+        self._found_from: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int], frozenset[Identity]] | None = (
+            None
+        )
         self._of_ray: frozenset[Identity] = frozenset()
-        self._lined_up: list[int] = []
+        self._members: list[int] = []
         self._log_ranks: Mapping[int, int] = {}
         self._looks = 0
 
     @property
     def members(self) -> set[int]:
-        """The pids of the run as of the last look."""
+        """The pids of the run as of the last update."""
         return {identity.pid for identity in self._last}
 
     @property
     def of_ray(self) -> frozenset[int]:
-        """Those of them that are here for their Ray session alone, which was proven to be the run's."""
+        """Members only because of their Ray session, which is proven to be the run's."""
         return frozenset(identity.pid for identity in self._of_ray)
 
     @property
     def _members_are_others(self) -> bool:
-        """In a run that numbers no rank: whether a wait is one in vain, only who is looked at each time tells."""
+        """Whether this is a small run without ranks. Only a process that is read each time tells whether it waits in vain."""
         return len(self._last) <= FEW and not any(process.role in ("rank", "ray worker") for process in self._last.values())
 
     @property
     def ended(self) -> tuple[Process, ...]:
-        """Ranks that were seen and are gone, but for those that were started again; of launchers those that left ranks alone."""
-        alive = {(one.role, one.rank) for one in self._last.values() if one.role in ENDED_ROLES and one.state not in "ZX"}
+        """Ranks that have ended and were not started again, and launchers that left living ranks behind."""
+        alive = {
+            (process.role, process.rank)
+            for process in self._last.values()
+            if process.role in ENDED_ROLES and process.state not in "ZX"
+        }
         return tuple(
             process
             for process in self._ended.values()
@@ -93,24 +102,25 @@ class RunTree:
         )
 
     def forget(self) -> None:
-        """Some of what was seen is another run's, or another run is watched now: members are found anew from the writers."""
-        self._last, self._ended, self._found_by = {}, {}, None
+        """Find the members anew from the writers: some belong to another run, or another run is watched now."""
+        self._last, self._ended, self._found_from = {}, {}, None
 
     def due(self) -> set[int]:
-        """The pids that the next look asks anew: ranks and all in trouble each time, data workers and the like now and then."""
+        """The pids that the next update reads: ranks and processes in trouble each time, data workers and the like now and
+        then."""
         return {identity.pid for identity, process in self._last.items() if self._is_due(process, process.state)}
 
     def update(
         self,
         writers: Collection[int],
-        files: Mapping[int, tuple[OpenFile, ...]],
+        files: Files,
         now: float,
         workers: frozenset[Identity] = frozenset(),
     ) -> tuple[Process, ...]:
-        """The run as a tree read from top to bottom. `writers`: pids it grows from; `workers`: of Ray, known to be its own.
+        """The run as a tree, parents first. `writers`: pids from which it is found; `workers`: of Ray, known to be its own.
         `now`: unix time."""
         stats = self._table.stats
-        members = self._line_up(writers, files, now, workers)
+        members = self._find_members(writers, files, now, workers)
         due = [pid for pid in members if self._wants_look(stats[pid])]
         facts = self.book.of(members, now)
         self._placing.assign(due, stats, facts)
@@ -122,36 +132,34 @@ class RunTree:
         self._looks += 1
         return processes
 
-    def others(self, pids: Iterable[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> tuple[Process, ...]:
-        """Processes outside the run, parents first, described alike but without rates."""
+    def others(self, pids: Iterable[int], files: Files, now: float) -> tuple[Process, ...]:
+        """Processes outside the run, in the same form but without rates."""
         stats = self._table.stats
         there = [pid for pid in pids if pid in stats]
         facts = self.book.of(there, now)
         self._placing.assign([pid for pid in there if stats[pid].identity not in self._last], stats, facts)
         return tuple(self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in there)
 
-    def _line_up(
-        self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float, workers: frozenset[Identity]
-    ) -> list[int]:
-        """The pids of the run, parents first. Found anew only when somebody came, went, or holds other files."""
-        stats, found_by = self._table.stats, (self._table.stats, files, set(writers), workers)
-        known = self._found_by
-        if known is None or known[0] is not stats or known[1] is not files or known[2:] != found_by[2:]:
+    def _find_members(self, writers: Collection[int], files: Files, now: float, workers: frozenset[Identity]) -> list[int]:
+        """The pids of the run, parents first. Found anew only when a process came, went, or has other files open."""
+        stats, found_from = self._table.stats, (self._table.stats, files, set(writers), workers)
+        known = self._found_from
+        if known is None or known[0] is not stats or known[1] is not files or known[2:] != found_from[2:]:
             shells = self._shells.find(now)
             children = without(children_of(stats), shells)
             found = self._find(writers, files, children, shells, now)
-            roots = [one.pid for one in workers if one.pid in stats and stats[one.pid].identity == one]
+            roots = [worker.pid for worker in workers if worker.pid in stats and stats[worker.pid].identity == worker]
             with_ray = found | {pid for root in roots for pid in descendants(children, root)} - _own(stats)
             self._of_ray = frozenset(stats[pid].identity for pid in with_ray - found)
-            self._lined_up = preorder(children, with_ray, stats)
-            self._log_ranks = log_ranks(self._lined_up, files, stats)
-            self._found_by = found_by
-        return self._lined_up
+            self._members = preorder(children, with_ray, stats)
+            self._log_ranks = log_ranks(self._members, files, stats)
+            self._found_from = found_from
+        return self._members
 
     def _find(
         self,
         writers: Collection[int],
-        files: Mapping[int, tuple[OpenFile, ...]],
+        files: Files,
         children: Children,
         shells: Collection[int],
         now: float,
@@ -180,7 +188,7 @@ class RunTree:
     def _own_steps(
         self, facts: Mapping[int, ProcessFacts], daemons: list[int], found: Collection[int], children: Children, now: float
     ) -> list[int]:
-        """The daemons of the Slurm steps that the run started."""
+        """The step daemons of the Slurm steps that the run started."""
         steps = steps_of(facts, daemons, found)
         tasks = {daemon: self.book.of(descendants(children, daemon), now) for daemon in steps}
         ports = {
@@ -210,7 +218,7 @@ class RunTree:
         return known.pid % SELDOM == self._looks % SELDOM
 
     def _process(self, stat: Stat, facts: ProcessFacts, files: tuple[OpenFile, ...]) -> Process:
-        """One process as it is known now; its subtree is added later."""
+        """One process as it is known now, without its subtree."""
         if stat.state in "ZX":
             self._exits.watch(stat)
         placed = self._placing.place_of(stat.identity)
@@ -250,7 +258,7 @@ class RunTree:
         )
 
     def _right(self, pid: int, uid: int | None) -> str:
-        """What would let us see this user's processes."""
+        """The command that lets us read this user's processes."""
         if os.geteuid() != 0:
             return f"sudo {shlex.join(self._command)}"
         if uid not in self._rights:
@@ -258,7 +266,7 @@ class RunTree:
         return self._rights[uid]
 
     def _settle(self, processes: tuple[Process, ...], now: float) -> None:
-        """Who is gone since the last look is told apart from who is there."""
+        """Tell the processes that ended since the last update from those that live."""
         stats = self._table.stats
         present = {stats[process.pid].identity: process for process in processes}
         for process in processes:
@@ -279,7 +287,7 @@ class RunTree:
 
 
 def _of_this_attempt(ended: Mapping[Identity, Process], processes: Iterable[Process]) -> dict[Identity, Process]:
-    """Without ranks that were started again: how the process of an earlier attempt ended says nothing of this one."""
+    """Without ranks that were started again: how an earlier attempt ended says nothing of this one."""
     begun: dict[int | None, float] = {}
     for process in processes:
         if process.role == "rank" and process.state not in "ZX":
@@ -292,7 +300,7 @@ def _of_this_attempt(ended: Mapping[Identity, Process], processes: Iterable[Proc
 
 
 def _numbered(process: Process, log_rank: int | None) -> Process:
-    """Kept once it was told: a file that is opened for each line is seen only now and then."""
+    """With the rank of its log, kept once it was seen: a file that is opened for each line shows only now and then."""
     return process if log_rank is None or process.log_rank == log_rank else replace(process, log_rank=log_rank)
 
 
@@ -303,5 +311,5 @@ def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:
 
 
 def _own(stats: Mapping[int, Stat]) -> set[int]:
-    """hangtop itself and what started it: never part of a run."""
+    """hangtop itself and its ancestors: never part of a run."""
     return {os.getpid(), *ancestors(stats, os.getpid())}

@@ -1,4 +1,4 @@
-"""The source "runs": training runs on this machine, found by the logs they hold open. For a person who named none."""
+"""The source "runs": training runs on this machine, found by their open logs, for a person who named no log."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from hangtop.system.processes.users import Users
 LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")
 RAY_OWN = re.compile(r"/session_[^/]+/logs/(?!job-driver-)")
-"""Logs of Ray itself and of its workers: the run's log is the one of its driver."""
+"""Logs of Ray itself and of its workers; a run's log is that of its driver."""
 MAX_CANDIDATES = 50
 
 
 class RunsSource(Source):
-    """Looks for runs every two seconds: files that training processes, or a relay behind them, hold open for writing."""
+    """Finds runs every two seconds: files that training processes, or a relay behind them, have open for writing."""
 
     interval_s = 2.0
 
@@ -45,7 +45,7 @@ class RunsSource(Source):
         self._users = Users()
 
     def read(self, now: float) -> Iterable[Value]:
-        """All runs that are found now. `now` is unix time."""
+        """All runs of this moment. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
         machine = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
@@ -55,9 +55,9 @@ class RunsSource(Source):
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
 
     def _feeders(self, machine: OpenFileTable, now: float) -> tuple[LogFeeder, ...]:
-        """Topmost writers of those logs that something like training writes, by its command, environment or GPUs, or the name of
-        the log. Other descendants of a writer say nothing about it: an editor writes a log, and training may run in its
-        terminal."""
+        """The topmost writers of logs that look like those of training: by the command, environment or GPUs of a writer, or by
+        the name of the log. Descendants of a writer do not count: training may run in the terminal of an editor that writes a
+        log."""
         own = (os.getpid(), os.getppid())
         logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, _speakers(machine, log, own), now)]
         return find_feeders(machine, logs, own)
@@ -90,7 +90,7 @@ class RunsSource(Source):
         )
 
     def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
-        """Path, size and time of change of a log; in a container it may have another path, or be reached only through /proc."""
+        """Path, size and time of change of a log. In a container it is reached through /proc."""
         inside = f"/proc/{pid}/root{log}"
         answers = self._sizes.ask({path: partial(_size_of, path) for path in (log, inside)})
         for path in (log, inside):
@@ -107,7 +107,7 @@ class RunsSource(Source):
 
 
 def _to_watch(machine: OpenFileTable, feeder: LogFeeder) -> str:
-    """Its standard output or error where that is a log; else the one log it writes, or the directory that holds them all."""
+    """Its standard output or error if that is a log; else the one log it writes, or the directory that holds them all."""
     own = {file.fd: file.target for file in machine.files.get(feeder.pid, ()) if file.target in feeder.paths}
     for fd in (1, 2):
         if fd in own:
@@ -120,7 +120,7 @@ def _use_gpus(machine: OpenFileTable, pids: Iterable[int]) -> bool:
 
 
 def _speakers(machine: OpenFileTable, log: str, own: Collection[int]) -> set[int]:
-    """Who writes to this log; on a terminal that is written down (`script`) all that were started there."""
+    """The pids that write to this log; with `script`, all processes of its terminal."""
     sources = sources_of(machine, log, own)
     children = children_of(machine.stats)
     there = (descendants(children, pid) if via in TERMINAL_RELAYS else (pid,) for pid, via in sources.items())
@@ -128,7 +128,7 @@ def _speakers(machine: OpenFileTable, log: str, own: Collection[int]) -> set[int
 
 
 def _open_logs(machine: OpenFileTable) -> list[str]:
-    """Files that may be the log of a run: someone's standard output or error, or held by a relay, or with a log's name."""
+    """Files that may be the log of a run: a standard output or error, held by a relay, or with the name of a log."""
     return sorted(
         log for log, pids in machine.holders.items() if _may_be_log(log) and any(_logs(machine, pid, log) for pid in pids)
     )
@@ -139,7 +139,7 @@ def _may_be_log(path: str) -> bool:
 
 
 def _logs(machine: OpenFileTable, pid: int, path: str) -> bool:
-    """Whether this process holds the file as one holds a log."""
+    """Whether this process uses the file like a log."""
     if path.endswith(LOG_NAMES) or machine.stats[pid].name in RELAYS:
         return True
     return any(file.fd in (1, 2) for file in machine.files[pid] if file.target == path)

@@ -12,7 +12,7 @@ GLOB_SIGNS = re.compile(r"[*?\[]")
 
 
 class WatchedFiles:
-    """The watched logs as the process table names them: real paths. New files in a directory need no listing of it.
+    """The watched logs as the process table names them: by real paths. New files in a directory need no listing of it.
 
     `pipe`: what stdin is called there (`pipe:[4711]`)."""
 
@@ -31,10 +31,10 @@ class WatchedFiles:
         """When the watched files were written last, by real path."""
 
     def resolve(self, watched: Collection[str] | None = None) -> None:
-        """Follow symbolic links anew and look at the files. Touches the file system, so it may wait for it.
+        """Resolve symbolic links and stat the files. May wait for the file system.
 
-        `watched`: the files that the log source reads, once it has looked. In a directory or a pattern no other counts: the files
-        of another run may lie beside them."""
+        `watched`: the files that the log source reads, once known. In a directory or pattern no others count: files of another
+        run may lie beside them."""
         exact: set[str] = set()
         below: list[str] = []
         patterns: list[re.Pattern[str]] = []
@@ -64,16 +64,16 @@ class WatchedFiles:
         return target.startswith(self._below) or any(pattern.fullmatch(target) for pattern in self._patterns)
 
     def may_be_called(self, target: str) -> bool:
-        """Whether a process in a container may know a watched file by this name: other directories, the same last part."""
+        """Whether a process in a container may have this name for a watched file: the same last part, other directories."""
         return target.rpartition("/")[2] in self._names and target not in self._exact
 
     def is_inode(self, target: str, inode: int | None) -> bool:
-        """Whether that name and inode are those of a watched file. The number alone is unique on one file system only."""
+        """Whether name and inode are those of a watched file: an inode alone is unique on one file system only."""
         return (os.path.basename(target), inode) in self._inodes
 
 
 def _real_glob(pattern: str) -> str:
-    """Links are followed in the part of the path that holds no sign of a glob."""
+    """The glob with the links resolved in front of its first sign."""
     sign = GLOB_SIGNS.search(pattern)
     fixed = os.path.dirname(pattern[: sign.start()]) if sign else pattern
     rest = pattern[len(fixed) :].lstrip("/")

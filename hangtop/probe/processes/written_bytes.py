@@ -1,7 +1,7 @@
-"""Who has not written a log: the bytes of write calls, which the kernel counts for each process (proc_pid_io(5), `wchar`).
+"""Which processes have not written a log, by the bytes of their write calls (proc_pid_io(5), `wchar`).
 
-They rule out and prove nothing: a program that only names the log may write much, and whenever the log grows, as an uploader
-does. But who has not written a byte in all its life, or none while the log was written again and again, has not written the log.
+The counter only rules out: a process that wrote no byte in all its life, or none while the log grew again and again, has not
+written the log. It proves nothing: an uploader also writes whenever the log grows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from hangtop.system.guard import Guard
 from hangtop.system.processes.table import Details, Identity, ProcessTable
 
 SILENT_TIMES = 2
-"""A line may come between the look at the log and that at the counters: once proves nothing, twice does."""
+"""A line may come between reading the log's time and the counters: once proves nothing, twice does."""
 
 
 class ByteMark(Struct, frozen=True):
-    """How many bytes had been written when the log was last written at `log_at` (unix time), and how often it was since then."""
+    """Bytes written when the log was written at `log_at` (unix time), and how often the log was written since then."""
 
     written_bytes: int
     log_at: float
@@ -28,7 +28,7 @@ class ByteMark(Struct, frozen=True):
 
 
 class WrittenBytes:
-    """Remembers the counters of processes, each with all that it started, from look to look."""
+    """Remembers the counters of process trees."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
@@ -37,8 +37,8 @@ class WrittenBytes:
         self._counts: bool | None = None
 
     def rules_out(self, trees: Mapping[Identity, Collection[int]], log_at: float) -> frozenset[Identity]:
-        """Which of these have not written the log. `trees`: each with the pids of it and its descendants. `log_at`: when the log
-        was written last."""
+        """The processes that have not written the log. `trees`: each with its own pid and those of its descendants. `log_at`:
+        when the log was written last."""
         written = self._bytes(trees)
         self._marks = {
             identity: mark_of(self._marks.get(identity), count, log_at)
@@ -50,7 +50,7 @@ class WrittenBytes:
         )
 
     def _bytes(self, trees: Mapping[Identity, Collection[int]]) -> dict[Identity, int | None]:
-        """`None` where one of them does not tell."""
+        """Bytes by tree; `None` where a process of it does not tell."""
         if self._counts is None:
             self._counts = _is_counted(self._table)
         stats = self._table.stats
@@ -73,7 +73,7 @@ def _sum(counts: list[int | None]) -> int | None:
 
 
 def _is_counted(table: ProcessTable) -> bool:
-    """Whether this kernel counts at all: a byte of our own shows it."""
+    """Whether this kernel counts at all, tried with a byte of our own."""
     with open(os.devnull, "wb", buffering=0) as nowhere:
         nowhere.write(b".")
     try:

@@ -1,8 +1,8 @@
-"""One record for each actor, from what Ray says of it and what its process says. Pure but for the `Memory` it is given.
+"""One record for each actor, from what Ray and its process tell. Pure except for the given `FirstSeen`.
 
-Ray's word `ALIVE` does not mean that an actor works, nor that its process lives; `PENDING_CREATION` does not tell constructing
-from waiting. The process, and its title, tell both. Join by (node, pid in the raylet's namespace, start time): pids are reused,
-and a container has its own.
+Ray's `ALIVE` does not mean that an actor works, nor that its process lives; `PENDING_CREATION` does not tell constructing from
+waiting. The process and its title do. They are joined by (node, pid in the raylet's namespace, start time), because pids are
+reused and containers have their own.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hangtop.records.ray import ActorState, RayActor
 
 SAME_START_S = 1.0
 LASTING_S = 1.9
-"""State D, and a process that is not there, count when two looks saw it."""
+"""State D and a missing process count when two reads saw them."""
 COUNTS_S = 20.0
-"""Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS); a title is of now, or at most 5 s old."""
+"""Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS), titles at most 5 s."""
 
 
 class LocalWorkers(Struct, frozen=True):
-    """The workers of one cluster on this machine. `nodes`: pid of a raylet that lives here → the id of its node. `pids`: all
-    that are in the process table, so that a worker which could not be read in time is not taken for gone."""
+    """The workers of one cluster on this machine. `nodes`: pid of a living raylet → id of its node. `pids`: the whole process
+    table, so that a worker that could not be read in time does not count as gone."""
 
     workers: Sequence[Worker]
     nodes: Mapping[int, str]
@@ -39,7 +39,7 @@ class LocalWorkers(Struct, frozen=True):
 
 
 class _Witnesses(Struct, frozen=True):
-    """All that can be looked up of one cluster."""
+    """Everything about one cluster, by key."""
 
     view: ApiView
     nodes: Mapping[int, str]
@@ -55,7 +55,7 @@ class _Witnesses(Struct, frozen=True):
         return self.begun.get((short_class(actor.class_name), actor.name)) if actor.starts else None
 
     def stats_of(self, actor: api_schema.Actor) -> api_schema.Worker | None:
-        """What the node's agent tells of its process."""
+        """What the node's agent tells of the actor's process."""
         held = self.by_actor.get(actor.actor_id)
         return held[1] if held else self.by_node_pid.get((actor.address.node, actor.pid or 0))
 
@@ -65,7 +65,7 @@ class _Witnesses(Struct, frozen=True):
         return held[0] if held else None if node in api_schema.NIL else node
 
     def worker_of(self, node: str | None, pid: int, stats: api_schema.Worker | None) -> Worker | None:
-        """Its process on this machine, sure to be the same one."""
+        """The local process with this pid, if node and start time agree."""
         for worker in self.by_pid.get(pid, ()):
             same_node = worker.raylet is None or node is None or self.nodes.get(worker.raylet) == node
             born = stats.create_time if stats and stats.pid == pid else None
@@ -75,7 +75,7 @@ class _Witnesses(Struct, frozen=True):
 
 
 def actors_of(local: LocalWorkers, view: ApiView, memory: FirstSeen, now: float) -> tuple[RayActor, ...]:
-    """All actors: those Ray knows, and while it cannot be trusted also workers it did not name."""
+    """All actors that Ray knows; while it does not answer well, also local workers that it did not name."""
     witnesses = _witnesses(local, view)
     actors = [_known(actor, witnesses, memory, now) for actor in view.actors.values()]
     if view.api.answer != "ok" or view.api.gcs_ok is False or not view.actors:
@@ -101,7 +101,7 @@ def _witnesses(local: LocalWorkers, view: ApiView) -> _Witnesses:
 
 
 def _begun(local: LocalWorkers, view: ApiView) -> dict[tuple[str, str], Worker]:
-    """Workers that construct an actor, by its class and name, where only one worker and one actor are called so."""
+    """Workers that construct an actor, by class and name, where these are unique among workers and actors."""
     titled = [(worker, worker.title) for worker in local.workers if worker.title is not None and worker.title.constructing]
     workers = Counter((title.cls, title.name) for _, title in titled)
     waiting = (actor for actor in view.actors.values() if actor.starts)
@@ -163,7 +163,7 @@ def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: FirstSeen, no
 
 
 def _state(word: str, title: WorkerTitle | None, hindered: ActorState | None, *, gone: bool, busy: bool) -> ActorState:
-    """Ray's word, and where that says too little its process. `hindered`: what keeps the process from plain life."""
+    """From Ray's word, and where that says too little, the process. `hindered`: why the process is not running normally."""
     match word:
         case "DEAD":
             return "dead"
@@ -183,13 +183,13 @@ def _state(word: str, title: WorkerTitle | None, hindered: ActorState | None, *,
 
 
 def _busy(actor: str, title: WorkerTitle | None, core: api_schema.CoreStats, memory: FirstSeen, now: float) -> bool:
-    """Calls run of which the title does not tell, as in a threaded actor, and that for longer than the count may be old."""
+    """Whether calls run that the title does not tell, as in a threaded actor, for longer than the count may be old."""
     counted = (title is None or title.method is None) and api_schema.number(core.num_running_tasks) > 0
     return counted and now - memory.since(("busy", actor), counted, now).at > COUNTS_S
 
 
 def _of_process(worker: Worker | None, memory: FirstSeen, now: float) -> ActorState | None:
-    """What the state of its process says, when that is not the plain life of a process."""
+    """Zombie, stopped or blocked, by the state of its process; `None` when it runs normally."""
     if worker is None:
         return None
     since = memory.since(worker.identity, worker.state, now)
@@ -201,22 +201,19 @@ def _of_process(worker: Worker | None, memory: FirstSeen, now: float) -> ActorSt
 
 
 def _method(state: ActorState, title: WorkerTitle | None) -> str | None:
-    return (
-        title.method
-        if title is not None and state in ("running", "constructing", "restarting", "stopped", "blocked", "zombie")
-        else None
-    )
+    shown = ("running", "constructing", "restarting", "stopped", "blocked", "zombie")
+    return title.method if title is not None and state in shown else None
 
 
 def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStats, view: ApiView) -> float | None:
-    """When this state began, where Ray tells."""
+    """When this state began, if Ray tells."""
     if state == "dead" and (ended := api_schema.number(actor.end_time)):
         return ended / 1000
     return view.running_since.get(actor.address.worker_id or core.worker_id) if state == "running" else None
 
 
 def _unknown(worker: Worker, nodes: Mapping[int, str], memory: FirstSeen, now: float) -> RayActor:
-    """A worker that only its process tells of: an actor or a task. Between calls its title does not say which."""
+    """An actor or task that only its process tells of. Between calls its title does not say which it is."""
     title = worker.title or WorkerTitle("")
     state = _of_process(worker, memory, now)
     state = state or ("constructing" if title.constructing else "running" if title.method else "unknown")
@@ -251,7 +248,7 @@ def gpu_slots(used: Mapping[str, object]) -> tuple[int, ...]:
 
 
 def _runtime_env(text: str | None) -> Mapping[str, str]:
-    """`env_vars` of a serialised runtime environment."""
+    """The `env_vars` of a serialised runtime environment."""
     if not text:
         return {}
     try:
@@ -267,7 +264,7 @@ def _int(text: str | None, otherwise: int | None) -> int | None:
 
 
 def cut_to(actors: Iterable[RayActor], most: int) -> tuple[RayActor, ...]:
-    """At most so many, those that stand out first."""
+    """At most so many actors, unusual states first."""
     kept = tuple(actors)
     if len(kept) <= most:
         return kept

@@ -1,4 +1,4 @@
-"""One cluster as one record: processes here, answers of its dashboard, and what is remembered of both."""
+"""One cluster as one record, from local processes and the answers of its dashboard."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Cluster:
     def read(
         self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
     ) -> RayCluster:
-        """The cluster at unix time `now`. `daemons`: also those that are gone. `pids`: all processes of this machine."""
+        """The cluster at unix time `now`. `daemons`: also those that ended. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
         ended = bool(daemons) and not alive and not workers
         self._ended_at = (self._ended_at or now) if ended else None
@@ -128,7 +128,7 @@ class Cluster:
 
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:
-    """The node whose raylet has this address and socket."""
+    """The node of this raylet, by its address and socket."""
     told = ((node, (seen.summary.ip, seen.summary.raylet.raylet_socket_name)) for node, seen in view.nodes.items())
     return next((node for node, socket in told if socket == raylet.socket and all(socket)), None)
 

@@ -1,4 +1,4 @@
-"""Since when a thing is as it is: remembered from look to look, because Ray does not tell."""
+"""Since when something is in its present state: remembered from read to read, because Ray does not tell."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from msgspec import Struct
 
 
 class Since(Struct, frozen=True, gc=False):
-    """`seen`: it was so already at our first look, so it may have begun before."""
+    """`seen`: it was in this state when first read, so the state may have begun earlier."""
 
     at: float
     seen: bool
 
 
 class FirstSeen:
-    """Remembers the state of each thing, and when it took it. What is not asked for between two `turn`s is forgotten."""
+    """Remembers the state of each thing and since when. Things that are not asked for between two `turn`s are forgotten."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[Hashable, Since]] = {}
         self._asked: dict[Hashable, tuple[Hashable, Since]] = {}
 
     def since(self, thing: Hashable, state: Hashable, now: float, began_at: float | None = None) -> Since:
-        """Since when `thing` is in `state`. `began_at`: when another witness says it began."""
+        """Since when `thing` is in `state`. `began_at`: when it began, if Ray tells."""
         known = self._known.get(thing)
         if known is not None and known[0] == state:
             since = known[1]
@@ -34,5 +34,5 @@ class FirstSeen:
         return since
 
     def turn(self) -> None:
-        """The look is over."""
+        """End one read."""
         self._known, self._asked = self._asked, {}

@@ -1,4 +1,4 @@
-"""What would start the nodes of a session again on this machine: commands, their environments kept for us alone."""
+"""The commands that would start the nodes of a session again on this machine. Their environments are stored for us alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hangtop.records.ray import DaemonKind
 from hangtop.system.stores import launch_store
 
 Told = tuple[tuple[RayStart, ...], str, tuple[str, ...]]
-"""(starts, the head first; why there are none; warnings)."""
+"""(starts with the head first, why there are none, warnings)."""
 ISOLATED = "it ran with resource isolation, whose reserves are not rebuilt: add --enable-resource-isolation … yourself"
 BLOCKED = (
     "ray start --block ends with it, and so may what waits for it, such as a batch job; the new one is started without --block"
@@ -29,7 +29,8 @@ REDIS = "its GCS keeps its state in Redis: actors and jobs of the old session ma
 
 
 def starts_of(daemons: Sequence[Daemon], blocking: Mapping[int, tuple[int, tuple[str, ...]]], holder: int | None) -> Told:
-    """`daemons`: all that were seen of the session, also those that are gone. `blocking`: `ray start --block` by raylet."""
+    """`daemons`: of the session, also those that ended. `blocking`: the `ray start --block` of each raylet. `holder`: the driver
+    that started the session."""
     if holder is not None:
         return (), f"pid {holder} started it with ray.init(): it has no ray start of its own, its driver brings a new one", ()
     raylets = _latest_of_each_node(daemons)
@@ -47,7 +48,7 @@ def starts_of(daemons: Sequence[Daemon], blocking: Mapping[int, tuple[int, tuple
 
 def _latest_of_each_node(daemons: Iterable[Daemon]) -> list[Daemon]:
     found: dict[str | None, Daemon] = {}
-    for daemon in sorted(daemons, key=lambda one: one.started_at):
+    for daemon in sorted(daemons, key=lambda daemon: daemon.started_at):
         if daemon.kind == "raylet" and daemon.origin is not None:
             found[daemon.node] = daemon
     living = [daemon for daemon in found.values() if daemon.gone_at is None]
@@ -58,7 +59,7 @@ def _latest_of_each_node(daemons: Iterable[Daemon]) -> list[Daemon]:
 def _start(raylet: Daemon, daemons: Iterable[Daemon], block: tuple[int, tuple[str, ...]] | None) -> RayStart:
     assert raylet.origin is not None
     words: dict[DaemonKind, Sequence[str]] = {}
-    for daemon in sorted(daemons, key=lambda one: one.started_at):
+    for daemon in sorted(daemons, key=lambda daemon: daemon.started_at):
         if daemon.origin is not None:
             words[daemon.kind] = daemon.origin.words
     words["raylet"] = raylet.origin.words
@@ -81,13 +82,13 @@ def _start(raylet: Daemon, daemons: Iterable[Daemon], block: tuple[int, tuple[st
 
 
 def _promised(resources: Mapping[str, float], argv: Sequence[str]) -> dict[str, float]:
-    """Without memory that the command does not name: Ray counts what is free when it starts."""
+    """The resources without memory, unless the command names it: Ray counts what is free when it starts."""
     named = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in argv}
     return {name: value for name, value in resources.items() if "memory" not in name or name in named}
 
 
 def _program(raylet: Daemon) -> tuple[str, ...]:
-    """The `ray` beside the interpreter that the node runs in, else Ray as a module of it. Raises `ValueError`."""
+    """The `ray` beside the node's interpreter, else Ray as a module of it. Raises `ValueError`."""
     assert raylet.origin is not None
     python = python_of(raylet.origin.words)
     if python is None:

@@ -1,8 +1,7 @@
 """The source "ray": the clusters of this machine, and what their dashboards tell of all nodes. Ray itself is never imported.
 
-First the process table, which always answers; then plain HTTP to the dashboard, never longer than `dashboard.DEADLINE_S`; where
-that is not there or not understood, the GCS's tables by a child (`raycluster.tables`). Nothing of this appears in the person's
-cluster.
+First the process table, which always answers; then plain HTTP to the dashboard, never longer than `http.DEADLINE_S`; where that
+is missing or not understood, the GCS's tables by a child (`dashboard.state_tables`). None of this shows in the person's cluster.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265
 MOST_CLUSTERS = 8
 REPEAT_S = 5.0
-"""So often ages and loads are told when nothing else changes."""
+"""How often ages and loads are told when nothing else changes."""
 ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 
 
 class RaySource(Source):
-    """Looks every 2 s: the dashboard keeps its answers that long anyway."""
+    """Reads every 2 s: the dashboard caches its answers that long anyway."""
 
     interval_s = 2.0
 
@@ -59,7 +58,7 @@ class RaySource(Source):
         self._sessions: SessionDescriber | None = None
 
     def read(self, now: float) -> Iterable[Value]:
-        """All clusters, when something of them changed; and how their daemons were started, the same."""
+        """All clusters when something changed, and how their daemons were started when that changed."""
         if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.read(now)
@@ -81,22 +80,22 @@ class RaySource(Source):
             yield replace(reading, far_logs=len(far), far_logs_read=read)
 
     def answer(self, ask: RayAsk, now: float) -> Iterable[Value]:
-        """A session in full: its processes, what would start it again, what is left of it."""
+        """A session in full: its processes, what would start it again, what it leaves behind."""
         self._sessions = self._sessions or SessionDescriber(self._table)
         yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for cluster in self._clusters.values():
             cluster.close()
 
     def run_with(self, reading: RayReading) -> RunState:
-        """The run as the other sources know it, and Ray with it."""
+        """The run as the other sources know it, with this reading."""
         others = self._context
         return RunState(log=others.log, ranks=others.ranks, procs=others.procs, ray={"": reading})
 
     def _found(self, here: RayProcesses, now: float) -> RayReading:
-        """The clusters that have a process here, the living first; without any, the one that Ray's own variables name."""
+        """The clusters with a process here, living ones first; without any, the one that Ray's own variables name."""
         sessions = _sessions(here)
         if not sessions:
             address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
@@ -107,7 +106,7 @@ class RaySource(Source):
         return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
 
     def _named(self, here: RayProcesses, now: float) -> RayReading:
-        """The cluster at the address that the person gave: of a dashboard, or of a GCS."""
+        """The cluster at the address that a person gave, of a dashboard or a GCS."""
         address = parse_address(self._context.spec.ray)
         for session, daemons in _sessions(here).items():
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
@@ -142,7 +141,7 @@ class RaySource(Source):
         return cluster.read(daemons, workers, now, here.pids)
 
     def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
-        """Ray's own Python, where a raylet of the cluster lives here."""
+        """Ray's own Python, if a raylet of the cluster lives here."""
         raylet = next((d for d in daemons if d.kind == "raylet" and d.gone_at is None), None)
         python = python_of(raylet.argv) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
@@ -181,7 +180,7 @@ def _http_address(text: str) -> str | None:
 
 
 def _without_noise(reading: RayReading) -> RayReading:
-    """The reading without what moves at every look."""
+    """The reading without values that change at every read."""
     return RayReading(
         tuple(
             replace(
@@ -199,7 +198,7 @@ def _without_noise(reading: RayReading) -> RayReading:
 
 
 def _sessions(here: RayProcesses) -> dict[str, list[Daemon]]:
-    """Daemons by session. A session of which only workers are left is found by their files."""
+    """Daemons by session. A session with only workers left is found by their files."""
     sessions: dict[str, list[Daemon]] = {}
     for daemon in here.daemons:
         if daemon.session:

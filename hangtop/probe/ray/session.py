@@ -1,6 +1,6 @@
-"""One session in full, on a question only: its processes, what would start it again, what is left of it, what `ray stop` hits.
+"""One session in full, on a question only: its processes, what would start it again, what it leaves behind, what `ray stop` hits.
 
-Told by command lines, parents and open files, never by the API: a session that hangs is the one that people want to restart.
+Told by command lines, parents and open files, never by the API: people want to restart a session that hangs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINE_WORDS = (
     "monitor.py", "ray.util.client.server", "default_worker.py", "setup_worker.py", "io.ray.runtime.runner.worker.DefaultWorker",
     "log_monitor.py", "ray::DashboardAgent", "dashboard/dashboard.py", "ray::RuntimeEnvAgent", "ray_process_reaper.py",
 )  # fmt: skip
-"""By these words in names and command lines the plain `ray stop` chooses, whoever they belong to (Ray 2.60, RAY_PROCESSES)."""
+"""The plain `ray stop` chooses processes by these words, whoever owns them (Ray 2.60, RAY_PROCESSES)."""
 
 
 class SessionDescriber:
@@ -42,7 +42,7 @@ class SessionDescriber:
         self._files: Guard[int, tuple[OpenFile, ...]] = Guard()
 
     def describe(self, number: int, session: str, here: RayProcesses, now: float) -> RaySession:
-        """The session of this name, as of a look at all of Ray. `now`: unix time."""
+        """The session of this name. `here`: all of Ray on this machine. `now`: unix time."""
         known = [daemon for daemon in here.daemons if daemon.session == session]
         workers = [worker for worker in here.workers if worker.session == session]
         if not known and not workers:
@@ -93,7 +93,7 @@ class SessionDescriber:
         return {pid: what for pid, what in found.items() if pid in stats and stats[pid].state not in "ZX"}
 
     def _drivers(self, folder: str) -> dict[int, str]:
-        """Jobs by the pid of their drivers: who holds a driver's log in the session's folder open."""
+        """Jobs by the pid of their drivers, which have a driver's log in the session's folder open."""
         asked = {
             pid: partial(self._table.open_files, pid)
             for pid, stat in self._table.stats.items()
@@ -122,7 +122,7 @@ class SessionDescriber:
 
 
 def _shown(words: tuple[str, ...] | OSError, stat: Stat, kind: RayKind) -> str:
-    """Its command line without secrets; that of a daemon is told by its first words."""
+    """Its command line without secrets; of a daemon only the first words."""
     line = "" if isinstance(words, OSError) else without_secrets(command_line(words))
     if line.startswith("ray-dashboard-"):  # then Python's command in brackets, the same for all of them
         line = line.partition(" (")[0]
@@ -135,7 +135,7 @@ def _adopt(found: dict[int, tuple[RayKind, str]], children: Children, top: int, 
 
 
 def _holder(daemons: Iterable[Daemon], stats: Mapping[int, Stat], kinds: Mapping[int, tuple[RayKind, str]]) -> int | None:
-    """The driver that started the daemons with `ray.init()`: their parent lives, and is a driver itself."""
+    """The driver that started the daemons with `ray.init()`: it is their living parent."""
     for daemon in daemons:
         stat = stats.get(daemon.pid)
         if daemon.kind in ("gcs_server", "raylet") and stat is not None:
@@ -148,7 +148,7 @@ def _holder(daemons: Iterable[Daemon], stats: Mapping[int, Stat], kinds: Mapping
 def _blocking(
     daemons: Iterable[Daemon], stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]
 ) -> Mapping[int, tuple[int, tuple[str, ...]]]:
-    """By raylet: the living `ray start --block` above it (pid, words), which knows its own options."""
+    """(pid, words) of the living `ray start --block` above each raylet; its own command line has all options."""
     found = {}
     for daemon in daemons:
         stat = stats.get(daemon.pid)
@@ -161,7 +161,7 @@ def _blocking(
 
 
 def _matches(stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]) -> Iterator[RayMatch]:
-    """What the plain `ray stop` would end, and by which word. Of our own user or not: it does not ask."""
+    """What the plain `ray stop` would end, of any user, and by which word."""
     for pid, stat in stats.items():
         words = commands.get(pid, OSError())
         if stat.kernel or pid == os.getpid() or isinstance(words, OSError):

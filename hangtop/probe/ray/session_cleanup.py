@@ -1,4 +1,4 @@
-"""What is left of one session when its processes have ended: its folder, what it spilled, shared memory that only it maps, and
+"""What one session leaves behind when its processes have ended: its folder, spilled objects, shared memory that only it maps, and
 what leads the next program to it."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ANY_AGE = float("-inf")
 def left_of_session(
     daemons: Collection[Daemon], folder: str | None, members: frozenset[int], table: ProcessTable, now: float
 ) -> tuple[tuple[Removal, ...], tuple[LeftAlone, ...]]:
-    """(what can go, what stays and why), as if the members had ended. They still write, so times may change."""
+    """(what can go, what stays and why), as if the members had ended. They still write, so file times may change."""
     real = os.path.realpath(folder) if folder else ""
     places = tuple(_places(daemons, real))
     roots = {os.path.dirname(candidate.path) for candidate in places} | {SHARED}
@@ -43,13 +43,13 @@ def left_of_session(
     judge = LeftoverJudge(in_use.without(members, real), now, ANY_AGE, going=going, sure=not members)
     judged = [judge.judge(candidate) for candidate in chain(places, _segments(in_use, members))]
     return (
-        tuple(replace(one, changing=True) for one in judged if isinstance(one, Removal)),
-        tuple(one for one in judged if isinstance(one, LeftAlone)),
+        tuple(replace(each, changing=True) for each in judged if isinstance(each, Removal)),
+        tuple(each for each in judged if isinstance(each, LeftAlone)),
     )
 
 
 def _places(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
-    """The folder before the link that leads to it."""
+    """The folder comes before the link that leads to it."""
     if folder:
         yield Candidate(folder, RAY_SESSION)
         yield from _pointers(daemons, folder)
@@ -73,7 +73,7 @@ def _pointers(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
 
 
 def _segments(in_use: OpenHandles, members: frozenset[int]) -> Iterator[Candidate]:
-    """Shared memory with a name that the members map: the object store has none, it is freed when the raylet ends."""
+    """Named shared memory that the members map. The object store has no name: it is freed when the raylet ends."""
     theirs = in_use.held_by(members)
     try:
         entries = sorted(os.scandir(SHARED), key=lambda entry: entry.name)

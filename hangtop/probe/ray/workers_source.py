@@ -22,15 +22,15 @@ from hangtop.records.ray_workers import ActorLogReading
 from hangtop.records.reading import Value
 
 MOST_FILES_A_LOOK = 16
-"""With a look every 2 s, 8 files a second: 16 kB each at most."""
+"""Every 2 s: 8 files a second, 16 kB each at most."""
 
 
 class RayWorkerSource(Source):
-    """Says nothing by itself: what it fetches, the log source reads."""
+    """Sends no readings by itself: the log source reads what it fetches."""
 
     interval_s = 2.0
     deadline_s = 60.0
-    """A task in the cluster takes seconds to begin."""
+    """A task in the cluster takes seconds to start."""
 
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
@@ -52,7 +52,7 @@ class RayWorkerSource(Source):
 
 
 def fetch(files: Iterable[RemoteLog], now: float) -> None:
-    """All of them, several nodes at once; one that does not answer is waited for no longer than the others together."""
+    """Fetch from several nodes at once. A node that does not answer is waited for no longer than all others together."""
     nodes: dict[str, deque[RemoteLog]] = {}
     for file in files:
         nodes.setdefault(file.place.node, deque()).append(file)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import sys
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
@@ -18,7 +20,7 @@ ANYWHERE = frozenset(("0.0.0.0", "::"))
 """What a listener is bound to that takes every address of its machine."""
 
 
-class Connection(Struct, frozen=True):
+class TcpConnection(Struct, frozen=True):
     """One line: both ends, state as hex, the user who owns the socket, and the inode by which a process holds it.
 
     An IPv4 address inside of IPv6 (`::ffff:10.0.0.1`) stands as IPv4."""
@@ -32,13 +34,13 @@ class Connection(Struct, frozen=True):
     inode: int
 
 
-def parse_connections(text: str) -> list[Connection]:
+def parse_connections(text: str) -> list[TcpConnection]:
     """The lines of `/proc/net/tcp` or `tcp6`, without their head."""
     rows = (line.split() for line in text.splitlines()[1:])
-    return [Connection(*_end(row[1]), *_end(row[2]), row[3], int(row[7]), int(row[9])) for row in rows if len(row) > 9]
+    return [TcpConnection(*_end(row[1]), *_end(row[2]), row[3], int(row[7]), int(row[9])) for row in rows if len(row) > 9]
 
 
-def read_connections(pid: int | str) -> list[Connection]:
+def read_connections(pid: int | str) -> list[TcpConnection]:
     """All TCP connections of this process's network namespace; `self` is our own. Raises `OSError` when it is gone."""
     found = parse_connections(Path(f"/proc/{pid}/net/tcp").read_text())
     with suppress(FileNotFoundError):  # a kernel without IPv6
@@ -46,7 +48,7 @@ def read_connections(pid: int | str) -> list[Connection]:
     return found
 
 
-def listeners(connections: Iterable[Connection], addresses: Collection[str], port: int) -> list[Connection]:
+def listeners(connections: Iterable[TcpConnection], addresses: Collection[str], port: int) -> list[TcpConnection]:
     """The sockets that take a connection to one of these addresses; one bound to the very address hides those bound to all."""
     there = [each for each in connections if each.state == LISTEN and each.local_port == port]
     exact = [each for each in there if each.local_address in addresses]
@@ -84,3 +86,13 @@ def _end(text: str) -> tuple[str, int]:
         return str(IPv4Address(raw)), int(port, 16)
     address = IPv6Address(raw)
     return str(address.ipv4_mapped or address), int(port, 16)
+
+
+def is_on_our_network(pid: int) -> bool:
+    """Whether it has the network namespace of this process (namespaces(7)). False where that may not be seen."""
+    if sys.platform != "linux":
+        return True
+    try:
+        return os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
+    except OSError:  # gone meanwhile, or of another user
+        return False

@@ -18,7 +18,7 @@ from hangtop.system.files.read_errors import in_words
 MOST_LINES = 40
 LONGEST_LINE = 1_000
 FOR_RAY = (":job_id:", ":actor_name:", ":task_name:")
-"""Begin the lines that a worker prints for Ray's log monitor (python/ray/_private/worker.py)."""
+"""Starts of the lines that a worker prints for Ray's log monitor (python/ray/_private/worker.py)."""
 TQDM = "__ray_tqdm_magic_token__"
 NOWHERE = "nobody tells on which node it runs"
 
@@ -62,8 +62,7 @@ def _of_part(path: str, part: LogPart) -> WorkerOutput:
 
 
 def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:
-    """The last lines as a terminal would show them: of a bar that was drawn again and again only how it stands now. `whole`: the
-    first line is not cut."""
+    """The last lines as a terminal would show them: of a progress bar only its last state. `whole`: the first line is not cut."""
     rows = data.decode("utf-8", "replace").rstrip("\n").split("\n")
     if not whole and len(rows) > 1:
         rows = rows[1:]
@@ -72,7 +71,7 @@ def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:
 
 
 def _said(line: str) -> str:
-    """The line; of `tqdm_ray`, which draws its bars as JSON for the driver, what it tells."""
+    """The line; a bar of `tqdm_ray`, which is JSON for the driver, in words."""
     if TQDM not in line:
         return line
     try:

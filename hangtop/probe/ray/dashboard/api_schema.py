@@ -15,7 +15,7 @@ Number = int | float | str | None
 
 
 class ApiRecord(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Base of all: unknown fields are passed over. `gc=False`: thousands a look, and never a cycle among them."""
+    """Base of all: unknown fields are ignored. `gc=False`: there are thousands, and never a cycle among them."""
 
 
 class Memory(ApiRecord, frozen=True, gc=False):
@@ -34,8 +34,7 @@ class CoreStats(ApiRecord, frozen=True, gc=False):
 
 
 class Worker(ApiRecord, frozen=True, gc=False):
-    """What a node's agent tells of a worker process. `cmdline` is its title, padded with some 250 empty words: they stay
-    unparsed."""
+    """What a node's agent tells of a worker process. `cmdline`: its title, padded with some 250 empty words, hence unparsed."""
 
     pid: int = 0
     create_time: float | None = None
@@ -78,8 +77,8 @@ class Address(ApiRecord, frozen=True, gc=False):
 
 
 class Actor(ApiRecord, frozen=True, gc=False):
-    """An entry of `/logical/actors`. Times are unix milliseconds. `exitDetail` is `-` while it lives. What it repeats of its
-    worker (title, CPU, memory) is taken from the node's own answer instead."""
+    """An entry of `/logical/actors`. Times are unix milliseconds. `exitDetail` is `-` while it lives. Title, CPU and memory are
+    taken from the node's own answer instead."""
 
     actor_id: str
     state: str = ""
@@ -228,7 +227,7 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def data_of(body: bytes, shape: type[Data]) -> Data:
-    """The `data` of an answer. Raises `msgspec.DecodeError` for a shape that we do not know."""
+    """The `data` of an answer. Raises `msgspec.DecodeError` for an unknown shape."""
     return msgspec.json.decode(_envelope.decode(body).data, type=shape, strict=False)
 
 

@@ -1,7 +1,8 @@
 """One HTTP connection to a server that is trusted with nothing: every byte is counted, no wait outlasts its limit, and whose
 process listens is known before anything is sent.
 
-Imported with the first request: `http.client` costs 5 MB, with TLS and mail, and most machines have no Ray.
+A dashboard that has died leaves its port to whatever process takes it next: its answers say nothing of the cluster, and the token
+is not for it. Imported with the first request: `http.client` costs 5 MB, with TLS and mail, and most machines have no Ray.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ import socket
 import threading
 import time
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.dashboard.answer import MOST_BYTES, Answer, Request
-from hangtop.probe.ray.dashboard.listener import strangers
 from hangtop.probe.ray.dashboard.token import Token
+from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
 
 CHUNK_BYTES = 1 << 20
 LONGEST_ERROR = 200
 """An error may quote the server."""
+ROOT = 0
 NAME = {"User-Agent": "hangtop"}
 """Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
 
@@ -156,3 +159,28 @@ def _body(response: HTTPResponse, cut_bytes: int | None) -> tuple[bytes, bool]:
         raise IncompleteRead(b"", response.length)
     response.close()  # the socket stays open: read1 does not notice the end by itself
     return b"".join(parts), False
+
+
+def strangers(sock: socket.socket, allowed: int) -> frozenset[int]:
+    """User ids other than `allowed` and root whose processes listen where this connection leads; empty when it leads to another
+    machine, or where the kernel's table of sockets does not tell."""
+    near, far = sock.getsockname(), sock.getpeername()
+    there = _plain(far[0])
+    if there != _plain(near[0]) and not ip_address(there).is_loopback:
+        return frozenset()
+    try:
+        table = read_connections("self")
+    except OSError:  # not Linux: then sockets do not tell their users
+        return frozenset()
+    ends = [
+        connection for connection in table if connection.local_port == far[1] and connection.local_address in {there, *ANYWHERE}
+    ]
+    listening = {connection.uid for connection in ends if connection.state == LISTEN}
+    accepted = {connection.uid for connection in ends if connection.state == ESTABLISHED and connection.remote_port == near[1]}
+    return frozenset(listening | accepted) - {allowed, ROOT}
+
+
+def _plain(address: str) -> str:
+    """Without a zone; an IPv4 address inside of IPv6 as IPv4, as in the table."""
+    plain = ip_address(address.partition("%")[0])
+    return str((plain.ipv4_mapped or plain) if isinstance(plain, IPv6Address) else plain)

@@ -1,9 +1,8 @@
-"""Parts of log files on other nodes, over HTTP: from the node's own agent, else through the dashboard.
+"""Parts of log files on other nodes, over HTTP: from the node's agent, else through the dashboard.
 
-The agent serves its session's `logs` folder with byte ranges (ray/dashboard/modules/log/log_agent.py), so that only what is new
-travels, and the head has no work with it. The dashboard's `/api/v0/logs/file` reaches every node, but gives whole lines alone: a
-progress bar, which is one endless line, comes from its beginning, and is of no use when it is long.
-"""
+The agent serves its session's `logs` folder with byte ranges (ray/dashboard/modules/log/log_agent.py), so that only new bytes
+travel and the head has no work. The dashboard's `/api/v0/logs/file` reaches every node, but gives whole lines only: a long
+progress bar, which is one endless line, comes from its beginning."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
 PART_BYTES = 16 << 10
 MOST_LINES = 50
 LONGEST_LINES_BYTES = 256 << 10
-"""What the dashboard may send for `MOST_LINES` lines before it is cut off."""
+"""The most bytes that the dashboard may send for `MOST_LINES` lines."""
 AGENT_AGAIN_S = 60.0
 """An agent that could not be reached is tried again after this."""
 NO_FILE = "not written yet, or removed"
@@ -33,9 +32,9 @@ _RANGE = re.compile(r"bytes (?:(?P<first>\d+)-\d+|\*)/(?P<size>\d+)")
 
 
 class LogPart(Struct, frozen=True):
-    """Bytes of a file from `first` on; `first` is `None` where only lines can be had. `size`: of the whole file.
+    """Bytes of a file from `first` on; `None` when only lines can be had. `size`: of the whole file.
 
-    `age_s`: since it was written last, by the clock of its node. `via`: what was asked.
+    `age_s`: since it was last written, by its node's clock. `via`: the URL.
     """
 
     data: bytes = b""
@@ -59,7 +58,7 @@ class NodeLogs:
         self._again_at: dict[str, float] = {}
 
     def read(self, place: WorkerPlace, name: str, after: int | None = None) -> LogPart:
-        """At most `PART_BYTES` of file `name` from byte `after` on; without it, or where it does not reach, the last ones."""
+        """At most `PART_BYTES` of file `name` from byte `after` on; without `after`, or without an agent, the last ones."""
         address = place.agent
         if address is not None and time.monotonic() >= self._again_at.get(address, 0.0):
             agent = self._agents.setdefault(address, Dashboard(address, self._find_token, owner=self._owner))
@@ -99,7 +98,7 @@ def _part(answer: Answer, after: int | None, via: str) -> LogPart:
 
 
 def _age_s(answer: Answer) -> float | None:
-    """Both times are of the node's own clock."""
+    """From the node's own clock."""
     from email.utils import parsedate_to_datetime  # 5 MB with what it imports, and most machines have no Ray
 
     try:

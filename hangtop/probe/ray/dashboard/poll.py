@@ -1,9 +1,7 @@
 """What is asked of a dashboard, and how often: as little as tells what changed.
 
-The server keeps its answers for 2 s and agents report every 5 s (ray dashboard consts), so a node's own page is read only after
-its `now` moved. Lists that cost the GCS work (`/api/v0/…`: 100 ms of the dashboard's CPU with 1,000 actors) are asked seldom, or
-once.
-"""
+The server caches its answers for 2 s and agents report every 5 s (ray dashboard consts), so a node's own page is read only when
+its `now` moved. Lists that cost the GCS work (`/api/v0/…`: 100 ms of CPU with 1,000 actors) are asked for seldom, or once."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ Data = TypeVar("Data")
 HEALTH, ACTORS, NODES, VERSION = "/api/gcs_healthz", "/logical/actors", "/nodes?view=summary", "/api/version"
 PAGE = "/nodes/<id>"
 GROUPS, STATUS = "/api/v0/placement_groups?detail=1&timeout=2&limit=1000", "/api/cluster_status"
-"""Of two seconds the server waits one for the GCS. Of one it waits none, which Ray 2.38 refuses."""
+"""With `timeout=2` the server waits one second for the GCS; `timeout=1` would be none, which Ray 2.38 refuses."""
 JOBS = "/api/jobs/"
 ESSENTIAL, NOT_THERE = (ACTORS, NODES, GROUPS), (404, 405)
 """A version of Ray may have removed a path."""
@@ -36,9 +34,9 @@ _RUNNING = "filter_keys=state&filter_predicates=%3D&filter_values=RUNNING"
 TASKS = f"/api/v0/tasks?detail=1&timeout=2&limit={STATE_LIMIT}&{_RUNNING}"
 DETAILS = f"/api/v0/actors?detail=1&timeout=2&limit={STATE_LIMIT}"
 MOST_PAGES = 128
-"""Node pages in one look; of more nodes the rest is read at the next."""
+"""Node pages in one read; of more nodes the rest comes with the next one."""
 SELDOM_S, WAITING_S = 10.0, 4.0
-"""So often what waits for resources is asked for; the second while anything does."""
+"""How often pending resources are asked for; the second while anything is pending."""
 VERSION_S = 30.0
 LOOK_S = 2.0
 S_PER_MB = 1.0
@@ -46,7 +44,7 @@ S_PER_MB = 1.0
 
 
 class NodeView(Struct, frozen=True):
-    """`moved_at`: when, by our clock, `now` of its report last changed, or was first seen."""
+    """`moved_at`: when the `now` of its report last changed, by our clock."""
 
     summary: api_schema.Node
     moved_at: float
@@ -89,7 +87,7 @@ class DashboardPoll:
         self._actors_body = b""
 
     def read(self, now: float) -> ApiView:
-        """Ask what is due at unix time `now`. Takes at most two deadlines."""
+        """Ask for what is due at unix time `now`. Takes at most two deadlines."""
         paths = (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS, *(() if self._tells_drivers() else (JOBS,)))
         asked = [path for path in paths if now >= self._due.get(path, 0.0)]
         answers = dict(zip(asked, self.dashboard.get_all(asked), strict=True))

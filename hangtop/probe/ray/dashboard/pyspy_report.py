@@ -1,7 +1,7 @@
 """The text of `py-spy dump` as a dashboard gives it, read back into threads. Pure.
 
-File names come without the part that is on `sys.path`: libraries are told by their first part again, and where another process
-has the whole name, `diagnosis.stacks.same_files` gives it back.
+File names come without the part that is on `sys.path`. Libraries are recognised by their first part; the rest is restored where
+another process tells the whole name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIBRARY, STANDARD = "/site-packages/", "/lib/python3/"
 
 
 def threads_of(dump: str) -> tuple[Thread, ...]:
-    """The threads of one process, each with its innermost frame first; none where this is no dump."""
+    """The threads of one process, innermost frame first; none if this is no dump."""
     found: list[tuple[re.Match[str], list[Frame]]] = []
     for line in dump.splitlines():
         if thread := _THREAD.match(line):
@@ -43,7 +43,7 @@ def _thread(head: re.Match[str], frames: list[Frame]) -> Thread:
 
 
 def whole_name(file: str) -> str:
-    """`threading.py` and `torch/cuda/streams.py` with the folders that tell whose they are; the user's files as they are."""
+    """`threading.py` and `torch/cuda/streams.py` with the folders of their libraries; the user's files as they are."""
     if file.startswith(("/", "<")) or ("/" not in file.removeprefix("./") and not file.endswith(".py")):
         return file
     top = file.partition("/")[0].removesuffix(".py")

@@ -1,4 +1,4 @@
-"""A small program of ours in the Python that a cluster itself runs in: a child, because Ray is heavy and may wait for ever."""
+"""Runs a small program of ours in the cluster's own Python, as a child: Ray is heavy and may wait for ever."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ChildError(Exception):
 
 
 class RayPython(Struct, frozen=True):
-    """How a program reaches a cluster. `python`: the interpreter; `environ`: of a raylet (there may be a token in it), else
-    nothing; `uid`: whose the cluster is, `None` where that is not known and the interpreter is our own."""
+    """`python`: the interpreter. `environ`: of a raylet (it may hold a token), else empty. `uid`: owner of the cluster; `None`
+    when not known, and then the interpreter is our own."""
 
     python: str
     gcs_address: str
@@ -106,7 +106,7 @@ class RayChild:
 
 
 def _owner(uid: int | None) -> tuple[int, int] | None:
-    """User and group of the cluster, as whom root joins it: what it leaves behind must not be root's."""
+    """User and group as which root runs the child: files that it leaves must belong to the cluster's owner."""
     if not uid or os.geteuid() != 0:
         return None
     try:

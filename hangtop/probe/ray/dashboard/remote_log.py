@@ -1,4 +1,4 @@
-"""The output of a worker on another node, followed like a file: its end first, then what is added, part by part."""
+"""The output of a worker on another node, followed like a file: its end first, then new bytes, part by part."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hangtop.records.log import FileStatus
 
 KEPT_BYTES = 32 << 10
 SOON_S, LATE_S = 4.0, 60.0
-"""A file that grew is asked for again this soon; each time that it did not, twice as late, up to the other."""
+"""Pause after a file grew; it doubles each time that the file did not, up to the second."""
 THROUGH_HEAD_S = 16.0
-"""Not sooner than this through the dashboard: the head has work with each, and sends all lines again."""
+"""Least pause through the dashboard: the head has work with each request and sends all lines again."""
 OVERLAP_BYTES = 256
 
 
 class RemoteLog:
-    """The last bytes of one output file, kept. They are numbered from the first that was read, not as in the file itself.
+    """The last bytes of one output file, numbered from the first byte read, not as in the file.
 
-    One thread fetches, another follows: what is kept is replaced as a whole.
+    One thread fetches, another follows: the bytes are replaced as a whole.
     """
 
     def __init__(self, place: WorkerPlace, stream: str, logs: NodeLogs) -> None:
@@ -32,7 +32,7 @@ class RemoteLog:
         self.problem: str | None = None
         self.due_at = 0.0
         self.first_bytes: int | None = None
-        """How many of the bytes were there when it was read first."""
+        """How many bytes were there at the first fetch."""
         self._logs = logs
         self._kept: tuple[int, bytes] = (0, b"")
         self._next: int | None = None
@@ -48,12 +48,12 @@ class RemoteLog:
         return start + len(data)
 
     def pread(self, count: int, offset: int) -> bytes:
-        """Up to `count` bytes from `offset` on; nothing where they are kept no longer or not there yet."""
+        """Up to `count` bytes from `offset` on; empty when they are dropped or not there yet."""
         start, data = self._kept
         return data[offset - start : offset - start + count] if offset >= start else b""
 
     def fetch(self, now: float) -> None:
-        """Read what is new. When more came than one part holds, the newest part is next, and what is between is left out."""
+        """Read new bytes. If more came than fits in one part, the newest part is read next and the gap is left out."""
         part = self._logs.read(self.place, self.name, self._next)
         self.problem = part.problem or None
         grown = self._take(part, now)
@@ -80,22 +80,21 @@ class RemoteLog:
         return bool(data)
 
     def _next_bytes(self, first: int, data: bytes) -> bytes:
-        """The bytes as they are kept. A part that does not go on where the last one ended is a line of its own, and begins inside
-        one, which is left out."""
+        """The bytes to keep. After a gap the part begins inside a line, which is left out, and starts a new line."""
         gap, self._next = first != self._next, first + len(data)
         if gap and first:
             data = data[max(data.find(b"\n"), data.find(b"\r") if b"\n" not in data else -1) + 1 :]
         return b"\n" + data if gap and data and self.end else data
 
     def _beyond(self, lines: bytes) -> bytes:
-        """Of the last lines those that were not there before."""
+        """The new ones among the last lines."""
         known = self._kept[1][-OVERLAP_BYTES:]
         at = lines.rfind(known) if known else -1
         return lines[at + len(known) :] if at >= 0 else lines
 
 
 class FollowedRemoteLog:
-    """A far log, followed like a file (`hangtop.probe.log.tail.Followed`)."""
+    """A remote log, followed like a file (`hangtop.probe.log.tail.Followed`)."""
 
     start = 0
     not_kept: str | None = None
@@ -139,4 +138,4 @@ class FollowedRemoteLog:
         return self.buffer.pread(count, offset)
 
     def close(self) -> None:
-        """There is nothing to let go of: connections are its cluster's."""
+        """Nothing to close: the connections belong to the cluster."""

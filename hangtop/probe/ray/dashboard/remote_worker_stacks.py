@@ -1,5 +1,5 @@
-"""Stacks of workers on other nodes: from the dashboard, which asks py-spy there, where that is permitted; else from a short task
-on each node, when a person asked for that by its key."""
+"""Stacks of workers on other nodes: from the dashboard, which runs py-spy there if that is permitted, or by a short task on each
+node when a person presses the key for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TRACEBACK_S = 8.0
 WHOLE_S = 30.0
 LOOK_S = 0.1
 TASK_S = 60.0
-"""A worker must be started on each node first, which takes seconds; a cluster that is sick never starts one."""
+"""Each node must start a worker first, which takes seconds; a sick cluster never does."""
 PROGRAM = "hangtop_stacks.py"
 OFF = "the dashboard does not permit profiling, so it gives no stacks of workers on other nodes"
 OFF_MEND = "for the next run: RAY_DASHBOARD_ENABLE_PROFILING=1 ray start --head …"
@@ -64,7 +64,7 @@ def remote_worker_stacks(ask: RemoteStacksAsk, cluster: Cluster | None, now: flo
 
 
 def _refused(workers: Iterable[RemoteWorker], problem: str, mend: str | None, at: float) -> tuple[Stack, ...]:
-    """The same reason for all of these workers."""
+    """One reason for all of these workers."""
     return tuple(_stack(worker, at, problem=problem, mend=mend) for worker in workers)
 
 
@@ -97,7 +97,7 @@ def _by_dashboard(workers: Sequence[RemoteWorker], cluster: Cluster, at: Callabl
 
 
 def _forbids(answer: Answer) -> bool:
-    """Ray before 2.60 does not have this question, and permits."""
+    """Ray before 2.60 has no such path, and permits."""
     try:
         return answer.ok and not api_schema.data_of(answer.body, api_schema.Profiling).profiling_enabled
     except msgspec.DecodeError:

@@ -1,6 +1,5 @@
-"""The second way to read a cluster, where its dashboard is not there or not understood: a short-lived child in the cluster's own
-Python asks the GCS itself, now and then. What only agents know (titles, CPU and memory of workers on other nodes) is not to be
-had so."""
+"""The second way to read a cluster, when its dashboard is missing or not understood: now and then a short-lived child in the
+cluster's own Python asks the GCS. What only agents know (titles, CPU and memory of workers on other nodes) is missing."""
 
 from __future__ import annotations
 
@@ -14,16 +13,16 @@ from hangtop.probe.ray.dashboard.ray_python import ChildError, RayChild, RayPyth
 
 PROGRAM = "hangtop_tables.py"
 EVERY_S = 20.0
-"""It takes 0.9 s of a core each time, nearly all to import Ray."""
+"""Each time takes 0.9 s of a core, nearly all to import Ray."""
 AFTER_FAILURE_S = 60.0
 PATIENCE_S = 6.0
-"""A dashboard that is silent or fails may only be slow."""
+"""How long a silent or failing dashboard may just be slow."""
 CHILD_S = 20.0
 IN_TABLES = {ACTORS, NODES, PAGE, GROUPS}
 
 
 class StateTables(Struct, frozen=True, rename="camel"):
-    """What the child prints, in the dashboard's own shapes."""
+    """What the child prints, in the dashboard's shapes."""
 
     version: str
     actors: dict[str, api_schema.Actor]
@@ -34,7 +33,7 @@ class StateTables(Struct, frozen=True, rename="camel"):
 
 
 class GcsTables:
-    """One cluster's tables, read again and again while they are needed. Nothing here waits for the child."""
+    """The tables of one cluster, read again while they are needed. Never waits for the child."""
 
     def __init__(self) -> None:
         self._tables: StateTables | None = None
@@ -94,7 +93,7 @@ class GcsTables:
 
 
 def _needed(view: ApiView, now: float) -> bool:
-    """Not where a token is missing: it is missing for the child too."""
+    """Not when a token is missing: the child would miss it too."""
     api = view.api
     if api.answer in ("silent", "error"):
         return now - (api.since or now) >= PATIENCE_S
@@ -102,7 +101,7 @@ def _needed(view: ApiView, now: float) -> bool:
 
 
 def _filled(view: ApiView, tables: StateTables, at: float) -> ApiView:
-    """Everything of the tables where the dashboard does not answer, else only what it tells in another shape."""
+    """All of the tables if the dashboard does not answer, else only the parts with an unknown shape."""
     unread = set(view.api.strange) if view.api.answer in ("ok", "strange") else IN_TABLES
     if ACTORS in unread:
         view = replace(view, actors=tables.actors, runtime_envs=tables.runtime_envs)

@@ -13,7 +13,7 @@ LONGEST = 4_096
 
 
 class Token:
-    """Keeps its text to itself, also when it is printed."""
+    """Never shows its text, also when printed."""
 
     __slots__ = ("_text",)
 
@@ -28,12 +28,12 @@ class Token:
 
 
 def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> Token | None:
-    """The token to answer a challenge of this cluster with: what its raylet was started with, else what was set for us, else the
-    file in a home, which any later `ray.init()` may have written (Ray 2.59 and later).
+    """The token for this cluster: from the raylet's environment, else from ours, else from the file in a home, which any later
+    `ray.init()` may have written (Ray 2.59 and later).
 
-    `owner`: user id of the cluster's processes here, `None` for a cluster that the person named by its address. Our own token
-    goes only to a cluster of our own, or one that was named: another user's dashboard must not learn it. For root: a file that
-    the cluster's environment names counts only when it is its owner's, else anybody could have root read any file for them.
+    `owner`: user id of the cluster's processes here; `None` for a cluster that a person named by its address. Our own token goes
+    only to our own cluster or a named one. For root, a file that the cluster's environment names counts only if it belongs to the
+    cluster's owner, else any user could have root read any file.
     """
     text = next(_candidates(owner, environ_of_raylet), None)
     return None if text is None else Token(text)
@@ -59,7 +59,7 @@ def _of_variables(environ: Mapping[str, str], theirs: int | None) -> Iterator[st
 
 
 def _read(path: Path, theirs: int | None) -> str:
-    """The token in this file. `theirs`: whose file it must be, where we may read more than they."""
+    """The token in this file. `theirs`: the user who must own it, if we may read more than that user."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:

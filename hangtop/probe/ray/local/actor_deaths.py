@@ -41,7 +41,7 @@ def death_of(detail: str) -> Death:
 
 
 def _last_frame(text: str) -> tuple[str, ...]:
-    """The user's innermost frame, its source line, and the error: the last of them, which is the one at the root."""
+    """The user's innermost frame, its source line, and the last error, which is the root cause."""
     lines = [clean_text(line) for line in text.splitlines() if line.strip(" ^~")]
     own = [i for i, line in enumerate(lines) if (frame := _FRAME.match(line)) and not any(part in frame["file"] for part in _OWN)]
     error = next((line for line in reversed(lines) if _ERROR.match(line)), lines[-1])
@@ -53,6 +53,6 @@ def _last_frame(text: str) -> tuple[str, ...]:
 
 
 def _sentence(text: str) -> str:
-    """The first two sentences: Ray's list of common causes behind them is the same for every death."""
+    """The first two sentences; the list of common causes after them is the same for every death."""
     line = clean_text(" ".join(text.split()))
     return " ".join(re.split(r"(?<=\.) ", line)[:2])[:LONGEST].removesuffix(" Some common causes include: (1)")

@@ -1,8 +1,8 @@
-"""The file that tells `ray.init()` which cluster to join, in Ray's temporary folder: `ray start` writes it, and only a plain
-`ray stop` removes it, and only from the default folder.
+"""The file in Ray's temporary folder that tells `ray.init()` which cluster to join. `ray start` writes it; only a plain `ray
+stop` removes it, and only from the default folder.
 
 Left behind by a cluster that is gone, it makes the next `ray.init(num_cpus=…)` fail: "When connecting to an existing cluster, …".
-The link `session_latest` beside it, left behind, is never set again (ray/_private/utils.py, `try_to_symlink`).
+The link `session_latest` beside it, left behind, is never updated (ray/_private/utils.py, `try_to_symlink`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ NAME, LATEST = "ray_current_cluster", "session_latest"
 LONGEST = 256
 CONNECT_S = 1.0
 DEAD = frozenset({errno.ECONNREFUSED})
-"""The machine is there, and nobody listens. Any other failure tells nothing of the cluster."""
+"""The machine is there, but no process listens. Any other error tells nothing of the cluster."""
 
 
 def read_address(path: str) -> str | None:
-    """`host:port` in it; `None` where it holds none. Raises `OSError`."""
+    """The `host:port` in it; `None` if there is none. Raises `OSError`."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         text = os.read(fd, LONGEST) if modes.S_ISREG(os.fstat(fd).st_mode) else b""
@@ -35,10 +35,10 @@ def read_address(path: str) -> str | None:
 
 
 def why_current(path: str, commands: Mapping[int, str], *, ended: bool = True) -> str | None:
-    """Why it may still be needed; `None` when the cluster that it names is gone.
+    """Why the file may still be needed; `None` when its cluster is gone.
 
-    `commands`: of all processes, words joined by NUL. `ended`: also ask at its address whether anybody is there. Raises `OSError`
-    when it cannot be read.
+    `commands`: of all processes, words joined by NUL. `ended`: also try to connect to the address. Raises `OSError` when the file
+    cannot be read.
     """
     address = read_address(path)
     if address is None:
@@ -49,7 +49,7 @@ def why_current(path: str, commands: Mapping[int, str], *, ended: bool = True) -
 
 
 def _of_cluster(address: str, commands: Mapping[int, str]) -> int | None:
-    """A living daemon of this cluster. A host may bear a name here and a number there: the port decides then."""
+    """A living daemon of this cluster. Where one host is a name and the other a number, the port decides."""
     for pid, line in commands.items():
         daemon = daemon_of(line.split("\0"))
         if daemon is not None and daemon.gcs_address is not None and _same(daemon.gcs_address, address):
@@ -57,8 +57,8 @@ def _of_cluster(address: str, commands: Mapping[int, str]) -> int | None:
     return None
 
 
-def _same(one: str, other: str) -> bool:
-    (host, _, port), (host_too, _, port_too) = one.rpartition(":"), other.rpartition(":")
+def _same(address: str, other: str) -> bool:
+    (host, _, port), (host_too, _, port_too) = address.rpartition(":"), other.rpartition(":")
     numbers = _is_number(host) and _is_number(host_too)
     return port == port_too and (host == host_too or not numbers)
 

@@ -1,5 +1,4 @@
-"""The daemons of a Ray cluster, told by their command lines. Pure. What they were started with is kept for a restart, without
-secrets."""
+"""The daemons of a Ray cluster, by their command lines, which are kept for a restart, without secrets. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ _URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
 
 
 class DaemonStart:
-    """How a daemon was started, word for word, secrets and all. Stays in the probe, and keeps its text to itself when printed."""
+    """How a daemon was started, with secrets. Stays in the probe, and shows nothing when printed."""
 
     __slots__ = ("environ", "words")
 
@@ -44,11 +43,10 @@ class DaemonStart:
 
 
 class Daemon(Struct, frozen=True):
-    """A daemon. `folder`: its session's. `gcs_address` and `dashboard`: `host:port`. `node`: id of the node it serves.
+    """A daemon. `folder`: of its session. `gcs_address` and `dashboard`: `host:port`. `node`: id of its node.
 
-    `socket`: of a raylet, its address and the path of its socket: they name its node where it was not given an id (Ray 2.9).
-    `on_our_network`: 127.0.0.1 is the same machine for it as for us.
-    """
+    `socket`: of a raylet, its address and the path of its socket, which tell its node if it has no id (Ray 2.9).
+    `on_our_network`: 127.0.0.1 is the same machine for it as for us."""
 
     kind: DaemonKind
     identity: Identity = Identity(0, 0)
@@ -78,7 +76,7 @@ class Daemon(Struct, frozen=True):
         return (self.folder or "").rstrip("/").rpartition("/")[2]
 
     def with_environ(self, environ: Mapping[str, str]) -> Daemon:
-        """With those variables that a restart needs."""
+        """With the variables that a restart needs."""
         kept = {k: clean_text(v) for k, v in sorted(environ.items()) if KEPT.match(k) and not SECRET.search(k)}
         origin = DaemonStart(self.origin.words, dict(environ)) if self.origin else None
         return replace(self, env=kept, origin=origin)
@@ -93,12 +91,12 @@ class Daemon(Struct, frozen=True):
 
 
 def addresses_of(daemons: Iterable[Daemon], hostname: str) -> tuple[str, ...]:
-    """Every `host:port` by which a session is joined or asked, GCS first: as its daemons name them, and by the other names of
-    this machine where the daemon that listens is here. 127.0.0.1 is left out where it means another machine."""
+    """Every `host:port` of a session, GCS first: as its daemons name them, and by the other names of this machine where the
+    listening daemon is here. 127.0.0.1 is left out where it means another machine."""
     found: dict[str, None] = {}
     near = [daemon for daemon in daemons if daemon.gcs_address or daemon.dashboard]
     head = next((daemon.gcs_address for daemon in near if daemon.kind == "gcs_server"), None)
-    for daemon in sorted(near, key=lambda one: one.kind != "gcs_server"):
+    for daemon in sorted(near, key=lambda daemon: daemon.kind != "gcs_server"):
         client = options_of(daemon.argv).get("port") if daemon.kind == "client_server" else None
         own = {"gcs_server": daemon.gcs_address, "dashboard": daemon.dashboard}.get(daemon.kind)
         listens = f"{(head or '').rpartition(':')[0]}:{client}" if client and head else own
@@ -155,8 +153,8 @@ def _gcs(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
 
 
 def _dashboard(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
-    """A dashboard knows its own address; a raylet tells it to its workers. Without its frontend (`--include-dashboard=false`) the
-    process only reports usage."""
+    """A dashboard knows its own address; a raylet passes it to its workers. Without frontend (`--include-dashboard=false`) there
+    is none."""
     if kind == "dashboard" and "disable-frontend" not in options:
         host = options.get("host", "127.0.0.1")
         return f"{'127.0.0.1' if host in ('0.0.0.0', '::', '') else host}:{options.get('port', '8265')}"

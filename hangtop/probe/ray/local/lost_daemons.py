@@ -1,4 +1,4 @@
-"""Daemons of Ray whose cluster is gone from this machine: neither its GCS nor its raylet lives here, and they serve nobody."""
+"""Daemons of Ray whose cluster is gone from this machine: neither its GCS nor a raylet lives here."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def is_daemon(command: Sequence[str]) -> bool:
 def lost_daemons(
     daemons: Mapping[int, Sequence[str]], files: Mapping[int, tuple[OpenFile, ...]], commands: Iterable[Sequence[str]]
 ) -> set[int]:
-    """The daemons that no GCS or raylet leads any more. `commands`: of everything that may be one of these.
+    """The daemons without a living GCS or raylet. `commands`: of all processes that may be a GCS or raylet.
 
-    What a daemon belongs to is told by its command line and the log that it holds open; without both it is not called lost.
+    The command line and open log of a daemon tell its session; without both it does not count as lost.
     """
     leading = [daemon for words in commands if words and (daemon := daemon_of(words)) and daemon.kind in LEADING]
     folders = {daemon.folder for daemon in leading if daemon.folder}
@@ -37,7 +37,7 @@ def lost_daemons(
 
 
 def _session_of(words: Sequence[str], held: Iterable[OpenFile]) -> tuple[str | None, str | None]:
-    """The session's folder and the address of its GCS, as far as they are known; of one that leads, neither."""
+    """The session's folder and the address of its GCS, as far as known; neither for a GCS or raylet itself."""
     daemon = daemon_of(words)
     if daemon is not None and daemon.kind in LEADING:
         return None, None

@@ -1,7 +1,7 @@
-"""What the process table alone tells of Ray: daemons, workers, and which session each belongs to. Holds when every API is gone.
+"""Ray's daemons and workers on this machine and their sessions, by the process table alone. Works when every API is gone.
 
-A session is named by the command lines and open files of its processes, never by the link `session_latest`, which the next
-`ray.init` of anybody moves on.
+A session is told by the command lines and open files of its processes, never by the link `session_latest`, which the next
+`ray.init` of any user changes.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
 from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title
 from hangtop.records.ray import DaemonKind
 from hangtop.system.guard import Guard
-from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.network.connections import is_on_our_network
 from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
 
 UNKNOWN = -1
-"""Nobody's user id."""
+"""A user id that no user has."""
 YOUNG_S = 5.0
-"""A process may still be about to become another program: its command line is read again while it is younger."""
+"""A younger process may still become another program: its command line is read again."""
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
 
 
 class Worker(Struct, frozen=True):
-    """A worker process on this machine. `ray_pid`: its pid as its raylet sees it, another one when that runs in a container.
-
-    `title` is `None` for a worker in reserve. `raylet`: pid of its parent while that is a raylet; an orphan has none.
+    """A worker process on this machine. `ray_pid`: its pid in the namespace of its raylet. `title`: `None` for an idle worker in
+    reserve. `raylet`: pid of the raylet above it; an orphan has none.
     """
 
     identity: Identity
@@ -53,12 +52,12 @@ class Worker(Struct, frozen=True):
 
     @property
     def session(self) -> str:
-        """Name of its session; empty when its files may not be seen."""
+        """Name of its session; empty when its files cannot be read."""
         return (self.folder or "").rpartition("/")[2]
 
 
 class RayProcesses(Struct, frozen=True):
-    """One look. Daemons that are gone are still here, with the time when that was seen. `pids`: all of the process table."""
+    """All of Ray at one moment, with daemons that ended. `pids`: the whole process table."""
 
     daemons: tuple[Daemon, ...] = ()
     workers: tuple[Worker, ...] = ()
@@ -66,7 +65,7 @@ class RayProcesses(Struct, frozen=True):
 
 
 class RayTable:
-    """Looks for Ray in the process table. For one calling thread."""
+    """Finds Ray in the process table. For one calling thread."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
@@ -86,12 +85,12 @@ class RayTable:
         stats = {stat.identity: stat for stat in self._table.stats.values()}
         self._plain &= stats.keys()
         commands = self._read_commands(stats, now)
-        self._meet_daemons(stats, commands, now)
-        self._meet_workers(stats, commands)
+        self._update_daemons(stats, commands, now)
+        self._update_workers(stats, commands)
         return self._theirs()
 
     def _theirs(self) -> RayProcesses:
-        """All of it, without what names the session of another user."""
+        """All processes except those that name another user's session."""
         owners = self._owners.of(self._daemons.values())
         return RayProcesses(
             tuple(d for d in self._daemons.values() if d.folder is None or d.uid == owners.get(d.folder, UNKNOWN)),
@@ -100,7 +99,7 @@ class RayTable:
         )
 
     def _read_commands(self, stats: Mapping[Identity, Stat], now: float) -> dict[Identity, tuple[str, ...]]:
-        """Command lines of those that may be of Ray: titles each time, those of daemons once."""
+        """Command lines of processes that may be Ray's: titles each time, daemons once."""
         asked: dict[Identity, Callable[[], tuple[str, ...]]] = {}
         for identity, stat in stats.items():
             known = identity in self._plain or identity in self._daemons
@@ -116,7 +115,7 @@ class RayTable:
                 self._plain.add(identity)
         return commands
 
-    def _meet_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
+    def _update_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
         found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
         environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in found})
         for identity, daemon in found.items():
@@ -147,8 +146,7 @@ class RayTable:
         return Daemon(kind, identity=identity, started_at=self._table.started_at(identity.start_ticks), name=name, uid=uid)
 
     def _name_sessions(self, stats: Mapping[Identity, Stat]) -> None:
-        """Daemons whose command line does not name a session or a node have those of the daemon above them; else the session of
-        the same GCS."""
+        """A daemon whose command line names no session or node has those of the daemon above it, else the session of its GCS."""
         by_pid = {d.pid: d for d in self._daemons.values()}
         by_gcs = {(d.gcs_address, d.uid): d for d in self._daemons.values() if d.gcs_address and d.folder}
         for identity, daemon in self._daemons.items():
@@ -162,7 +160,7 @@ class RayTable:
         self._name_by_logs()
 
     def _name_by_logs(self) -> None:
-        """One that was met when those above it were gone is known by the log that it holds open."""
+        """A daemon whose ancestors were gone when it was found has the session of its open log."""
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
         files = self._files.ask({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
         for identity, targets in files.items():
@@ -178,7 +176,7 @@ class RayTable:
             pid = stat.ppid
             yield pid
 
-    def _meet_workers(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]]) -> None:
+    def _update_workers(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]]) -> None:
         raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
         known = self._workers
         self._workers = {}
@@ -203,7 +201,7 @@ class RayTable:
         self._learn()
 
     def _learn(self) -> None:
-        """Output file and environment, once for each worker that has something to do: they do not change from then on."""
+        """Read output file and environment once for each worker with a task or actor: they do not change any more."""
         fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.job is None and w.state != "Z"}
         files = self._files.ask({identity: partial(self._targets, identity.pid) for identity in fresh})
         environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in fresh})
@@ -219,7 +217,7 @@ class RayTable:
             )
 
     def _targets(self, pid: int, *, outputs: bool = True) -> tuple[str, ...]:
-        """What it holds open; with `outputs` only where its output goes."""
+        """Its open files; with `outputs` only those of stdout and stderr."""
         return tuple(file.target for file in self._table.open_files(pid) if file.fd in (1, 2) or (not outputs and file.writable))
 
 
@@ -233,6 +231,6 @@ def _of_rank(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ray_pid(pid: int) -> int:
-    """Its pid in the innermost PID namespace it is in (proc(5), NSpid), which is the one its raylet uses."""
+    """Its pid in its innermost pid namespace (proc(5), NSpid), as its raylet knows it."""
     numbers = status_of(pid).get("NSpid", "").split()
     return int(numbers[-1]) if numbers else pid

@@ -1,7 +1,7 @@
-"""Whose a Ray session is, and which processes may speak for it.
+"""The owner of a Ray session, and whether a process may speak for it.
 
-A command line names whatever folder it likes, and the names of all sessions are public. So a session is its folder's owner's, by
-the kernel, and what another user's process says of it counts for nothing: its address would get that owner's token.
+Any command line can name any session, since their names are public. So the owner of the session's folder owns the session, and
+processes of other users count for nothing: an address that they name would get the owner's token.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class SessionOwners:
         self._known: dict[str, int] = {}
 
     def of(self, daemons: Iterable[Daemon]) -> Mapping[str, int]:
-        """User ids by session folder. Where the folder cannot be seen, as in another container, the GCS or raylet that was there
-        first tells, else the first daemon."""
+        """User ids by session folder. If the folder cannot be read, as in another container, the first GCS or raylet decides,
+        else the first daemon."""
         speaking: dict[str, list[Daemon]] = {}
         for daemon in daemons:
             if daemon.folder is not None and daemon.uid is not None:
@@ -48,8 +48,7 @@ class SessionOwners:
 
 
 def user_of(table: ProcessTable, pid: int) -> int | None:
-    """The user that this process acts for; `None` when it is gone, or runs a program that acts for another one (set-user-id): its
-    arguments are whatever the person who called it liked."""
+    """The user of this process; `None` when it is gone, or runs a set-user-id program, whose arguments another user chose."""
     if (users := status_of(pid).get("Uid")) is None:  # gone, or no Linux
         return table.owner(pid)
     real, effective = users.split()[:2]
@@ -59,10 +58,10 @@ def user_of(table: ProcessTable, pid: int) -> int | None:
 
 
 def _sets_user(pid: int) -> bool:
-    """Such a program may have made itself its owner's altogether, as `sudo` does while it asks for a password."""
+    """A set-user-id program may have changed all its ids, as `sudo` does while it asks for a password."""
     try:
         return bool(os.stat(f"/proc/{pid}/exe").st_mode & modes.S_ISUID)
-    except OSError:  # another user's: then it is not taken for ours either
+    except OSError:  # another user's
         return False
 
 

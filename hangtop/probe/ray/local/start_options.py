@@ -1,8 +1,7 @@
 """The options of `ray start` that made a node, told from the command lines of its daemons (Ray 2.9 to 2.60). Pure.
 
-Nobody keeps the command that a person typed, but the daemons are given all of it, filled up with what Ray found by itself. What
-Ray would find again is left out where it is a plain default, and named where a second look could find something else: CPUs, GPUs
-and memory are counted from what is free at that moment.
+The command that a person typed is not kept, but the daemons get all of its options, with those that Ray found by itself. Plain
+defaults are left out here. CPUs, GPUs and memory are named, because Ray counts what is free when it starts.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Words = Mapping[DaemonKind, Sequence[str]]
 """The command lines of one node's daemons, by kind."""
 
 OWN_RESOURCES = ("node:", "accelerator_type:")
-"""Ray adds these by itself."""
+"""Resources that Ray adds by itself."""
 COUNTED = {"CPU": "num-cpus", "GPU": "num-gpus", "memory": "memory", "object_store_memory": "object-store-memory"}
 PORTS = (
     "object-manager-port",
@@ -32,7 +31,7 @@ PORTS = (
     "metrics-export-port",
     "runtime-env-agent-port",
 )
-"""Of the raylet, named there as here. 0 and empty: Ray chose."""
+"""Options of the raylet with the same name. 0 and empty: Ray chose."""
 SPILLING = frozenset({"automatic_object_spilling_enabled", "object_spilling_config", "is_external_storage_type_fs"})
 DEFAULT_TEMP_DIR, DEFAULT_PLASMA = "/tmp/ray", "/dev/shm"
 GIVEN_BY_RAY = ("RAY_CLIENT_MODE", "RAY_LD_PRELOAD_ON_WORKERS", "RAY_JOB_ID", "RAY_RAYLET_PID")
@@ -67,13 +66,13 @@ def start_command(words: Words) -> tuple[str, ...]:
 
 
 def resources_of(raylet: Sequence[str]) -> dict[str, float]:
-    """What the node has by Ray's names, memory in bytes: `--static_resource_list=CPU,8,GPU,1,…`. Raises `ValueError`."""
+    """The node's resources, memory in bytes: `--static_resource_list=CPU,8,GPU,1,…`. Raises `ValueError`."""
     parts = options_of(raylet).get("static-resource-list", "").split(",")
     return {name: float(value) for name, value in zip(parts[::2], parts[1::2], strict=False) if name}
 
 
 def python_of(raylet: Sequence[str]) -> str | None:
-    """The interpreter that Ray runs in."""
+    """The interpreter of Ray."""
     words = options_of(raylet).get("python-worker-command", "").split(" ")
     return words[0] if words[0].startswith("/") else None
 
@@ -87,12 +86,12 @@ def environ_of_start(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_block(words: Sequence[str]) -> tuple[str, ...]:
-    """The command of a `ray start --block`, so that it comes back."""
+    """A `ray start --block` without `--block`, so that it returns."""
     return tuple(word for word in words if word != "--block")
 
 
 def spill_folder(raylet: Sequence[str]) -> str | None:
-    """Where this node spills objects to, when that is outside the session's folder: a folder of its own, by its node's id."""
+    """Where this node spills objects, if that is outside the session's folder: a folder named by the node's id."""
     options = options_of(raylet)
     place, session = options.get("fallback-directory", ""), options.get("session-dir", "")
     return f"{place}/ray_spilled_objects_{options.get('node-id', '')}" if place and place != session else None
@@ -122,7 +121,7 @@ def _head(words: Words) -> list[str]:
 
 
 def _system_config(encoded: str) -> str:
-    """What the person set, as JSON: the spilling that Ray adds has an option of its own."""
+    """The person's settings as JSON, without the spilling that Ray adds, which has an option of its own."""
     try:
         config: dict[str, Any] = json.loads(base64.b64decode(encoded)) if encoded else {}
     except (binascii.Error, json.JSONDecodeError) as error:
@@ -133,7 +132,7 @@ def _system_config(encoded: str) -> str:
 
 
 def _resources(raylet: Options) -> list[str]:
-    """`GPU` that is not there means none, which Ray would count anew."""
+    """A missing `GPU` means 0; Ray would count again."""
     listed = raylet.get("static-resource-list", "").split(",")
     found = {"GPU": "0"} | {name: value for name, value in zip(listed[::2], listed[1::2], strict=False) if name}
     counted = [f"--{COUNTED[name]}={_whole(found[name])}" for name in COUNTED if name in found]
@@ -151,7 +150,7 @@ def _agent_ports(raylet: Options) -> list[str]:
 
 
 def _places(raylet: Options, head: bool) -> list[str]:
-    """Folders; a node that joins takes the temporary one of its head."""
+    """Folders; a node that joins takes the temporary folder of its head."""
     found = []
     if head and raylet.get("temp-dir", DEFAULT_TEMP_DIR) != DEFAULT_TEMP_DIR:
         found.append(f"--temp-dir={raylet['temp-dir']}")

@@ -1,4 +1,4 @@
-"""The output files of a cluster's workers: true per-rank progress, which Ray's deduplicated driver log does not have."""
+"""The output files of a cluster's workers, with the progress of each rank, which Ray's deduplicated driver log lacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.records.ray import RayActor, RayCluster
 
 MOST_FILES = 512
-"""Two a rank: of the first 256 ranks."""
+"""Two for each of the first 256 ranks."""
 
 
 class WorkerLog(Struct, frozen=True):
@@ -28,7 +28,7 @@ class WorkerLog(Struct, frozen=True):
 
 
 FarLogs = Callable[[str, RayActor], Sequence[RemoteLog]]
-"""Session and actor → its two output files, where it is on another node and that is reached."""
+"""Session and actor → its two output files, if it is on another node that can be reached."""
 
 
 def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
@@ -54,9 +54,8 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
 
 
 def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
-    """Both files of each rank whose process is on another node. They are read in this order, so many a second: ranks that stand
-    out first, then by their number."""
-    odd = {id(one.actor) for one in outlier_actors(cluster)}
+    """Both files of each rank on another node, in the order in which they are read: unusual ranks first, then by number."""
+    odd = {id(outlier.actor) for outlier in outlier_actors(cluster)}
     away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
     reached = (actor for actor in away if actor.ray_pid and actor.node)
     ordered = sorted(reached, key=lambda actor: (id(actor) not in odd, actor.rank or 0))
@@ -68,8 +67,8 @@ def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
 
 
 def rank_files(clusters: Sequence[RayCluster], far_logs: FarLogs = lambda session, actor: ()) -> tuple[WorkerLog, ...]:
-    """The files of all ranks in the clusters of a run. None where ranks belong to several jobs: then nobody can say which of them
-    are of this run, and a foreign rank in its table is worse than a poor one."""
+    """The files of all ranks in the clusters of a run. None if ranks belong to several jobs: then the run's own ranks cannot be
+    told, and a foreign rank in the table is worse than none."""
     here = (file for cluster in clusters for file in worker_files(cluster) if file.rank is not None)
     found = (*here, *(file for cluster in clusters for file in far_files(cluster, far_logs)))
     return found[:MOST_FILES] if len({file.job for file in found}) <= 1 else ()

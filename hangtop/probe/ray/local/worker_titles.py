@@ -20,7 +20,7 @@ SYSTEM = frozenset(
 
 
 class WorkerTitle(Struct, frozen=True):
-    """`cls` without what stands before `<locals>`; a task has a function's name there. `method` only while one runs."""
+    """`cls` without the part before `<locals>`; of a task the function. `method`: only while one runs."""
 
     cls: str
     method: str | None = None
@@ -32,7 +32,7 @@ class WorkerTitle(Struct, frozen=True):
 
 
 def parse_title(text: str) -> WorkerTitle | None:
-    """The title of a worker that belongs to an actor or task; `None` for a worker in reserve and for what is no title."""
+    """The title of a worker with an actor or task; `None` for an idle worker in reserve, and for what is no title."""
     match = _TITLE.fullmatch(text.strip())
     if match is None or match["cls"] in SYSTEM:
         return None
@@ -47,8 +47,7 @@ def short_class(name: str) -> str:
 def verl_ranks(names: Iterable[str]) -> dict[str, int]:
     """Actor name → global rank, for names as verl gives them: `<6 letters><class>_<node group>:<local rank>`.
 
-    Ranks count through the groups in order (verl/single_controller/ray/base.py), so a group is left out, and all after it, when
-    the one before it has a gap.
+    Ranks count through the groups in order (verl/single_controller/ray/base.py), so after a gap all later groups are left out.
     """
     pools: dict[tuple[str, str], dict[int, dict[int, str]]] = {}
     for name in names:
