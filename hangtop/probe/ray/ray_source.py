@@ -28,7 +28,7 @@ from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.ask import RayAsk
-from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayReading
+from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Value
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.table import ProcessTable, open_table
@@ -54,11 +54,10 @@ class RaySource(Source):
         self._clusters: dict[str, Cluster] = {}
         self._last: RayReading | None = None
         self._said_at = 0.0
-        self._last_daemons: RayDaemons | None = None
         self._sessions: SessionDescriber | None = None
 
     def read(self, now: float) -> Iterable[Value]:
-        """All clusters when something changed, and how their daemons were started when that changed."""
+        """All clusters, when something of them changed."""
         if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.read(now)
@@ -68,10 +67,6 @@ class RaySource(Source):
         pids = {actor.pid for cluster in own for actor in cluster.actors}
         self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
         self._context.workers = rank_files(own, self._far_logs)
-        daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
-        if daemons.daemons and daemons != self._last_daemons:
-            self._last_daemons = daemons
-            yield daemons
         standing = _without_noise(reading)
         if standing != self._last or now - self._said_at >= REPEAT_S:
             self._last, self._said_at = standing, now
@@ -143,7 +138,7 @@ class RaySource(Source):
     def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
         """Ray's own Python, if a raylet of the cluster lives here."""
         raylet = next((d for d in daemons if d.kind == "raylet" and d.gone_at is None), None)
-        python = python_of(raylet.argv) if raylet else None
+        python = python_of(raylet.start.words) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
             return None
         return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)

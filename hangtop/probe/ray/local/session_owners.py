@@ -23,10 +23,10 @@ class SessionOwners:
     """The owners of sessions, by folder. For one calling thread."""
 
     def __init__(self) -> None:
-        self._guard: Guard[str, int] = Guard()
+        self._guard: Guard[str, os.stat_result] = Guard()
         self._known: dict[str, int] = {}
 
-    def of(self, daemons: Iterable[Daemon]) -> Mapping[str, int]:
+    def of(self, daemons: Iterable[Daemon]) -> Mapping[str, int | None]:
         """User ids by session folder. If the folder cannot be read, as in another container, the first GCS or raylet decides,
         else the first daemon."""
         speaking: dict[str, list[Daemon]] = {}
@@ -34,16 +34,14 @@ class SessionOwners:
             if daemon.folder is not None and daemon.uid is not None:
                 speaking.setdefault(daemon.folder, []).append(daemon)
         unknown = speaking.keys() - self._known.keys()
-        told = self._guard.ask({folder: partial(_owner_of, folder) for folder in unknown})
-        self._known |= {folder: uid for folder, uid in told.items() if isinstance(uid, int)}
+        told = self._guard.ask({folder: partial(os.lstat, folder) for folder in unknown})
+        self._known |= {folder: found.st_uid for folder, found in told.items() if not isinstance(found, OSError)}
         return {folder: self._owner(folder, theirs) for folder, theirs in speaking.items()}
 
-    def _owner(self, folder: str, daemons: list[Daemon]) -> int:
-        users = {daemon.uid for daemon in daemons}
-        if (owner := self._known.get(folder)) in users and owner is not None:
-            return owner
-        first = min(daemons, key=lambda daemon: (daemon.kind not in LEADING, daemon.started_at))
-        assert first.uid is not None
+    def _owner(self, folder: str, daemons: Iterable[Daemon]) -> int | None:
+        first = min(
+            daemons, key=lambda daemon: (daemon.uid != self._known.get(folder), daemon.kind not in LEADING, daemon.started_at)
+        )
         return first.uid
 
 
@@ -63,7 +61,3 @@ def _sets_user(pid: int) -> bool:
         return bool(os.stat(f"/proc/{pid}/exe").st_mode & modes.S_ISUID)
     except OSError:  # another user's
         return False
-
-
-def _owner_of(folder: str) -> int:
-    return os.lstat(folder).st_uid
