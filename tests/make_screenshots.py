@@ -17,10 +17,9 @@ from html import escape
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "app"))
+sys.path.insert(0, str(HERE.parent))
 
 from msgspec.structs import replace  # noqa: E402
-from play import Clock, MemoryFeed, session, settle  # noqa: E402
 from rich.cells import cell_len  # noqa: E402
 from rich.color import Color  # noqa: E402
 from rich.style import Style  # noqa: E402
@@ -30,8 +29,9 @@ from hangtop.actions.plans.stop_plan import OwnProcess  # noqa: E402
 from hangtop.records.ask import Ask, StacksAsk  # noqa: E402
 from hangtop.records.reading import Reading  # noqa: E402
 from hangtop.records.stack import StacksReading  # noqa: E402
-from hangtop.tui import action_registry  # noqa: E402
+from hangtop.tui import open_action  # noqa: E402
 from hangtop.tui.app import HangtopApp  # noqa: E402
+from tests.app.play import Clock, MemoryFeed, session, settle  # noqa: E402
 
 OUT = HERE.parent / "screenshots"
 CELL_W, CELL_H, MARGIN, FONT = 9.6, 20, 12, 16
@@ -229,7 +229,7 @@ def make_png(path: Path) -> bool:
 
 
 def main(names: list[str]) -> None:
-    action_registry.myself = lambda: OwnProcess(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
+    open_action.myself = lambda: OwnProcess(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
     os.environ["TZ"] = "UTC"
     time.tzset()
     OUT.mkdir(exist_ok=True)

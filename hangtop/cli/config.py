@@ -1,4 +1,4 @@
-"""The config file: defaults a person sets once, as TOML in the platform's config folder. The command line wins."""
+"""The config file: a person's defaults, as TOML in the platform's config folder. The command line wins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 from platformdirs import user_config_path
+
+from hangtop.common.decode_toml import TomlError, decode_toml
 
 
 class ConfigError(Exception):
@@ -27,12 +29,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def config_dir() -> Path:
-    """Where config.toml, profiles/, signatures/ and themes/ of the person lie."""
+    """The folder of config.toml, profiles/, signatures/ and themes/."""
     return user_config_path("hangtop")
 
 
 def load(path: Path | None = None) -> Config:
-    """The config of this file, or of the usual place. A file that was not named need not exist. Raises `ConfigError`."""
+    """The config in this file, or in the usual place, where it may be missing. Raises `ConfigError`."""
     chosen = path or config_dir() / "config.toml"
     if path is None and not _may_look(chosen):
         return Config()
@@ -47,16 +49,14 @@ def load(path: Path | None = None) -> Config:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{chosen}: not UTF-8: {error.reason} at byte {error.start}") from error
     try:
-        return msgspec.toml.decode(text, type=Config)
-    except msgspec.DecodeError as error:
-        from hangtop.common.toml_places import located  # only a file that is wrong needs it
-
-        known = f"; there are {', '.join(Config.__struct_fields__)}" if "unknown field" in str(error) else ""
-        raise ConfigError(f"{chosen}:{located(error, text)}{known}") from error
+        return decode_toml(text, Config)
+    except TomlError as error:
+        known = f"; there are {', '.join(Config.__struct_fields__)}" if error.unknown else ""
+        raise ConfigError(f"{chosen}:{error}{known}") from error
 
 
 def _may_look(path: Path) -> bool:
-    """False in the home of another user (`sudo -u` and `su` may keep HOME): nothing in there is this person's."""
+    """False for another user's folder (`sudo -u` and `su` may keep HOME), which is not to be read."""
     try:
         path.stat()
     except PermissionError:

@@ -1,4 +1,4 @@
-"""The command line. Each command is one thin function; what it does is in `hangtop.commands`, imported when it is called."""
+"""The command line. Each command is a thin function; its code is in `hangtop.cli.commands`, imported when it is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from msgspec.structs import replace
 
 from hangtop import __version__
-from hangtop.cli.action_options import clean, recover, restart, stop
+from hangtop.cli.action_options import commands as action_commands
 from hangtop.cli.config import config_dir
 from hangtop.cli.options import (
     LOOK,
@@ -30,14 +30,13 @@ from hangtop.cli.options import (
     watch_spec,
 )
 from hangtop.cli.profile_options import profiles
-from hangtop.cli.ray_options import ray
 from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 
 class LogCommand(click.Command):
-    """A log is named with --log, and who forgets that is told so."""
+    """Says that a log is named with --log, where a person left that out."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -144,7 +143,7 @@ def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None
     context.exit(code)
 
 
-for _command in (stop, restart, recover, clean, ray, profiles):
+for _command in (*action_commands(), profiles):
     hangtop.add_command(_command)
 
 
@@ -301,14 +300,14 @@ def main() -> None:
 
 
 def _fill_closed_outputs() -> None:
-    """A closed stdout or stderr becomes the null device: there is nobody to tell, but an exit code is still wanted."""
+    """A closed stdout or stderr becomes the null device: an exit code is still wanted."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
 
 
 def _write_what_the_terminal_takes() -> None:
-    """A sign that its encoding lacks gets a stand-in: a message in the middle of an action must never end it."""
+    """A sign that the encoding lacks gets a stand-in: output must never end an action halfway."""
     codecs.register_error("hangtop.signs", _stand_in)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -316,14 +315,14 @@ def _write_what_the_terminal_takes() -> None:
 
 
 def _stand_in(error: UnicodeError) -> tuple[str, int]:
-    """As Python asks an error handler: what is written instead, and where to go on."""
+    """Python's protocol of an encoding error handler: (replacement, where to go on)."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return ascii_only(error.object[error.start : error.end]), error.end
 
 
 def _leave(code: int | str | None) -> NoReturn:
-    """At once: taking the interpreter apart costs 0.1 s and more on a busy machine, and the prompt is due within 0.3 s."""
+    """End at once: shutting down the interpreter takes 0.1 s and more on a busy machine, and the prompt is due within 0.3 s."""
     if isinstance(code, str):
         sys.stderr.write(f"{code}\n")
     if (said := stdin_pipe.farewell()) is not None:

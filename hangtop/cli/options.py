@@ -36,7 +36,10 @@ WATCH = (
     ),
     click.option("--profile", metavar="NAME|FILE", help="The framework, if the log does not tell it: see hangtop profiles list."),
     click.option(
-        "--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Silence that counts as a stall.  [default: 120]"
+        "--stall",
+        type=click.FloatRange(min=1),
+        metavar="SECONDS",
+        help=f"Silence that counts as a stall.  [default: {DEFAULT_STALL_S:g}]",
     ),
     click.option("--sources", metavar="LIST", help="Read only these of log,procs,gpu,ray,stacks,nccl,checkpoints."),
     click.option(
@@ -71,11 +74,11 @@ PLAN = (
     click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes."),
     click.option("--yes", is_flag=True, help="Carry the plan out."),
 )
-"""Of every command that changes something."""
+"""For every command that changes something."""
 
 
 def options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
-    """A decorator that gives a command these groups of options, in order."""
+    """A decorator that adds these groups of options, in order."""
     wanted = [option for group in groups for option in group]
     return lambda command: reduce(lambda done, option: option(done), reversed(wanted), command)
 
@@ -89,7 +92,7 @@ def read_config(path: Path | None) -> Config:
 
 
 def carries_out(given: dict[str, Any], config: Config) -> bool:
-    """Whether the plan is carried out, not only shown. Exit 2 where the config forbids it."""
+    """Whether to carry the plan out, not only show it. Exit 2 if the config forbids it."""
     if config.read_only and given["yes"]:
         raise click.UsageError("read_only is set in the config: nothing may be stopped or removed")
     return bool(given["yes"] and not given["dry_run"])
@@ -121,7 +124,7 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
 
 
 def _with_stdin(logs: tuple[str, ...]) -> tuple[tuple[str, ...], KeptPipe | None]:
-    """The logs, stdin among them as it can be read."""
+    """The logs, with the path of stdin in place of `-`."""
     if STDIN not in logs:
         return logs, None
     path, kept = as_log()
@@ -129,7 +132,7 @@ def _with_stdin(logs: tuple[str, ...]) -> tuple[tuple[str, ...], KeptPipe | None
 
 
 def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:
-    """The same where one run must be named. Exit 2 when nothing says which."""
+    """What to watch, for a command that needs a run. Exit 2 if none is named."""
     spec = watch_spec(given, config)
     if not spec.logs and not spec.pids:
         raise click.UsageError("which run? give --log PATH or --pid PID")
@@ -138,7 +141,7 @@ def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:
 
 @contextmanager
 def bad_data_said() -> Iterator[None]:
-    """A broken profile or signature of the person's ends with one line: file, line, key."""
+    """Turn a broken profile or signature into one line with file, line and key, and exit 2."""
     from hangtop.logs.catalog.load import CatalogError
 
     try:
@@ -156,7 +159,7 @@ def system_language() -> str:
 
 
 def check_profile(profile: str) -> None:
-    """A profile that is not there or is broken ends here, with file, key and line."""
+    """Exit 2 with file, line and key if the profile is missing or broken."""
     from hangtop.logs.catalog.load import CatalogError
     from hangtop.logs.catalog.load import load as load_catalog
 
@@ -182,7 +185,7 @@ def watch_look(given: dict[str, Any], config: Config) -> Any:
 
 
 def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
-    """What to put around a feed so that it is recorded: nothing without a path."""
+    """What wraps a feed to record it; nothing without a path."""
     if path is None:
         return lambda feed: feed
     from hangtop.feeds.recording import RecordedFeed, Recorder, RecordingError
@@ -196,6 +199,6 @@ def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
 
 
 def _tell(problem: str | None) -> None:
-    """After the screen has gone: a recording that is not whole is found out now, and not when it is needed."""
+    """After the screen has closed, say that a recording is not whole."""
     if problem is not None:
         click.echo(f"hangtop: {problem}", err=True)

@@ -1,1 +1,1 @@
-"""Small pure pieces that every package may use: words, times, medians, texts that are safe to show."""
+"""Small pure modules that every package may use: text, times, medians, TOML, texts that are safe to show."""

@@ -1,4 +1,4 @@
-"""Addresses as people, logs and command lines write them, and whether two of them mean the same place. Pure."""
+"""Addresses as people, logs and command lines write them, and whether two of them are the same. Pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 
 def host_port(text: str) -> str | None:
-    """`host:port` of `http://10.0.0.1:8265`, `ray://head:10001`, `10.0.0.1:6379`; `None` where no port is named: `auto`, `head`.
+    """`host:port` of `http://10.0.0.1:8265`, `ray://head:10001`, `10.0.0.1:6379`; `None` if no port is named: `auto`, `head`.
 
-    `localhost` is written as its number."""
+    `localhost` becomes its number."""
     try:
         parts = urlsplit(text if "://" in text else f"//{text}")
         port = parts.port
@@ -21,14 +21,14 @@ def host_port(text: str) -> str | None:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether it means the machine, or container, where it is said."""
+    """Whether this `host:port` is the machine or container itself."""
     known = _ip(address.rpartition(":")[0])
     return known is not None and known.is_loopback
 
 
 def is_one_of(address: str, places: Iterable[str]) -> bool | None:
-    """Whether this `host:port` is one of these. `None` where nobody can tell: a name stands against a number, or an address of
-    the machine where it was said against one of another."""
+    """Whether this `host:port` is one of `places`. `None` if that is open: a name is compared with a number, or a loopback
+    address with one of another machine."""
     host, _, port = address.rpartition(":")
     told = False
     for place in places:

@@ -1,4 +1,4 @@
-"""Foreign text made harmless: nothing that a log or a command line holds may reach a terminal raw."""
+"""Text of logs and command lines made safe for a terminal: escape sequences and control codes are removed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 
 LONGEST_LINE = 8_192
-"""Bytes of one line that are decoded and matched; the rest of a longer one is looked at only around a hit."""
+"""At most this many bytes of a line are decoded and matched; of a longer one also the part around a hit."""
 
 _BOMS: dict[bytes, Encoding] = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
@@ -23,7 +23,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u20
 
 
 def without_escapes(text: str) -> str:
-    """The text without escape sequences and control codes; tabs stay, since some prefixes are told by them."""
+    """The text without escape sequences and control codes; tabs stay, since some prefixes contain them."""
     if text.isprintable():
         return text
     if "\x1b" in text or not text.isascii():
@@ -32,12 +32,12 @@ def without_escapes(text: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Foreign text as it may be shown: one line, no escape sequence, no control code, tabs as blanks."""
+    """The text as it may be shown: one line, no escape sequence, no control code, tabs as blanks."""
     return without_escapes(text).replace("\t", "    ")
 
 
 def decode(raw: bytes, encoding: Encoding = "utf-8") -> str:
-    """Text of a line of a log, never longer than `LONGEST_LINE` bytes of it; what is no text becomes U+FFFD."""
+    """The text of the first `LONGEST_LINE` bytes of a line; bytes that are no text become U+FFFD."""
     return raw[:LONGEST_LINE].decode(encoding, "replace")
 
 

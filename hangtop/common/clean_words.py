@@ -1,4 +1,4 @@
-"""Foreign words made fit to be shown: command lines can hold control codes, line ends and anything else."""
+"""Words of command lines made fit to be shown: they can hold control codes, line ends and anything else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_COMMAND = 2_000
 
 
 def clean_words(text: str) -> str:
-    """`text` on one line, every character that a terminal does not simply show replaced."""
+    """`text` on one line, with every character replaced that a terminal does not simply show."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else " " if char.isspace() else "�" for char in text)

@@ -1,4 +1,4 @@
-"""What is usual among the others: a member is measured against its peers, and never against itself. Pure."""
+"""Medians: a rank is compared with the median of the others, never with itself. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 
 
 def median(values: Iterable[float]) -> float:
-    """Of one value at least. As `statistics` has it, which takes 2 ms to load."""
+    """The median of at least one value, as in `statistics`, which takes 2 ms to load."""
     ordered = sorted(values)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def median_of_others(ordered: Sequence[float], own: float) -> float:
-    """The median of all values but one's own, of two values at least; `ordered` holds one's own too.
+    """The median of at least two sorted values without `own`, which is one of them.
 
-    With a thousand ranks each second, not by sorting a thousand times.
+    The values are sorted once for all ranks: this runs for a thousand ranks each second.
     """
     at, others = bisect_left(ordered, own), len(ordered) - 1
 

@@ -1,6 +1,6 @@
-"""The last answer of a pure function, given again for the very same arguments: state is frozen, so `is` proves that they are.
+"""A cache of one answer for pure functions of frozen state: the same argument objects (`is`) give the same answer.
 
-An answer that equals the last one is the last one itself: what is kept for it need not be worked out again either."""
+An answer that equals the previous one is replaced by it, so functions memoized on that answer need not run again either."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PLAIN = (int, float, str, slice)
 
 
 def memoized(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """Keeps one answer: what the whole screen paints from is asked for by many parts, all at one moment, and by each key again.
+    """Keeps one answer: many parts of the screen ask for the same value at one moment, and again at each key.
 
-    Nobody may change an answer. Numbers and texts are compared by value; other arguments that are equal but not the same only
+    Answers must not be changed. Numbers and texts are compared by value; other arguments that are equal but not identical only
     cost time.
     """
     last: tuple[tuple[object, ...], Answer] | None = None
@@ -34,5 +34,5 @@ def memoized(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
     return answer
 
 
-def _same(one: object, other: object) -> bool:
-    return one is other or (isinstance(one, PLAIN) and one == other)
+def _same(known: object, given: object) -> bool:
+    return known is given or (isinstance(known, PLAIN) and known == given)

@@ -1,4 +1,5 @@
-"""Children of ours that nobody waits for: gone in milliseconds, or stuck in the kernel for ever. Exit waits for neither."""
+"""Children that hangtop does not wait for: they end in milliseconds, or are stuck in the kernel for ever. Exit waits for
+neither."""
 
 from __future__ import annotations
 
@@ -8,6 +9,6 @@ _abandoned: list[subprocess.Popen[bytes]] = []
 
 
 def reap_later(process: subprocess.Popen[bytes]) -> None:
-    """Look after a child later, should it end: whoever started it needs it no more. Never blocks."""
+    """Reap this child whenever it ends: it is no longer needed. Never blocks."""
     _abandoned.append(process)
     _abandoned[:] = [left for left in _abandoned if left.poll() is None]

@@ -1,7 +1,7 @@
-"""Secrets are taken out of text before it leaves the machine: by the name beside them, and by their shape. Pure.
+"""Removes secrets from text before it leaves the machine: by the name beside them, and by their shape. Pure.
 
-Better one value too many than one too few; numbers, booleans and paths beside such a name stay, for they are settings
-(`max_tokens: 4096`, `tokenizer_path=/models/x`). What was taken out is told, never what it was.
+In doubt a value is removed; numbers, booleans and paths beside such a name stay, since they are settings (`max_tokens: 4096`,
+`tokenizer_path=/models/x`). The kinds of secrets that were removed are counted, their values are not kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = (
     r"|connection[_-]?string|sas)"
 )
 _HARMLESS = r"(?:\[redacted\]|\d{1,6}(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|none|null|yes|no|on|off|auto)(?![\w./+=-])"
-"""What stays beside such a name, a mark of an earlier pass among it."""
+"""Values that stay beside such a name; the mark of an earlier pass is one of them."""
 _SHAPES: tuple[tuple[str, str], ...] = (
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"),
     ("private key", r"(?m)(?:^[A-Za-z0-9+/=]{16,100}[ \t\r]*\n){1,100}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"),
@@ -69,7 +69,7 @@ _SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME}[_.-]?\d*$|passw(?:or)?d|api_
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """A value as a whole, beside a telling name."""
+    """Whether a whole value beside this name is a secret."""
     return bool(value and _SECRET_NAME.search(name)) and not re.fullmatch(rf"(?i){_HARMLESS}", value)
 
 
@@ -98,9 +98,9 @@ class Redactor:
             case str():
                 return self.text(value)
             case dict():
-                return {key: self._beside(key, each) for key, each in value.items()}
+                return {key: self._beside(key, inner) for key, inner in value.items()}
             case list() | tuple():
-                return [self.tree(each) for each in value]
+                return [self.tree(item) for item in value]
         return value
 
     def _beside(self, key: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How values read: durations, ages, sizes, rank lists, bars and sparks, and their ASCII stand-ins.
+"""Values as text: durations, ages, sizes, lists of ranks, bars and sparklines, and their ASCII stand-ins.
 
 Pure: no I/O, no clock, no Textual.
 """
@@ -15,9 +15,9 @@ from unicodedata import east_asian_width
 UNKNOWN = "?"
 NOT_APPLICABLE = "–"
 SPARKS = "▁▂▃▄▅▆"
-"""Never `▇█`: neighbouring rows would merge."""
+"""Without `▇█`: neighbouring rows would merge."""
 BLOCKS = " ▁▂▃▄▅▆▇█"
-"""Of a chart over several lines, whose rows are to merge."""
+"""The blocks of a chart over several lines, whose rows should merge."""
 
 ASCII_SIGNS = str.maketrans(
     {
@@ -33,19 +33,20 @@ DAY_SHOWN_S = 20 * 3600
 
 
 def printable(text: str) -> str:
-    """The last guard before the terminal: what could steer it (controls, text direction) becomes `?`. Sources clean before."""
+    """The last guard before the terminal: characters that could steer it (controls, text direction) become `?`. Sources clean
+    their text before."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 
 def speaks_utf8(environment: Mapping[str, str], encoding: str) -> bool:
-    """Whether the terminal takes UTF-8. Python writes it under `LANG=C` too (PEP 538, 540), but who sets that does not read it;
-    who sets nothing, as in most containers, does."""
+    """Whether the terminal takes UTF-8. Python writes UTF-8 under `LANG=C` too (PEP 538, 540), but a terminal set to `C` does not
+    show it; one with no setting, as in most containers, does."""
     named = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
     return "utf" in encoding.lower() and named not in ("C", "POSIX")
 
 
 def ascii_only(text: str) -> str:
-    """The same text for a terminal without UTF-8, of the same width: known signs have a stand-in, other characters become `?`."""
+    """The text for a terminal without UTF-8, with the same width: known signs have a stand-in, other characters become `?`."""
     text = printable(text)
     if text.isascii():
         return text
@@ -62,12 +63,12 @@ _WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00
 def _piece() -> re.Pattern[str]:
     """A word, or one wide character with the punctuation that belongs to it: Chinese has no blanks to break at.
 
-    Made when it is first needed: that takes 3 ms."""
+    Made at its first use, since that takes 3 ms."""
     return re.compile(rf"\s*(?:[（“‘《「]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：！？）、”’》」]*|$)")
 
 
 def cells(text: str) -> int:
-    """How wide a text is on the screen: East Asian characters take two cells."""
+    """The width of a text on the screen: East Asian characters take two cells."""
     return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
@@ -99,7 +100,7 @@ def duration(seconds: float | None) -> str:
 
 
 def age(seconds: float | None) -> str:
-    """A duration that stands still, for tables: `<5s`, then steps of 5 s, from 1:00 on of 10 s, rounded down."""
+    """A duration for tables that changes seldom: `<5s`, then in steps of 5 s, from 1:00 on of 10 s, rounded down."""
     if seconds is None:
         return UNKNOWN
     return "<5s" if seconds < 5 else duration(coarse(seconds))
@@ -117,7 +118,7 @@ def clock(at: float | None) -> str:
 
 
 def moment(at: float | None, now: float) -> str:
-    """As `clock`; with the day where that is not today's: `17 Nov 15:27:27`."""
+    """As `clock`, but with the day if that is not today: `17 Nov 15:27:27`."""
     if at is None or now - at < DAY_SHOWN_S:
         return clock(at)
     return time.strftime("%d %b %H:%M:%S", time.localtime(at))
@@ -169,7 +170,8 @@ def metric(value: float | None) -> str:
 
 
 def bar(part: float, width: int) -> tuple[str, str]:
-    """(filled, track) of a bar of `width` cells for a part of 0…1, to half a cell; anything above nothing shows at least half."""
+    """(filled, track) of a bar of `width` cells for a part of 0…1, to half a cell; any part above 0 fills at least half a
+    cell."""
     part = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
     halves = min(2 * width, max(1 if part > 0 else 0, round(part * 2 * width)))
     filled = "━" * (halves // 2) + "╸" * (halves % 2)
@@ -177,7 +179,8 @@ def bar(part: float, width: int) -> tuple[str, str]:
 
 
 def spark(values: Sequence[float | None], width: int, *, floor: float | None = None, ceiling: float = -math.inf) -> str:
-    """The last `width` values as blocks, from `floor` (or the least) to the greatest or `ceiling`. No number leaves a gap."""
+    """The last `width` values as blocks, from `floor` (or the least value) to `ceiling` (or the greatest). `None` leaves a
+    gap."""
     shown = list(values)[-width:] if width > 0 else []
     numbers = [v for v in shown if v is not None and math.isfinite(v)]
     if not numbers:
@@ -195,7 +198,7 @@ def spark(values: Sequence[float | None], width: int, *, floor: float | None = N
 
 
 def chart(values: Sequence[float | None], lines: int, ceiling: float) -> list[str]:
-    """The values as columns `lines` tall, top line first, full at `ceiling`. A value of zero is a thin line, no value a gap."""
+    """The values as columns `lines` tall, top line first, full at `ceiling`. A value of 0 is a thin line, `None` a gap."""
     steps = len(BLOCKS) - 1
 
     def cell(value: float | None, line: int) -> str:
@@ -225,7 +228,7 @@ def numbered(noun: str, numbers: Iterable[int]) -> str:
 
 
 def rate(bytes_s: float) -> str:
-    """`412 MB/s`, `0.4 MB/s`: a million bytes a second, as disks and networks are sold."""
+    """`412 MB/s`, `0.4 MB/s`: MB is a million bytes, as for disks and networks."""
     mega = bytes_s / 1_000_000
     return f"{mega:,.0f} MB/s" if mega >= 10 else f"{mega:.1f} MB/s"
 
@@ -246,7 +249,7 @@ def are(number: int) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """The noun for so many: `rank`, `ranks`, `processes`, `classes`, `entries`. Nobody else makes plurals."""
+    """The noun for this number: `rank`, `ranks`, `processes`, `classes`, `entries`. All plurals are made here."""
     if number == 1:
         return noun
     if noun.endswith(("s", "x", "ch", "sh")):

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,8 +14,8 @@ from hangtop.demo import lifeline
 from hangtop.demo.lifeline import Lifeline
 from hangtop.demo.scenario import DemoError, Scenario
 
-STOP_S = 1.0
-"""How long the launcher may take to end its ranks itself, and so long what was killed is waited for: it may still write."""
+STOP_S = 2.0
+"""So long the processes are waited for once they were killed: until then one may still write."""
 
 
 class DemoRun:
@@ -32,7 +31,6 @@ class DemoRun:
         self.pid = process.pid
         self._process = process
         self._lifeline = held
-        self._reaping = threading.Lock()
 
     @classmethod
     def start(cls, scenario: Scenario, folder: Path) -> Self:
@@ -52,20 +50,9 @@ class DemoRun:
             if held is not None:
                 held.cut(0.0)
             raise DemoError(f"the demo cannot start in {folder}: {error}") from error
-        demo = cls(scenario, log, process, held)
-        threading.Thread(target=demo._reap, name="demo", daemon=True).start()
-        return demo
-
-    def _reap(self) -> None:
-        """Reap the launcher as soon as it ends: a stop asks whether it is gone, and a zombie is not. Its pid is given away by
-        that, so never while a signal is on its way to it."""
-        if not hasattr(os, "waitid"):  # macOS before Python 3.13
-            self._process.wait()
-            return
-        with suppress(ChildProcessError):  # reaped by `exit_code`
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        with self._reaping:
-            self._process.wait()
+        # A thread reaps the launcher as soon as it ends: `hangtop stop` asks whether it is gone, and a zombie is not.
+        threading.Thread(target=process.wait, name="demo", daemon=True).start()
+        return cls(scenario, log, process, held)
 
     def exit_code(self) -> int | None:
         """What the launcher exited with; `None` while it runs."""
@@ -74,18 +61,9 @@ class DemoRun:
     def stop(self) -> None:
         """End every process of the run, and wait until they are gone. Calling it again does nothing.
 
-        No pid is trusted here: the launcher is our own child, which nobody reaps while it is signalled, so that its pid cannot
-        have been reused; and what outlives it the kernel ends through the lifeline.
+        No pid is signalled, which might be another's by now: the kernel ends whatever holds on to the lifeline.
         """
-        with self._reaping:
-            if self._process.poll() is None:
-                self._process.terminate()
-        try:
-            self._process.wait(STOP_S)
-        except subprocess.TimeoutExpired:  # stopped, or stuck: then the lifeline's SIGKILL takes it too
-            pass
-        finally:
-            self._lifeline.cut(STOP_S)
+        self._lifeline.cut(STOP_S)
         self._process.wait()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
 """No demo process outlives the hangtop that started it, however that one ends.
 
-hangtop holds the write end of a FIFO, the processes of the demo the read end. When the write end is gone, even by SIGKILL of
+hangtop holds the write end of a FIFO, the processes of the demo the read end. When the write end is closed, even by SIGKILL of
 hangtop, the kernel itself sends SIGKILL to the demo's whole process group (`fcntl(2)`, F_SETOWN and F_SETSIG): no thread is
 needed that would show up in stacks, and a stopped process dies too. Where F_SETSIG does not exist (macOS), each process has a
 thread that reads the FIFO.
@@ -10,6 +10,7 @@ A FIFO and no inherited pipe, because the run can be started again: its environm
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -22,7 +23,7 @@ from typing import Final
 
 MAX_LIFE_S = 600
 """No demo process lives longer, whatever happens: SIGALRM ends it."""
-LOOK_EVERY_S = 0.01
+POLL_S = 0.01
 ENV = "HANGTOP_DEMO_LIFELINE"
 
 
@@ -31,43 +32,40 @@ class Lifeline:
 
     def __init__(self, path: Path) -> None:
         self.path: Final = path
-        path.unlink(missing_ok=True)
-        os.mkfifo(path, 0o600)
-        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        new = path.with_name(f"{path.name}.new")
+        new.unlink(missing_ok=True)
+        os.mkfifo(new, 0o600)
+        reader = os.open(new, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            self._fd: int | None = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            self._fd: int | None = os.open(new, os.O_WRONLY | os.O_NONBLOCK)
         finally:
             os.close(reader)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)  # the kernel lets go of it when hangtop dies: then nobody may begin any more
+        fcntl.flock(self._fd, fcntl.LOCK_EX)  # the kernel releases it when hangtop dies
+        new.rename(path)  # only now: a lifeline that is not locked counts as cut
 
     def cut(self, within_s: float) -> None:
         """End every process that holds on to it, and wait until they are gone, at most so long. Again: does nothing."""
         if self._fd is None:
             return
-        _members(self.path).touch()
-        members = os.open(_members(self.path), os.O_RDWR)
-        self.path.unlink(missing_ok=True)
         os.close(self._fd)
         self._fd = None
         ends_at = time.monotonic() + within_s
-        while not _locked(members, fcntl.LOCK_EX) and time.monotonic() < ends_at:
-            time.sleep(LOOK_EVERY_S)
-        os.close(members)
+        while _has_readers(self.path) and time.monotonic() < ends_at:
+            time.sleep(POLL_S)
+        self.path.unlink(missing_ok=True)
 
 
 def hold(*, leader: bool) -> None:
-    """Tie this process to the lifeline of its environment. `leader`: it leads the process group, and binds the group's fate too.
+    """Tie this process to the lifeline of its environment. `leader`: it leads the process group, and ties the whole group.
 
     Ends the process where there is no lifeline, or nobody at its other end: nothing would ever end it.
     """
     signal.alarm(MAX_LIFE_S)
     try:
-        path = Path(os.environ[ENV])
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        members = os.open(_members(path), os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(os.environ[ENV], os.O_RDONLY | os.O_NONBLOCK)
     except (KeyError, OSError):
         sys.exit("this is a part of `hangtop demo`, which starts it and ends it: run that instead")
-    if not _locked(members, fcntl.LOCK_SH) or _locked(fd, fcntl.LOCK_SH):
+    if is_cut(fd):
         sys.exit("the `hangtop demo` that this run is a part of has ended: start another")
     if not hasattr(fcntl, "F_SETSIG"):
         os.set_blocking(fd, True)
@@ -79,16 +77,22 @@ def hold(*, leader: bool) -> None:
         _end_if_closed_already(fd)
 
 
-def _members(path: Path) -> Path:
-    """A file that each process of the demo keeps locked as long as it lives."""
-    return path.with_name(f"{path.name}.members")
-
-
-def _locked(fd: int, kind: int) -> bool:
-    """Whether the lock could be had (flock(2))."""
+def is_cut(fd: int) -> bool:
+    """Whether the hangtop that made this lifeline has ended, or has cut it: it no longer locks it (flock(2))."""
     try:
-        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
+        return False
+    return True
+
+
+def _has_readers(path: Path) -> bool:
+    """Whether a process holds the read end. To open the write end fails without one (fifo(7))."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError as error:
+        if error.errno not in (errno.ENXIO, errno.ENOENT):
+            raise
         return False
     return True
 

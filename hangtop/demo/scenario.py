@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from hangtop.common.decode_toml import decode_toml
+
 ATTEMPT = "HANGTOP_DEMO_ATTEMPT"
 """The variable that tells the ranks how often the run has been started, this time counted."""
 
@@ -17,7 +19,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run is started again it passes the place.
 
     `meet_every`: steps from one collective to the next; with more than one a slow rank falls behind in the log, too.
-    `stall_s` is the stall limit to watch it with: shorter than the usual 120 s, so that nobody waits two minutes for a demo.
+    `stall_s` is the stall limit to watch it with: shorter than the default, so that nobody waits two minutes for a demo.
     """
 
     name: str
@@ -44,7 +46,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def scenarios() -> tuple[Scenario, ...]:
     """All scenarios, the default one first."""
-    return msgspec.toml.decode(Path(__file__).with_name("scenarios.toml").read_bytes(), type=_File).scenario
+    return decode_toml(Path(__file__).with_name("scenarios.toml").read_bytes(), _File).scenario
 
 
 def scenario(name: str | None = None) -> Scenario:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
 from hangtop.records.watch_spec import ASKED_SOURCES
 
@@ -124,10 +124,10 @@ def report(snapshot: Snapshot, verdict: Verdict) -> Report:
 def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
     busy = [
-        one for one in snapshot.member_statuses if one.activity is None or one.activity.kind != "idle"
+        member for member in snapshot.member_statuses if member.activity is None or member.activity.kind != "idle"
     ] or snapshot.member_statuses
     alone = not snapshot.ranks and len(busy) == 1
-    return tuple(replace(one, rank=0) if alone and one.rank is None else one for one in verdict.culprits)
+    return tuple(replace(culprit, rank=0) if alone and culprit.rank is None else culprit for culprit in verdict.culprits)
 
 
 def _numbers(metrics: Mapping[str, float | None]) -> dict[str, float | str]:
@@ -153,10 +153,19 @@ def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
     )
 
 
-def _finding(one: Finding) -> FindingReport:
-    fixes = tuple(remedy.line() for remedy in one.remedies)
+def _finding(finding: Finding) -> FindingReport:
+    fixes = tuple(remedy.line() for remedy in finding.remedies)
     return FindingReport(
-        one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, fixes, one.count, one.survived
+        finding.id,
+        finding.severity,
+        finding.role,
+        finding.rank,
+        finding.offset,
+        finding.text,
+        finding.cause,
+        fixes,
+        finding.count,
+        finding.survived,
     )
 
 

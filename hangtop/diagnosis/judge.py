@@ -30,6 +30,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 Rule = Callable[[Snapshot], Verdict | None]
+"""What one thing that may be the matter looks like. Its docstring ends with "Stands before `other_rule`: …"."""
 
 RULES: tuple[Rule, ...] = (
     log_health_rules.blind,
@@ -55,7 +56,7 @@ RULES: tuple[Rule, ...] = (
     wait_rules.nobody_builds,
     wait_rules.desync,
     wait_rules.straggler,
-    ray_rules.straggler,
+    ray_rules.actor_apart,
     ray_rules.leader_alone,
     nccl_rules.left_out,
     wait_rules.all_wait,
@@ -67,7 +68,7 @@ RULES: tuple[Rule, ...] = (
     log_rules.slow,
     dead_rank_rules.lost_one,
 )
-
+"""The one order of all rules. RULES.md beside this file tells the reasons; `python -m tests.make_rules` writes it."""
 
 CALM = frozenset({"running", "finished", "blind", "crashed"})
 """Verdicts to which the GPUs add nothing."""
@@ -90,15 +91,15 @@ def judge(snapshot: Snapshot) -> Verdict:
 
 def _with_gpus(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """What the GPUs say, beside what the rule found; a rule over GPUs has said it already."""
-    if any(one.source == "gpu" for one in evidence):
+    if any(fact.source == "gpu" for fact in evidence):
         return evidence
     return (*evidence[:-1], *gpu_evidence(snapshot.state, snapshot.now)[:2], *evidence[-1:])
 
 
 def _with_host(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """What the machine says, which no rule but that of the dead asks."""
-    told = {one.source for one in evidence}
-    return evidence if "host" in told else (*evidence, *host_evidence(snapshot.state, snapshot.now)[:2])
+    sources = {fact.source for fact in evidence}
+    return evidence if "host" in sources else (*evidence, *host_evidence(snapshot.state, snapshot.now)[:2])
 
 
 def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:

@@ -8,13 +8,14 @@ from hangtop.common.memo import memoized
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
-from hangtop.diagnosis.members.rank_table import Rank, join
+from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
 from hangtop.logs.finding_order import in_order
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import StageNow
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
@@ -54,12 +55,16 @@ class Snapshot(Struct, frozen=True):
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes whose stacks tell: the members, who started them and may be one of them, the data workers below them."""
-        members = tuple(one.pid for one in self.member_statuses if one.pid is not None and one.status != "gone")
-        parents = {one.process.ppid for one in self.member_statuses if one.process is not None}
+        members = tuple(member.pid for member in self.member_statuses if member.pid is not None and member.status != "gone")
+        parents = {member.process.ppid for member in self.member_statuses if member.process is not None}
         members += tuple(
-            one.pid for one in (self.procs.processes if self.procs else ()) if one.pid in parents and one.role == "other"
+            process.pid
+            for process in (self.procs.processes if self.procs else ())
+            if process.pid in parents and process.role == "other"
         )
-        workers = () if self.procs is None else tuple(one.pid for one in self.procs.processes if one.role == "data worker")
+        workers = (
+            () if self.procs is None else tuple(process.pid for process in self.procs.processes if process.role == "data worker")
+        )
         return tuple(dict.fromkeys(members + workers))
 
     @property
@@ -113,7 +118,7 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     members = member_statuses(state, ranks, spinning(state, now), patient=patient)
     world = max((rank.world or 0 for rank in ranks), default=0)
     members = by_groups(members)
-    if not any(stage_of(one.place) for one in members):  # stages stand at different places, and the most are no crowd
+    if not any(stage_of(member.place) for member in members):  # stages stand at different places, and the most are no crowd
         members = with_majority(members, world)
     return Snapshot(state, spec, now, log, limit, silence_s, stage, plan, ranks, members, patient)
 

@@ -1,1 +1,1 @@
-"""Pre-flight: is this machine fit to start this run? A table of checks, each with the command that mends it."""
+"""Checks before a run: is this machine fit for it? Each check comes with the command that mends it."""

@@ -1,4 +1,4 @@
-"""What the machine's administrator set, as far as it can be told: quota, and a clock that is kept right."""
+"""What the administrator of the machine set: disk quota, and clock synchronisation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from hangtop.common.text import size
-from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.check import Check, Subject, ok, unknown, warn
 from hangtop.system.files.network_filesystems import file_system_of
 
 ANSWER_S = 4.0
@@ -24,7 +24,7 @@ SKEW_S, WRONG_S = 2.0, 60.0
 
 
 def quota(subject: Subject) -> Iterator[Check]:
-    """The person's quotas, where there is `quota` and any is set. statvfs knows nothing of them."""
+    """The user's quotas, if the program `quota` is there and reports any. statvfs does not know them."""
     for place, used, soft in quotas(_answer("quota", "-w") or ""):
         detail = f"{size(used)} of {size(soft)} used on {place}"
         if used >= soft * NEARLY_FULL:
@@ -48,21 +48,21 @@ def quotas(answer: str) -> Iterator[tuple[str, int, int]]:
 
 
 def clock(subject: Subject) -> Iterator[Check]:
-    """Whether something keeps the clock right, and how far it is from the file server's, which is the same for all nodes. Nodes
-    whose clocks differ break rendezvous, tokens and the order of logs."""
-    kept = is_kept()
-    if kept is True:
-        yield ok("clock", "time", "kept right by the kernel's clock discipline (NTP, PTP)")
-    elif kept is False:
-        yield Check("clock", "time", "warn", "nothing keeps the clock right: nodes may differ", "sudo timedatectl set-ntp true")
+    """Whether the clock is synchronised, and how far it is from that of the file server, which all nodes share. Different clocks
+    break rendezvous, tokens and the order of logs."""
+    synchronised = is_synchronised()
+    if synchronised is True:
+        yield ok("clock", "time", "synchronised (NTP, PTP)")
+    elif synchronised is False:
+        yield warn("clock", "time", "not synchronised: nodes may differ", "sudo timedatectl set-ntp true")
     else:
-        yield Check("clock", "time", "unknown", "the kernel does not tell whether its clock is kept right", "chronyc tracking")
+        yield unknown("clock", "time", "the kernel does not tell whether its clock is synchronised", "chronyc tracking")
     if file_system_of(subject.cwd).network in SERVER_TIMED:
         yield _against_server(subject.cwd)
 
 
-def is_kept() -> bool | None:
-    """What the kernel says of its clock, in containers too; `None` where it does not say (adjtimex(2): 5 is TIME_ERROR)."""
+def is_synchronised() -> bool | None:
+    """Whether the kernel says that its clock is synchronised, in containers too; `None` if it does not say (adjtimex(2))."""
     try:
         state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512))
     except (OSError, AttributeError):
@@ -71,7 +71,7 @@ def is_kept() -> bool | None:
 
 
 def _against_server(place: str) -> Check:
-    """A new file gets its time from the server of a network file system. It is gone at once."""
+    """Compare with the time that the server gives to a temporary file."""
     try:
         with tempfile.TemporaryFile(dir=place) as file:
             before = time.time()
@@ -80,11 +80,11 @@ def _against_server(place: str) -> Check:
             os.fsync(file.fileno())
             return skew(os.fstat(file.fileno()).st_mtime, before, time.time())
     except OSError as error:
-        return Check("clock", "file server", "unknown", f"{place}: {error.strerror or error}", f"ls -ld {place}")
+        return unknown("clock", "file server", f"{place}: {error.strerror or error}", f"ls -ld {place}")
 
 
 def skew(server: float, before: float, after: float) -> Check:
-    """How far this clock is from another that told its time between two readings of ours. Unix seconds. Pure."""
+    """How far this clock is from that of a server which was read between two readings of ours. Unix seconds. Pure."""
     away_s = max(before - server, server - after, 0.0)
     if away_s <= SKEW_S:
         return ok("clock", "file server", f"within {SKEW_S:.0f} s of this machine's clock")
@@ -94,7 +94,7 @@ def skew(server: float, before: float, after: float) -> Check:
 
 
 def _answer(*command: str) -> str | None:
-    """What the program says; `None` where there is none, or no answer: then nothing can be told."""
+    """What the program prints; `None` when it does not exist or does not answer."""
     if shutil.which(command[0]) is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""One check of the pre-flight, and what it looks at."""
+"""One check before a run, and the run that is checked."""
 
 from __future__ import annotations
 
@@ -31,8 +31,20 @@ class Subject(Struct, frozen=True):
 
 
 Checker = Callable[[Subject], Iterable[Check]]
-"""One family of checks. It may block: it runs in a thread of the doctor, which does not wait for it beyond its deadline."""
+"""A group of checks. It may block: it runs in a thread of the doctor, which waits only until its deadline."""
 
 
 def ok(group: str, title: str, detail: str) -> Check:
     return Check(group, title, "ok", detail)
+
+
+def warn(group: str, title: str, detail: str, mend: str = "") -> Check:
+    return Check(group, title, "warn", detail, mend)
+
+
+def fail(group: str, title: str, detail: str, mend: str = "") -> Check:
+    return Check(group, title, "fail", detail, mend)
+
+
+def unknown(group: str, title: str, detail: str, mend: str = "") -> Check:
+    return Check(group, title, "unknown", detail, mend)

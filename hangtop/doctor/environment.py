@@ -1,4 +1,4 @@
-"""Settings in the environment that nobody reads, or that should not stay set; caches and locks; paths of the command line."""
+"""Environment variables that no program reads or that slow a run down; caches and locks; paths on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.check import Check, Subject, fail, ok, warn
 from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.signature import Setting
 
@@ -21,35 +21,35 @@ DEBUG_ONLY = {
     "TORCH_NCCL_BLOCKING_WAIT": "blocks the CPU in every collective",
     "NCCL_BLOCKING_WAIT": "is the old name of TORCH_NCCL_BLOCKING_WAIT",
 }
-"""Good for a test, a brake when they stay (NCCL docs: debugging variables should not be left set)."""
+"""Good for a test, slow when they stay set (NCCL docs: debugging variables should not be left set)."""
 LOCKS = {"dataset locks": "datasets/*.lock", "download locks": "hub/.locks/*/*.lock"}
 MOST_LOCKS = 500
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 GATED = ("meta-llama/", "google/gemma", "mistralai/", "black-forest-labs/FLUX")
-"""Their models are given to accounts that accepted a licence. Seen in the name only: the hub is not asked."""
+"""Models of these need an account that accepted a licence. Only the name is checked: the hub is not asked."""
 DATA_ENDINGS = (".json", ".jsonl", ".parquet", ".csv", ".yaml", ".yml", ".toml", ".py", ".sh", ".arrow", ".safetensors")
 
 
 def settings(subject: Subject) -> Iterator[Check]:
-    """Variables that nobody honours, with what does work, and debugging switches that brake."""
+    """Variables that no program reads, with what works instead, and debugging switches that slow the run down."""
     known = load().settings
     found = False
     for name in sorted(subject.environ):
         setting = known.get(name)
         if setting is not None and not setting.honoured_by:
             found = True
-            detail = f"set, but nobody reads it. {setting.truth}"
-            yield Check("settings", name, "warn", detail, f"unset {name}{_instead(subject.framework, known)}")
+            detail = f"set, but no program reads it. {setting.truth}"
+            yield warn("settings", name, detail, f"unset {name}{_instead(subject.framework, known)}")
         elif name in DEBUG_ONLY and subject.environ[name] not in ("", "0", "OFF", "INFO"):
             found = True
             detail = f"{subject.environ[name]}: {DEBUG_ONLY[name]}; for a test only"
-            yield Check("settings", name, "warn", detail, f"unset {name}")
+            yield warn("settings", name, detail, f"unset {name}")
     if not found:
         yield ok("settings", "environment", "no variable that is unread or should not stay")
 
 
 def timeouts(subject: Subject) -> Iterator[Check]:
-    """How long a collective may take in the framework found, and which setting of it that is."""
+    """The setting of the framework that limits the time of a collective."""
     for setting in _limits(subject.framework, load().settings):
         default = setting.default if setting.unit == "timedelta" else f"{setting.default} {setting.unit}"
         yield ok("settings", "group timeout", f"{subject.framework} reads {setting.name}; by default {default}")
@@ -71,22 +71,18 @@ def hub(subject: Subject) -> Iterator[Check]:
     """Offline flags, and locks of dead processes in the dataset cache."""
     on = [name for name in OFFLINE if subject.environ.get(name, "0").lower() in ("1", "true", "yes", "on")]
     if on:
-        yield Check(
-            "hub", "offline", "warn", f"{', '.join(on)}: what is not in the cache cannot be loaded", f"unset {' '.join(on)}"
-        )
+        yield warn("hub", "offline", f"{', '.join(on)}: what is not in the cache cannot be loaded", f"unset {' '.join(on)}")
     else:
         yield ok("hub", "offline", "not set")
     home = Path(subject.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface")))
     gated = sorted({word for word in subject.command for name in GATED if name in word and not os.path.exists(word)})
     if gated and "HF_TOKEN" not in subject.environ and not (home / "token").exists():
-        yield Check(
-            "hub", "gated model", "warn", f"{gated[0]} asks for an accepted licence, and there is no token", "hf auth login"
-        )
+        yield warn("hub", "gated model", f"{gated[0]} asks for an accepted licence, and there is no token", "hf auth login")
     for title, pattern in LOCKS.items():
         held = [lock for lock in islice(home.glob(pattern), MOST_LOCKS) if _is_held(lock)]
         if held:
             detail = f"{len(held)} held by a living process, {held[0].name} first"
-            yield Check("hub", title, "warn", detail, f"fuser -v {held[0]}")
+            yield warn("hub", title, detail, f"fuser -v {held[0]}")
         else:
             yield ok("hub", title, "none held")
 
@@ -107,12 +103,10 @@ def _is_held(lock: Path) -> bool:
 
 
 def paths(subject: Subject) -> Iterator[Check]:
-    """Words of the command line that look like files of this machine, and are not there."""
+    """Words of the command line that look like files of this machine, and do not exist."""
     missing = [word for word in map(_path_in, subject.command) if word and not Path(subject.cwd, word).exists()]
     for word in missing[:5]:
-        yield Check(
-            "command", word, "fail", f"no such file or directory (from {subject.cwd})", f"ls -l {Path(subject.cwd, word).parent}"
-        )
+        yield fail("command", word, f"no such file or directory (from {subject.cwd})", f"ls -l {Path(subject.cwd, word).parent}")
     if subject.command and not missing:
         yield ok("command", "paths", "all that the command line names are there")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from hangtop.common.text import size, some
-from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
 from hangtop.system import ptrace_permission
 from hangtop.system.machine import memory_limit
 
@@ -42,16 +42,16 @@ def _disk(title: str, place: Path) -> Check:
     try:
         free, left = shutil.disk_usage(place).free, os.statvfs(place)
     except OSError as error:
-        return Check("disk", title, "fail", f"{place}: {error.strerror}", f"ls -ld {place}")
+        return fail("disk", title, f"{place}: {error.strerror}", f"ls -ld {place}")
     detail = f"{size(free)} free at {place}"
     mend = f"du -xh -d1 {place} | sort -h | tail"
     if not os.access(place, os.W_OK):
-        return Check("disk", title, "fail", f"{place} is not writable", f"ls -ld {place}")
+        return fail("disk", title, f"{place} is not writable", f"ls -ld {place}")
     if left.f_files and left.f_favail < 10_000:
-        return Check("disk", title, "fail", f"{some(left.f_favail, 'inode')} left at {place}", f"find {place} -xdev | wc -l")
+        return fail("disk", title, f"{some(left.f_favail, 'inode')} left at {place}", f"find {place} -xdev | wc -l")
     if free < MIN_FREE_BYTES:
-        return Check("disk", title, "fail", detail, mend)
-    return Check("disk", title, "warn", detail, mend) if free < LOW_FREE_BYTES else ok("disk", title, detail)
+        return fail("disk", title, detail, mend)
+    return warn("disk", title, detail, mend) if free < LOW_FREE_BYTES else ok("disk", title, detail)
 
 
 def _existing(place: Path) -> Path:
@@ -65,15 +65,15 @@ def shared_memory(_: Subject) -> Iterator[Check]:
     """/dev/shm: too small it kills data workers with a bus error."""
     place = Path("/dev/shm")
     if not place.is_dir():
-        yield Check("memory", "/dev/shm", "unknown", "not on this system")
+        yield unknown("memory", "/dev/shm", "not on this system")
         return
     usage = shutil.disk_usage(place)
     detail = f"{size(usage.free)} free of {size(usage.total)}"
     mend = "docker run --shm-size=16g …   (Kubernetes: emptyDir with medium: Memory at /dev/shm)"
     if usage.total <= MIN_SHM_BYTES:
-        yield Check("memory", "/dev/shm", "fail", detail, mend)
+        yield fail("memory", "/dev/shm", detail, mend)
     elif usage.free < LOW_SHM_BYTES:
-        yield Check("memory", "/dev/shm", "warn", detail, "hangtop clean --dry-run   (segments of dead runs)")
+        yield warn("memory", "/dev/shm", detail, "hangtop clean --dry-run   (segments of dead runs)")
     else:
         yield ok("memory", "/dev/shm", detail)
 
@@ -92,7 +92,7 @@ def limits(_: Subject) -> Iterator[Check]:
 def _limit(title: str, value: int, wanted: int, mend: str) -> Check:
     if value == resource.RLIM_INFINITY or value >= wanted:
         return ok("limits", title, "unlimited" if value == resource.RLIM_INFINITY else f"{value:,}")
-    return Check("limits", title, "warn", f"{value:,}, {wanted:,} is usual", mend)
+    return warn("limits", title, f"{value:,}, {wanted:,} is usual", mend)
 
 
 def memory(_: Subject) -> Iterator[Check]:
@@ -117,14 +117,9 @@ def looking(_: Subject) -> Iterator[Check]:
     at = ptrace_permission.ptrace_permission(os.getppid())
     if at.scope and not at.may_trace:
         why, mend = ptrace_permission.refusal(at, ("hangtop", "stacks"))
-        yield Check("rights", "read stacks", "warn", why, mend)
+        yield warn("rights", "read stacks", why, mend)
     elif at.container and at.may_trace is False and at.scope is None:
-        yield Check(
-            "rights",
-            "read stacks",
-            "unknown",
-            "a container without CAP_SYS_PTRACE may refuse",
-            "docker run --cap-add SYS_PTRACE …",
-        )
+        detail = "a container without CAP_SYS_PTRACE may refuse"
+        yield unknown("rights", "read stacks", detail, "docker run --cap-add SYS_PTRACE …")
     else:
         yield ok("rights", "read stacks", "permitted for your own processes")

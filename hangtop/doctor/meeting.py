@@ -1,4 +1,4 @@
-"""Where the ranks will meet: the address and port that the launcher's own options name, else those of the environment. Pure."""
+"""The rendezvous of the ranks: address and port from the launcher's options, else from the environment. Pure."""
 
 from __future__ import annotations
 

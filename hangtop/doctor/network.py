@@ -1,4 +1,4 @@
-"""The meeting point of the ranks: does its name resolve, is its port free, do the named interfaces exist?"""
+"""The rendezvous of the ranks: does its name resolve, is its port free, do the named interfaces exist?"""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ from collections.abc import Iterator
 
 import psutil
 
-from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
 from hangtop.doctor.meeting import meeting
+from hangtop.probe.processes.launch_source import interfaces as interface_names
 
 INTERFACE_SETTINGS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 CONNECT_S = 2.0
 
 
 def master(subject: Subject) -> Iterator[Check]:
-    """The address and port where the ranks will meet, of the command line or of MASTER_ADDR and MASTER_PORT."""
+    """Address and port of the rendezvous, from the command line or from MASTER_ADDR and MASTER_PORT."""
     at = meeting(subject.command, subject.environ)
     name, port_text = at.address, at.port
     if name is None:
         yield ok("network", "MASTER_ADDR", "not set: the launcher chooses")
         return
     if not port_text.isdigit():
-        yield Check("network", "MASTER_PORT", "fail", f"{port_text!r} is no port", "export MASTER_PORT=29500")
+        yield fail("network", "MASTER_PORT", f"{port_text!r} is no port", "export MASTER_PORT=29500")
         return
     try:
         addresses = sorted({entry[4][0] for entry in socket.getaddrinfo(name, int(port_text), type=socket.SOCK_STREAM)})
     except OSError as error:
-        yield Check(
-            "network", "MASTER_ADDR", "fail", f"{name} does not resolve: {error.strerror or error}", f"getent hosts {name}"
-        )
+        yield fail("network", "MASTER_ADDR", f"{name} does not resolve: {error.strerror or error}", f"getent hosts {name}")
         return
     if at.nodes > 1 and all(ipaddress.ip_address(str(address).partition("%")[0]).is_loopback for address in addresses):
         detail = f"{name} is loopback, other nodes cannot reach it"
-        yield Check("network", "MASTER_ADDR", "fail", detail, f"export MASTER_ADDR={_own_address() or 'ADDRESS-OF-RANK-0'}")
+        yield fail("network", "MASTER_ADDR", detail, f"export MASTER_ADDR={_own_address() or 'ADDRESS-OF-RANK-0'}")
     else:
         yield ok("network", "MASTER_ADDR", f"{name} is {', '.join(map(str, addresses))}")
     yield _port(name, int(port_text), {str(address) for address in addresses})
@@ -50,19 +49,14 @@ def _port(name: str, port: int, addresses: set[str]) -> Check:
                 probe.bind((next(iter(here)), port))
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
-                    return Check("network", "MASTER_PORT", "unknown", f"port {port}: {error.strerror}")
-                return Check("network", "MASTER_PORT", "fail", f"port {port} is taken", f"ss -ltnp 'sport = :{port}'")
+                    return unknown("network", "MASTER_PORT", f"port {port}: {error.strerror}")
+                return fail("network", "MASTER_PORT", f"port {port} is taken", f"ss -ltnp 'sport = :{port}'")
         return ok("network", "MASTER_PORT", f"port {port} is free here")
     try:
         socket.create_connection((name, port), CONNECT_S).close()
     except OSError as error:
-        return Check(
-            "network",
-            "MASTER_PORT",
-            "warn",
-            f"{name}:{port} does not answer yet: {error.strerror or error}",
-            f"nc -zv {name} {port}",
-        )
+        detail = f"{name}:{port} does not answer yet: {error.strerror or error}"
+        return warn("network", "MASTER_PORT", detail, f"nc -zv {name} {port}")
     return ok("network", "MASTER_PORT", f"{name}:{port} answers")
 
 
@@ -81,28 +75,23 @@ def interfaces(subject: Subject) -> Iterator[Check]:
         if leave_out or found:
             yield ok("network", setting, value)
         else:
-            mend = f"export {setting}={_routed_interface() or 'NAME'}   (there are: {', '.join(sorted(there))})"
-            yield Check("network", setting, "fail", f"no interface here is named {', '.join(names)}", mend)
+            mend = f"export {setting}={next(iter(interface_names()), 'NAME')}   (there are: {', '.join(sorted(there))})"
+            yield fail("network", setting, f"no interface here is named {', '.join(names)}", mend)
 
 
 def own_name(_: Subject) -> Iterator[Check]:
-    """A host name that resolves to loopback makes Gloo and Ray listen where no other node can come."""
+    """A host name that resolves to loopback makes Gloo and Ray listen where no other node can connect."""
     name = socket.gethostname()
     try:
         addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
     except OSError:
-        yield Check(
-            "network",
-            "own host name",
-            "warn",
-            f"{name} does not resolve",
-            f"echo '{_own_address() or '10.0.0.1'} {name}' | sudo tee -a /etc/hosts",
-        )
+        mend = f"echo '{_own_address() or '10.0.0.1'} {name}' | sudo tee -a /etc/hosts"
+        yield warn("network", "own host name", f"{name} does not resolve", mend)
         return
     loops = [address for address in addresses if ipaddress.ip_address(address.partition("%")[0]).is_loopback]
     if len(loops) == len(addresses) and _own_address():
         detail = f"{name} resolves to {', '.join(sorted(loops))}: on several nodes Gloo would listen on loopback"
-        yield Check("network", "own host name", "warn", detail, f"export GLOO_SOCKET_IFNAME={_routed_interface() or 'NAME'}")
+        yield warn("network", "own host name", detail, f"export GLOO_SOCKET_IFNAME={next(iter(interface_names()), 'NAME')}")
     else:
         yield ok("network", "own host name", f"{name} is {', '.join(sorted(addresses))}")
 
@@ -117,12 +106,4 @@ def _own_address() -> str | None:
         for address in entries:
             if address.family == socket.AF_INET and not address.address.startswith("127."):
                 return address.address
-    return None
-
-
-def _routed_interface() -> str | None:
-    own = _own_address()
-    for name, entries in psutil.net_if_addrs().items():
-        if any(address.address == own for address in entries):
-            return name
     return None

@@ -14,7 +14,7 @@ from hangtop.diagnosis.facts import ray_health as ray_words
 from hangtop.diagnosis.facts.gpu_outliers import BAD, facts
 from hangtop.diagnosis.facts.ray_pending import pending_resources
 from hangtop.doctor import packages, pairs
-from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import looks
 from hangtop.records.watch_spec import WatchSpec
@@ -26,7 +26,7 @@ COMPAT = "/usr/local/cuda/compat"
 
 
 def observed(subject: Subject) -> Iterator[Check]:
-    """Look once through a probe, so that a sick driver can be left alone with it."""
+    """Look once through a probe: a driver that hangs then blocks only the probe."""
     state = asyncio.run(_look())
     yield from _gpus(state)
     yield from _leftovers(state)
@@ -35,7 +35,7 @@ def observed(subject: Subject) -> Iterator[Check]:
 
 
 def _pairs(state: RunState, subject: Subject) -> Iterator[Check]:
-    """What is installed against what runs."""
+    """Installed versions against those of the driver and the Ray cluster."""
     drivers = {node.reading.driver for node in state.gpus.values()}
     clusters = {cluster.api.version for reading in state.ray.values() for cluster in reading.clusters}
     if not drivers and not clusters:
@@ -54,7 +54,7 @@ async def _look() -> RunState:
     state = RunState()
     async for state, _ in looks(ProbeFeed(WatchSpec(sources=SOURCES)), PATIENCE_S):
         health = [state.health.get(name) for name in SOURCES]
-        if all(one is not None and one.told for one in health):
+        if all(source is not None and source.told for source in health):
             break
     return state
 
@@ -62,35 +62,35 @@ async def _look() -> RunState:
 def _gpus(state: RunState) -> Iterator[Check]:
     health = state.health.get("gpu")
     if health is not None and health.absent:
-        yield Check("gpu", "driver", "unknown", health.absent)
+        yield unknown("gpu", "driver", health.absent)
         return
     if not state.gpus or (health is not None and health.problem):
         why = health.problem if health is not None and health.problem else f"the driver gave no answer in {PATIENCE_S:.0f} s"
-        yield Check("gpu", "driver", "fail", why, "sudo dmesg | grep -i -e xid -e nvrm")
+        yield fail("gpu", "driver", why, "sudo dmesg | grep -i -e xid -e nvrm")
         return
     for node in state.gpus.values():
         reading = node.reading
         yield ok("gpu", "driver", f"{reading.vendor} {reading.driver or ''}, {some(len(reading.gpus), 'GPU')}")
         for fact in facts(node, clock.now()):
             if fact.kind in BAD - {"idle", "empty"} or fact.kind in ("memory errors", "remap", "xid"):
-                yield Check("gpu", f"GPU {fact.index}", "fail", fact.text, f"nvidia-smi -q -i {fact.index}")
+                yield fail("gpu", f"GPU {fact.index}", fact.text, f"nvidia-smi -q -i {fact.index}")
         for gpu in reading.gpus:
             if (gpu.used_bytes or 0) > FREE_BYTES:
                 who = ", ".join(f"pid {process.pid}" for process in gpu.processes) or "no process that can be seen"
                 detail = f"{size(gpu.used_bytes)} taken by {who}"
-                yield Check("gpu", f"GPU {gpu.index} memory", "warn", detail, f"fuser -v /dev/nvidia{gpu.index}")
+                yield warn("gpu", f"GPU {gpu.index} memory", detail, f"fuser -v /dev/nvidia{gpu.index}")
 
 
 def _leftovers(state: RunState) -> Iterator[Check]:
     procs = state.procs
     if procs is None:
-        yield Check("leftovers", "processes", "unknown", "the process table was not read in time")
+        yield unknown("leftovers", "processes", "the process table was not read in time")
         return
     for orphan in procs.orphans[:5]:
         daemon = orphan.role == "ray daemon"
         what = "its Ray session has neither GCS nor raylet" if daemon else "lost its parent"
         mend = "hangtop clean" if daemon else f"hangtop stop --pid {orphan.pid}"
-        yield Check("leftovers", f"pid {orphan.pid}", "warn", f"{what}: {orphan.command}", mend)
+        yield warn("leftovers", f"pid {orphan.pid}", f"{what}: {orphan.command}", mend)
     for parent in sorted({zombie.ppid for zombie in procs.zombies})[:5]:
         pids = [str(zombie.pid) for zombie in procs.zombies if zombie.ppid == parent]
         detail = f"pid {parent} does not reap {len(pids)} that ended: {', '.join(pids[:5])}{' …' if len(pids) > 5 else ''}"
@@ -99,7 +99,7 @@ def _leftovers(state: RunState) -> Iterator[Check]:
             if parent == 1
             else f"ps -o pid,ppid,stat,cmd --ppid {parent}"
         )
-        yield Check("leftovers", "zombies", "warn", detail, mend)
+        yield warn("leftovers", "zombies", detail, mend)
     if not procs.orphans and not procs.zombies:
         yield ok("leftovers", "processes", "no orphans, no zombies")
 
@@ -112,10 +112,10 @@ def _ray(state: RunState) -> Iterator[Check]:
     for cluster in (cluster for reading in state.ray.values() for cluster in reading.clusters):
         troubles = ray_words.troubles(cluster, clock.now())
         for trouble in troubles:
-            yield Check("ray", trouble.part, "fail", trouble.text, trouble.mend)
+            yield fail("ray", trouble.part, trouble.text, trouble.mend)
         for wish in pending_resources(cluster)[:3]:
-            yield Check("ray", "resources", "warn", f"{wish.who} waits for {wish.asks}", "ray status")
+            yield warn("ray", "resources", f"{wish.who} waits for {wish.asks}", "ray status")
         if not any(part.kind in ("gcs_server", "raylet") and part.gone_at is None for part in cluster.parts):
-            yield Check("ray", "cluster", "warn", f"{cluster.session}: neither GCS nor raylet lives here", "hangtop clean")
+            yield warn("ray", "cluster", f"{cluster.session}: neither GCS nor raylet lives here", "hangtop clean")
         elif not troubles:
             yield ok("ray", "cluster", f"{some(len(cluster.nodes), 'node')}, {some(len(cluster.actors), 'actor')}")

@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 
-from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
 
 LISTING = (
     "import importlib.metadata as m, json, sys; "
@@ -47,26 +47,16 @@ def versions(subject: Subject) -> Iterator[Check]:
     try:
         found = installed(subject.python)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        yield Check(
-            "packages",
-            "interpreter",
-            "unknown",
-            f"{subject.python} does not list its packages: {error}",
-            f"{subject.python} -m pip list",
-        )
+        detail = f"{subject.python} does not list its packages: {error}"
+        yield unknown("packages", "interpreter", detail, f"{subject.python} -m pip list")
         return
     yield ok("packages", "interpreter", ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found))
     yield from clashes(found)
     try:
         yield from unmet(pins(subject.python), found)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        yield Check(
-            "packages",
-            "requirements",
-            "unknown",
-            f"{subject.python} does not list them: {error}",
-            f"{subject.python} -m pip check",
-        )
+        detail = f"{subject.python} does not list them: {error}"
+        yield unknown("packages", "requirements", detail, f"{subject.python} -m pip check")
     yield from extensions(subject, found)
 
 
@@ -94,7 +84,7 @@ def unmet(required: Mapping[str, Iterable[str]], found: Mapping[str, str]) -> It
             if pin is None or name not in found or _release(found[name]) == _release(pin["version"]):
                 continue
             detail = f"{package} {found.get(package, '')} requires {name} {pin['version']}, {found[name]} is installed"
-            yield Check("packages", f"{package} and {name}", "fail", detail, f"pip install '{name}=={pin['version']}'")
+            yield fail("packages", f"{package} and {name}", detail, f"pip install '{name}=={pin['version']}'")
 
 
 def clashes(found: Mapping[str, str]) -> Iterator[Check]:
@@ -103,20 +93,16 @@ def clashes(found: Mapping[str, str]) -> Iterator[Check]:
     numpy = _release(found.get("numpy"))
     if torch and numpy and numpy >= (2,) and torch < (2, 3):
         detail = f"torch {found['torch']} was built for numpy 1, numpy {found['numpy']} is installed"
-        yield Check("packages", "numpy ABI", "fail", detail, "pip install 'numpy<2'")
+        yield fail("packages", "numpy ABI", detail, "pip install 'numpy<2'")
     extra = [name for name in ("torchvision", "torchaudio") if name in found]
     for name in extra:
         local, of_torch = found[name].partition("+")[2], found["torch"].partition("+")[2] if "torch" in found else ""
         if local and of_torch and local != of_torch:
             detail = f"torch is built for {of_torch}, {name} for {local}"
-            yield Check(
-                "packages", f"{name} build", "fail", detail, f"pip install --force-reinstall {name} from the index of {of_torch}"
-            )
+            yield fail("packages", f"{name} build", detail, f"pip install --force-reinstall {name} from the index of {of_torch}")
     gpu_torches = [name for name in found if name in ("torch-rocm", "intel-extension-for-pytorch")]
     if "torch" in found and found["torch"].endswith("+cpu") and not gpu_torches:
-        yield Check(
-            "packages", "torch build", "warn", f"torch {found['torch']} has no GPU support", "pip install torch (a CUDA build)"
-        )
+        yield warn("packages", "torch build", f"torch {found['torch']} has no GPU support", "pip install torch (a CUDA build)")
 
 
 def extensions(subject: Subject, found: Mapping[str, str]) -> Iterator[Check]:
@@ -129,13 +115,8 @@ def extensions(subject: Subject, found: Mapping[str, str]) -> Iterator[Check]:
                 (subject.python, "-c", f"import {module}"), capture_output=True, text=True, timeout=LISTING_S, check=False
             )
         except subprocess.TimeoutExpired:
-            yield Check(
-                "packages",
-                package,
-                "unknown",
-                f"importing it took longer than {LISTING_S:.0f} s",
-                f"{subject.python} -c 'import {module}'",
-            )
+            detail = f"importing it took longer than {LISTING_S:.0f} s"
+            yield unknown("packages", package, detail, f"{subject.python} -c 'import {module}'")
             continue
         if done.returncode == 0:
             yield ok("packages", package, f"{found[package]} imports")

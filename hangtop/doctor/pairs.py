@@ -1,14 +1,14 @@
-"""Versions inside the run's interpreter that must fit what runs outside of it: the GPU driver, the Ray cluster. Pure."""
+"""Versions in the run's interpreter that must fit the GPU driver and the Ray cluster. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from hangtop.doctor.check import Check, ok
+from hangtop.doctor.check import Check, fail, ok
 
 OLDEST_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
-"""By CUDA major version, for its minor versions too (NVIDIA, CUDA Toolkit release notes: minor version compatibility)."""
+"""The oldest driver by CUDA major version (NVIDIA, CUDA Toolkit release notes: minor version compatibility)."""
 
 
 def cuda_of(installed: Mapping[str, str]) -> tuple[int, int] | None:
@@ -46,4 +46,4 @@ def ray(installed: Mapping[str, str], running: str) -> Iterator[Check]:
         yield ok("ray", "version", f"{here}, as the cluster")
     else:
         detail = f"the cluster runs {running}, the interpreter has {here}: ray.init() will refuse"
-        yield Check("ray", "version", "fail", detail, f"pip install 'ray=={running}'")
+        yield fail("ray", "version", detail, f"pip install 'ray=={running}'")

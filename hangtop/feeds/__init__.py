@@ -1,1 +1,1 @@
-"""Where readings come from: a probe process or a recording."""
+"""Feeds of readings: a probe process or a recording."""

@@ -1,4 +1,4 @@
-"""Where readings come from: a probe process, or a recording. The screen knows only this seam."""
+"""The feed of readings from a probe process, and the interface that every feed has."""
 
 from __future__ import annotations
 
@@ -16,27 +16,25 @@ from hangtop.common import clock
 from hangtop.common.reaper import reap_later
 from hangtop.records import wire
 from hangtop.records.ask import Ask, AskEnd, kind_of
-from hangtop.records.health import ProbeState
+from hangtop.records.health import SILENT_S, ProbeState
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.hangtop_child import debug_file, hangtop_command
 
 LINE_LIMIT_BYTES = 64 * 1024 * 1024
-SILENT_S = 5.0
-"""A probe beats each second. After this long without a line it is said to be silent."""
 GIVE_UP_S = 30.0
-"""A probe that is silent for this long is killed, and replaced once it is gone."""
+"""A probe that is silent for this long is killed and replaced."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Pauses before the probe is started again, longer each time."""
+"""Pauses before each restart of the probe."""
 WELL_S = 60.0
-"""A probe that has lived for so long was well: what ends it is told and counted as if it were the first time."""
+"""After a life this long the restarts of a probe are counted from zero again."""
 MOST_UNSENT_BYTES = 1 << 20
-"""Questions that a probe does not read, because it is stopped or stuck."""
+"""Bytes of questions that wait for a probe that does not read them: it is stopped or stuck."""
 HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
-"""glibc gives each thread a heap of its own, and a probe has a thread a source: 6 MB of it stood empty. And it gives each block
-of a log back to the kernel, which clears the same pages for the next one: a fifth of a catch-up. What is free when there is rest
-is given back by `hangtop.system.malloc_trim`."""
+"""glibc gives each thread its own heap, and a probe has one thread for each source: 6 MB of them were empty. glibc also returns
+each block of a log to the kernel, which clears the same pages for the next block: a fifth of the time to read a log. When the
+probe is idle, `hangtop.system.malloc_trim` returns free memory."""
 
 
 Question = tuple[str, int]
@@ -46,7 +44,7 @@ Started = tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]
 
 
 class Feed(Protocol):
-    """Readings as they come. `ask` and `close` never block; after `close` the iterator ends.
+    """A stream of readings. `ask` and `close` never block; after `close` the iterator ends.
 
     Every question ends with an `AskEnd` among the readings, after its answer if there is one.
     """
@@ -76,7 +74,7 @@ class Seekable(Protocol):
 
 
 class ProbeFeed:
-    """A probe in a process of its own. It is started again when it dies, and never waited for."""
+    """A probe in its own process. It is restarted when it dies, and never waited for."""
 
     def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None, host: str = "localhost") -> None:
         self._spec = spec
@@ -90,10 +88,10 @@ class ProbeFeed:
         self._asked: dict[Question, Ask] = {}
         self._ends: deque[AskEnd] = deque()
         self.drains: dict[str, int] = {}
-        """Named pipes among the logs, with the process that reads each of them on when hangtop has gone."""
+        """Named pipes among the logs, with the pid of the process that goes on reading each when hangtop ends."""
 
     def begin(self) -> None:
-        """Start the first probe now: it looks at the log while the screen is still loading."""
+        """Start the first probe now: it reads the log while the screen is still loading."""
         self._begun = self._start()
 
     async def readings(self) -> AsyncIterator[Reading]:
@@ -121,7 +119,7 @@ class ProbeFeed:
             self._restarts += 1
 
     def ask(self, ask: Ask) -> None:
-        """What a probe cannot be asked, for it is being started again or does not read, has ended."""
+        """Send a question. It ends at once if the probe is being restarted, or does not read."""
         self._asked[kind_of(ask), ask.ask] = ask
         if len(self._unsent) > MOST_UNSENT_BYTES:
             self._end(ask, "the probe takes no questions: it is stopped or stuck")
@@ -131,7 +129,7 @@ class ProbeFeed:
             self._write(wire.encode(ask))
 
     def close(self) -> None:
-        """Let go of the probe. It ends by itself when its pipe closes; the kill is for one that cannot see that."""
+        """End the probe. It ends by itself when its pipe closes; it is killed in case it cannot see that."""
         if self._closed:
             return
         self._closed = True
@@ -165,7 +163,7 @@ class ProbeFeed:
         return self._process, self._process.stdin, self._process.stdout
 
     async def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> AsyncGenerator[Reading]:
-        """Readings until the probe's output ends. Silence is reported as a reading, so that it is recorded too."""
+        """Yields readings until the output of the probe ends. Silence is a reading too, so that it is recorded."""
         lines, transport = await line_reader(output)
         silent_s = 0.0
         self._send()
@@ -207,12 +205,12 @@ class ProbeFeed:
         return self._process is not None and (self._process.stdin is None or self._process.stdin.closed)
 
     def _write(self, line: bytes) -> None:
-        """Whole lines, in order: what the pipe does not take now follows as soon as it does."""
+        """Send a whole line after those before it. What the pipe does not take now is sent later."""
         self._unsent += line
         self._send()
 
     def _send(self) -> None:
-        """A closed pipe means a dead probe: its output ends too, and with it every question."""
+        """Write what the pipe takes. A closed pipe means a dead probe: its output ends too, and with it every question."""
         if self._process is None or self._process.stdin is None or not self._unsent:
             return
         try:
@@ -225,7 +223,7 @@ class ProbeFeed:
         self._send_later()
 
     def _send_later(self) -> None:
-        """When the pipe takes more. Before the event loop runs `_follow` does it."""
+        """Send the rest when the pipe takes more. Before the event loop runs, `_follow` does that."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -241,13 +239,13 @@ class ProbeFeed:
         self._send_later()
 
     def _end(self, ask: Ask, problem: str) -> None:
-        """End a question that the probe has not heard; told with the next reading."""
+        """End a question that the probe did not get; its `AskEnd` comes with the next reading."""
         kind = kind_of(ask)
         if self._asked.pop((kind, ask.ask), None) is not None:
             self._ends.append(AskEnd(ask.ask, kind, problem))
 
     def _all_ended(self, why: str) -> Iterator[Reading]:
-        """The ends of all that were asked: the probe that comes next does not know of them."""
+        """Yields the ends of all open questions: the next probe does not know them."""
         for ask in list(self._asked.values()):
             self._end(ask, why)
         while self._ends:
@@ -258,7 +256,7 @@ class ProbeFeed:
 
 
 async def line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
-    """What a child prints, line by line, without a thread; the transport is closed by who has asked."""
+    """The lines that a child prints, read without a thread. The caller closes the transport."""
     reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
     return reader, transport
@@ -277,7 +275,7 @@ def _why_gone(process: subprocess.Popen[bytes]) -> str:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Our own child, not yet waited for: its pid cannot have been reused. It leads its session, so its children go too."""
+    """Kill the probe and its children (it leads a process group). It was not reaped, so its pid cannot have been reused."""
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()

@@ -1,4 +1,4 @@
-"""The recorder process: appends the lines of its stdin to a recording. It may hang on a dead disk, and then hangs alone."""
+"""The recorder process: appends the lines of its stdin to a recording. On a dead disk it hangs alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hangtop.records import wire
 
 
 async def record(path: Path) -> None:
-    """Append whole lines as they come. A line that an earlier kill cut short is closed first, so that only it is lost."""
+    """Append whole lines as they come. A line that an earlier kill cut short is ended first, so that only it is lost."""
     async with aiofiles.open(path, "ab") as file:
         if await _is_torn(path):
             await file.write(b"\n")
@@ -32,7 +32,7 @@ async def _is_torn(path: Path) -> bool:
 
 
 def refusal(path: Path) -> str | None:
-    """Why this file must not be written to: it exists and is something else."""
+    """Why this file must not be written: it exists and is no recording. `None` if it may."""
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return None
     if not path.is_file():

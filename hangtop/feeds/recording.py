@@ -1,4 +1,4 @@
-"""Recordings: the readings of a session in a file, one JSON line each, and a feed that plays them again."""
+"""Recordings: the readings of a session in a file, one JSON line each, and a feed that replays them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.hangtop_child import start_hangtop
 
 BACKLOG_BYTES = 64 * 1024 * 1024
-"""What may wait for a slow disk. Beyond it readings are left out of the recording: the screen goes first."""
+"""At most this much waits for a slow disk. Further readings are left out of the recording: the screen must not wait."""
 FLUSH_AT_EXIT_S = 0.15
 READY_WITHIN_S = 10.0
 
@@ -39,7 +39,7 @@ class RecordingError(Exception):
 
 
 class Recorder:
-    """Writes readings through a child process, because a file may lie on a disk that does not answer."""
+    """Writes readings through a child process, since the disk of the file may hang."""
 
     def __init__(self, path: Path, spec: WatchSpec) -> None:
         self.child = start_hangtop("hangtop.feeds.recorder", str(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -56,20 +56,21 @@ class Recorder:
         answer = _first_line(self._says.fileno(), READY_WITHIN_S)
         if answer != b"ready\n":
             self.close()
-            if answer:  # it has said why not, and ends
+            if answer:  # the child has said why not, and ends
                 self.child.wait()
             raise RecordingError(answer.decode(errors="replace").strip() or f"cannot record to {path}: the disk does not answer")
         self._put(wire.encode(wire.Header(wire.SCHEMA, __version__, clock.now(), spec)))
 
     def write(self, reading: Reading) -> None:
-        """Never blocks. Answers to questions of the screen are not part of the run and are left out."""
+        """Write a reading; never blocks. Pages of the log that the screen asked for are left out: they are not part of the
+        run."""
         if not isinstance(reading.value, PageReading):
             self._put(wire.encode(self._thinner.thin(reading)))
 
     def close(self) -> None:
-        """Give the last lines a moment to leave. The child ends when its pipe closes; on a dead disk it is left behind.
+        """Give the last lines a moment to be written. The child ends when its pipe closes; on a dead disk it is left behind.
 
-        `problem` then says why the recording is not whole: the disk is full, or did not keep up.
+        Afterwards `problem` says why the recording is not complete: the disk is full, or too slow.
         """
         assert self.child.stdin is not None
         if self.child.stdin.closed:
@@ -104,7 +105,7 @@ class Recorder:
 
 
 class RecordedFeed:
-    """A feed whose readings are written down as they pass."""
+    """A feed whose readings are recorded as they pass."""
 
     def __init__(self, feed: Feed, recorder: Recorder) -> None:
         self._feed = feed
@@ -129,7 +130,8 @@ def _first_line(fd: int, within_s: float) -> bytes:
 
 
 class Recording(Struct, frozen=True):
-    """A recording in memory. `lines`: undecoded readings in the order of `times`; `torn`: lines that a kill cut short."""
+    """A recording in memory. `lines`: undecoded readings in the order of `times`; `torn`: number of lines that a kill cut
+    short."""
 
     header: wire.Header
     times: tuple[float, ...]
@@ -138,7 +140,7 @@ class Recording(Struct, frozen=True):
 
 
 def load(path: Path) -> Recording:
-    """Read a recording. Raises `RecordingError` in one line when it is none; torn lines are counted and left out."""
+    """Read a recording. Torn lines are counted and left out. Raises `RecordingError` if the file is none."""
     try:
         raw = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
@@ -171,7 +173,7 @@ def _is_header(line: bytes) -> bool:
 
 
 class ReplayFeed:
-    """Plays a recording. Its `now` is the clock of the session: hand it to whatever judges or paints.
+    """Replays a recording. Its `now` is the clock of the session, for all that judges or paints.
 
     `ends`: the readings end with the recording. Otherwise they wait at its end for a seek.
     """
@@ -197,13 +199,13 @@ class ReplayFeed:
         return self._paused
 
     def now(self) -> float:
-        """Session time in unix seconds. It stops at the end of the recording, where nothing more is known, and waits for a
-        reading that is due: at great speed a busy moment of this machine would be a silence of the run."""
+        """Session time in unix seconds. It stops at the end of the recording, and waits for a reading that is due: at high speed
+        a busy moment of this machine would look like a silence of the run."""
         times = self._recording.times
         return min(self._due(), times[min(self._next, len(times) - 1)])
 
     def _due(self) -> float:
-        """The session time up to which readings are to be played."""
+        """The session time up to which readings should have been played."""
         if self._paused:
             return self._at
         return min(self._at + (time.monotonic() - self._since) * self._speed, self.span[1])
@@ -213,7 +215,7 @@ class ReplayFeed:
         self._paused = not self._paused
 
     def seek(self, at: float) -> None:
-        """Go to a moment. Going back plays everything before it again, at once."""
+        """Go to a session time. Going back replays everything before it at once."""
         self._move(min(max(at, self.span[0]), self.span[1]))
 
     async def readings(self) -> AsyncIterator[Reading]:
@@ -235,7 +237,7 @@ class ReplayFeed:
             await self._pause()
 
     def ask(self, ask: Ask) -> None:
-        """A recording holds the tail that was on screen, not the log itself."""
+        """Answers a `PageAsk` with a problem: a recording holds the newest lines, not the log."""
         if isinstance(ask, PageAsk):
             problem = "a recording holds only the newest lines of the log"
             self._answers.append(Reading("pages", "", self.now(), PageReading(ask.ask, at_start=True, problem=problem)))
@@ -250,7 +252,7 @@ class ReplayFeed:
         self._changed.set()
 
     async def _pause(self) -> None:
-        """Until the next reading is due, or something was asked."""
+        """Wait until the next reading is due, or something was asked."""
         times = self._recording.times
         due_s = None
         if self._next < len(times) and not self._paused:

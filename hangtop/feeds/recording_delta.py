@@ -1,8 +1,8 @@
-"""A recording grows by what changes: of hundreds of processes, GPUs and actors most are as they were. Pure.
+"""Recordings hold what changes: of hundreds of processes, GPUs and actors most are as before. Pure.
 
-Readings that replace the one before of their kind are written whole now and then, and in between as the parts that differ. A
-part is `[new]` for another value, `null` for a field that is gone (back at its default), or the parts of a field, by name, or
-of a list of records, by place.
+A reading that replaces the previous one of its kind is written whole every `WHOLE_EVERY_S`, and in between as a `Changed` with
+the parts that differ. A part is `[new]` for another value, `null` for a field that is back at its default, or a dict with the
+parts of a record by field name, or of a list of records by index.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from hangtop.records.ray import RayReading
 from hangtop.records.reading import Reading, Value
 
 WHOLE_EVERY_S = 60.0
-"""So much may be lost with a line that was torn, or left out."""
+"""At most this long nothing plays after a line that was torn or left out."""
 LONGER_S = 0.5
 REPLACING = ProcessReading | GpuReading | RayReading | HostReading | Heartbeat
 
 Fields = dict[str, Any]
 Key = tuple[str, str, str]
-"""Source, host and kind: one line of readings."""
+"""Source, host and kind: each reading replaces the previous one with the same key."""
 
 _as_fields: msgspec.json.Decoder[Fields] = msgspec.json.Decoder(Fields)
 
 
 class RecordedReading(Struct, frozen=True):
-    """A reading as a recording tells it so far. `whole_at`: when it last stood there as a whole."""
+    """The latest reading in a recording. `whole_at`: when one was last written whole."""
 
     at: float
     whole_at: float
@@ -43,13 +43,13 @@ class RecordedReading(Struct, frozen=True):
 
 
 class DeltaEncoder:
-    """On the way into a recording."""
+    """Replaces readings by their changes, on the way into a recording."""
 
     def __init__(self) -> None:
         self._told: dict[Key, RecordedReading] = {}
 
     def thin(self, reading: Reading) -> Reading:
-        """The reading as it is to be written."""
+        """The reading as it should be written."""
         if not isinstance(reading.value, REPLACING):
             return reading
         kind = _kind(reading.value)
@@ -64,19 +64,19 @@ class DeltaEncoder:
         return replace(reading, value=Changed(kind, before.at, _difference(before.fields, fields)))
 
     def forget(self) -> None:
-        """A line was not written: what comes next must stand alone."""
+        """A line was not written: the next readings must be whole."""
         self._told.clear()
 
 
 class DeltaDecoder:
-    """On the way out of a recording."""
+    """Restores readings from their changes, on the way out of a recording."""
 
     def __init__(self) -> None:
         self._known: dict[Key, RecordedReading] = {}
 
     def whole(self, reading: Reading) -> Reading | None:
-        """The reading as it was, but for how long an unchanged process has been looked at; `None` when the one that it is told
-        against was lost."""
+        """The reading as it was, except for the observation time of unchanged processes; `None` if the reading that it changes
+        was lost."""
         value = reading.value
         if isinstance(value, REPLACING):
             told = RecordedReading(reading.at, reading.at, value, _fields(value))
@@ -94,7 +94,7 @@ class DeltaDecoder:
 
 
 def unchanged(old: ProcessReading, new: ProcessReading) -> bool:
-    """Whether nothing happened but that all were looked at once more, for as long as before: how long counts for the rules."""
+    """True if only sample counts changed. The observation time must be the same too, since rules use it."""
     if replace(old, processes=()) != replace(new, processes=()) or _settled(old, new) != old:
         return False
     return all(
@@ -103,7 +103,7 @@ def unchanged(old: ProcessReading, new: ProcessReading) -> bool:
 
 
 def _settled(old: Value, new: Value) -> Value:
-    """That a process was looked at once more is no change of it."""
+    """The new reading, with processes taken from the old one if only their observation time changed."""
     if not isinstance(old, ProcessReading) or not isinstance(new, ProcessReading) or len(old.processes) != len(new.processes):
         return new
     return replace(new, processes=tuple(map(_calmer, old.processes, new.processes)))
@@ -134,7 +134,7 @@ def _difference(old: Any, new: Any) -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
         changed = (key for key, value in new.items() if key not in old or old[key] != value)
         return {key: _difference(old.get(key), new[key]) for key in changed} | dict.fromkeys(old.keys() - new.keys())
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and all(isinstance(one, dict) for one in new):
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and all(isinstance(item, dict) for item in new):
         pairs = enumerate(zip(old, new, strict=True))
         return {str(place): _difference(before, after) for place, (before, after) in pairs if before != after}
     return [new]
@@ -145,6 +145,6 @@ def _applied(old: Any, part: Any) -> Any:
     if isinstance(part, list):
         return part[0]
     if isinstance(old, list):
-        return [_applied(one, part[str(place)]) if str(place) in part else one for place, one in enumerate(old)]
+        return [_applied(item, part[str(place)]) if str(place) in part else item for place, item in enumerate(old)]
     kept = {key: value for key, value in old.items() if key not in part}
     return kept | {key: _applied(old.get(key), value) for key, value in part.items() if value is not None}

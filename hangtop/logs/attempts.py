@@ -1,4 +1,4 @@
-"""The attempts of a run over all its log files: a restart that one file shows cuts the others by time."""
+"""The attempts of a run over all its log files. A restart that one file shows splits the other files by time."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from hangtop.logs.file_facts import FileFacts
 from hangtop.records.log import StageEvent, WrittenAt, at_once
 
 IsPresent = Callable[[int, float | None], bool]
-"""Whether a line of a file, by its offset and its time, is of the attempt that runs now."""
+"""Whether a line of a file, by its offset and time, belongs to the attempt that runs now."""
 
 
 class Restart(Struct, frozen=True):
-    """Where a new attempt begins: offset of the marker in each file that `shows` it, and when the first of these was written."""
+    """Where a new attempt begins: `shows` has the offset of the marker in each file with one, `written` is when the first one
+    was written."""
 
     written: WrittenAt
     shows: Mapping[int, int]
 
 
 class _Marker(Struct, frozen=True):
-    """A restart as one file shows it. `trained_at`: when that file tells of the first step after it."""
+    """A restart as one file shows it. `trained_at`: when the first step after it was written."""
 
     offset: int
     written: WrittenAt
@@ -31,7 +32,7 @@ class _Marker(Struct, frozen=True):
 
 
 class Attempts(Struct, frozen=True):
-    """The restarts of the run, in the order of time. Attempts count from 1."""
+    """The restarts of the run, in order of time. Attempts count from 1."""
 
     restarts: tuple[Restart, ...] = ()
 
@@ -40,8 +41,8 @@ class Attempts(Struct, frozen=True):
         return len(self.restarts) + 1
 
     def number(self, file: int, offset: int, written: WrittenAt) -> tuple[int, bool]:
-        """The attempt to which a line belongs, and whether that is proven: by its place in a file that shows the restart, else by
-        time."""
+        """The attempt to which a line belongs, and whether that is certain: by its offset in a file that shows the restart, else
+        by time."""
         first, last = 1, self.count
         for number, restart in enumerate(self.restarts, 2):
             if (own := restart.shows.get(file)) is not None:
@@ -55,7 +56,7 @@ class Attempts(Struct, frozen=True):
         return first, sure
 
     def is_present(self, file: int) -> IsPresent:
-        """For the lines of this file. One that tells no time counts, unless it stands before a restart in its own file."""
+        """The test for lines of this file. A line without a time counts, unless it stands before a restart in this file."""
         since = max((restart.shows[file] for restart in self.restarts if file in restart.shows), default=0)
         last = self.restarts[-1] if self.restarts else None
         if last is None or file in last.shows:
@@ -64,23 +65,24 @@ class Attempts(Struct, frozen=True):
         return lambda offset, at: offset >= since and (at is None or begun is None or at >= begun)
 
     def renumbered(self, events: Sequence[StageEvent]) -> tuple[StageEvent, ...]:
-        """The same with the numbers of the whole run's attempts."""
+        """The events with attempt numbers of the whole run."""
         if not self.restarts:
             return tuple(events)
-        numbers = [self.number(each.file, each.offset, at_once(each.at))[0] for each in events]
+        numbers = [self.number(event.file, event.offset, at_once(event.at))[0] for event in events]
         return tuple(
-            each if each.attempt == number else replace(each, attempt=number)
-            for each, number in zip(events, numbers, strict=True)
+            event if event.attempt == number else replace(event, attempt=number)
+            for event, number in zip(events, numbers, strict=True)
         )
 
 
 def attempts_of(facts: Sequence[FileFacts], courses: Mapping[int, StageCourse], lead: int) -> Attempts:
-    """The restarts that the files show, those of one restart together. Beginning with the latest, each file's latest marker is of
-    the same restart, unless it had made steps since or another one was nearer: ranks begin together before any of them trains.
+    """The restarts that the files show, with the markers of one restart put together.
 
-    `lead`: the file that tells most of the course of the run. What it goes through without a break is no restart of the run.
+    From the latest restart on, the latest marker of each file belongs to it, unless that file had made steps since or an earlier
+    restart is nearer: ranks begin together before any of them trains. `lead`: the file that tells most of the course of the run.
+    If its course goes on without a break, the run was not restarted.
     """
-    left = {each.file: markers for each in facts if (markers := _markers(each, courses[each.file]))}
+    left = {file.file: markers for file in facts if (markers := _markers(file, courses[file.file]))}
     restarts: list[Restart] = []
     while left:
         latest_in = max(left, key=lambda file: (_about(left[file][-1]), -file))
@@ -101,7 +103,7 @@ def _markers(facts: FileFacts, course: StageCourse) -> list[_Marker]:
     at = {mark.offset: mark.at for mark in facts.marks}
     markers = []
     for number, offset in enumerate(course.restarts, 2):
-        steps = (each for each in course.events if each.attempt == number and each.id == TRAINING)
+        steps = (event for event in course.events if event.attempt == number and event.id == TRAINING)
         trained = next(steps, None)
         written = facts.times.get(offset) or at_once(at.get(offset))
         markers.append(_Marker(offset, written, trained.at if trained else None))
@@ -114,25 +116,25 @@ def _about(marker: _Marker) -> float:
 
 
 def _is_same(marker: _Marker, latest: _Marker, earlier: Sequence[_Marker]) -> bool:
-    """Whether a marker of another file is of the restart that `latest` shows, and not of one of the `earlier` of its file."""
+    """Whether a marker of another file belongs to the restart of `latest`, and not to an `earlier` one of the same file."""
     at, begun = marker.written.about, latest.written.about
     if at is None or begun is None:
         return True
     if marker.trained_at is not None and marker.trained_at < begun:
         return False
-    return not any(each.written.about is not None and abs(each.written.about - at) < begun - at for each in earlier)
+    return not any(before.written.about is not None and abs(before.written.about - at) < begun - at for before in earlier)
 
 
 def _may_have_missed(course: StageCourse, begun: WrittenAt) -> bool:
-    """Whether a file may not show a restart at this time: it tells of no stages, or all of them on one side of it."""
-    times = [each.at for each in course.events if each.at is not None]
+    """Whether a file may lack a restart at this time: it shows no stages, or all of them on one side of it."""
+    times = [event.at for event in course.events if event.at is not None]
     if begun.not_before is None or begun.not_after is None or not times:
         return not course.events
     return not (min(times) < begun.not_before and max(times) > begun.not_after)
 
 
 def _is_later(written: WrittenAt, begun: WrittenAt) -> tuple[bool, bool]:
-    """Whether a line was written after a restart began, and whether that is proven."""
+    """Whether a line was written after a restart began, and whether that is certain."""
     if written.surely_before(begun):
         return False, True
     if begun.surely_before(written):

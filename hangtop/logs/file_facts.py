@@ -1,4 +1,4 @@
-"""What one file says, as a value: the raw material that `join` makes a reading of."""
+"""What one file says, as values: the raw material of which `join_logs` makes a reading."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from hangtop.logs.extract.line_ranks import RankFacts
-from hangtop.logs.extract.progress import ProgressSeen
-from hangtop.logs.extract.stages import StageMark
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.records.log import Finding, Pace, RaySaid, WrittenAt
 from hangtop.records.parallel_layout import ParallelLayout
@@ -17,12 +14,58 @@ Kind = tuple[str, str]
 """Profile and id of a progress line."""
 
 
+class ProgressSeen(Struct, frozen=True):
+    """One progress line, as it was read. `profile` and `kind` name the pattern; `counts`: it is the run's step, not a bar of
+    loading; `coarse`: it is an epoch. `elapsed_s`: the bar's own clock. Values that the line does not carry are `None`."""
+
+    profile: str
+    kind: str
+    offset: int
+    at: float | None
+    writer: Writer
+    counts: bool
+    coarse: bool = False
+    step: float | None = None
+    total: float | None = None
+    step_s: float | None = None
+    elapsed_s: float | None = None
+    eta_s: float | None = None
+    desc: str = ""
+    metrics: dict[str, float] = {}
+
+
+class StageMark(Struct, frozen=True):
+    """A stage marker that was seen. `done`: it ends the stage. `late`: it may be older than its place in the file, as lines that
+    Ray has held back and bars that are drawn once more at their end: it never moves the run back. `been`: its writer had been in
+    the stage that was seen just before, so it comes from there."""
+
+    profile: str
+    stage: str
+    offset: int
+    at: float | None
+    writer: Writer
+    done: bool = False
+    late: bool = False
+    been: bool = False
+
+
+class RankFacts(Struct, omit_defaults=True):
+    """What the log says of one rank, besides its progress."""
+
+    rank: int
+    world: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    actor: str | None = None
+
+
 class WriterFacts(Struct, frozen=True):
     """One writer: its rank if it is known, its newest progress line of each kind, its newest stage mark in each profile."""
 
     writer: Writer
     rank: int | None
-    sightings: tuple[ProgressSeen, ...]
+    progress: tuple[ProgressSeen, ...]
     marks: Mapping[str, StageMark]
     last_at: float | None
     lines: int

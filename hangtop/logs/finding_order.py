@@ -1,9 +1,9 @@
-"""The order of findings, the only one: everything that tells of findings keeps it, and a verdict rests on the first. Pure.
+"""The one order of findings: every list of findings keeps it, and a verdict rests on the first one. Pure.
 
-This attempt before older ones; what the run survived, or what never ends a run, behind the rest; causes, then victims,
-consequences, summaries; a warning behind what ended the run, unless it came before a message of its own family; then by time.
-Offsets say what came first within one file and nothing of two: between files the time decides (`Finding.written`), and where that
-does not tell them apart the first one says so (`doubt`). The numbers of files, and the order in which they were named, never
+This attempt comes before older ones; then what may have ended the run before what it survived and what never ends a run; then
+causes, victims, consequences, summaries; then a warning comes behind what ended the run, unless it was written before a message
+of its own family; then by time. Offsets order the findings of one file only: between files the time decides (`Finding.written`),
+and if it does not, the first finding carries a `doubt`. The numbers of files, and the order in which they were named, never
 count.
 """
 
@@ -19,11 +19,11 @@ from hangtop.records.log import ROLES, TRACEBACK, Finding, StageEvent, WrittenAt
 Tier = tuple[int, int, int, bool]
 
 HARMLESS = ("", "none", "slow")
-"""What a signature says of `hang` when the message never ends a run or holds it up."""
+"""Values of `hang` in a signature whose message never ends a run or holds it up."""
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """All of them as they are to be told."""
+    """The findings in their order."""
     tiers: dict[Tier, list[Finding]] = {}
     for finding in findings:
         tiers.setdefault(tier_of(finding), []).append(finding)
@@ -31,20 +31,20 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def tier_of(finding: Finding) -> Tier:
-    """What counts before time."""
+    """What counts before the time. Lower tiers come first."""
     says_little = finding.id == TRACEBACK and finding.role == "summary"  # less than any page on one of its lines
     return -finding.attempt, _weight(finding), ROLES.index(finding.role), says_little
 
 
 def _weight(finding: Finding) -> int:
-    """0 for what may be why the run is as it is, 1 for a warning that is not, 2 for a hint."""
+    """0 for a finding that may explain the state of the run, 1 for a warning that does not, 2 for a hint."""
     if finding.severity == "hint":
         return 2
     return int(finding.severity == "warning" and (finding.survived or finding.hang in HARMLESS))
 
 
 def _in_tier(tier: Sequence[Finding]) -> list[Finding]:
-    """Earliest first, but for warnings behind what ended the run, with which they have nothing to do."""
+    """Earliest first, but a warning comes behind what ended the run if it has nothing to do with it."""
     told = by_time(tier)
     ends = {_family(finding): place for place, finding in enumerate(told) if finding.severity == "fatal"}
     aside = [
@@ -58,7 +58,7 @@ def _family(finding: Finding) -> str:
 
 
 def by_time(findings: Iterable[Finding]) -> list[Finding]:
-    """Earliest first. Those of one file stay in its order, whatever the clocks of its writers say."""
+    """Earliest first. Findings of one file stay in its order, whatever the clocks of its writers say."""
     files: dict[int, list[Finding]] = {}
     for finding in findings:
         files.setdefault(finding.file, []).append(finding)
@@ -66,19 +66,19 @@ def by_time(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def first_is_sure(first: Finding, others: Iterable[Finding]) -> bool:
-    """Whether no other file has one that may have come before the first."""
+    """Whether no finding of another file may have come before the first."""
     return all(other.file == first.file or _written(first).surely_before(_written(other)) for other in others)
 
 
 def is_after(finding: Finding, stage: StageEvent) -> bool:
-    """Whether it was written after the stage began: by place in one file, by time in two."""
+    """Whether the finding was written after the stage began: by offset in one file, by time in two."""
     if stage.file == finding.file:
         return stage.offset < finding.offset
     return stage.at is not None and finding.written.about is not None and stage.at < finding.written.about
 
 
 def began_after(stage: StageEvent, finding: Finding) -> bool:
-    """Whether the stage began after the last sighting of a message."""
+    """Whether the stage began after the last occurrence of the message."""
     if stage.file == finding.file:
         return stage.offset > finding.last_offset
     return stage.at is not None and finding.last_at is not None and stage.at > finding.last_at
@@ -92,14 +92,14 @@ def _with_doubt(tier: Sequence[Finding]) -> Sequence[Finding]:
 
 
 def _moment(finding: Finding) -> tuple[float, float, str, str]:
-    """When it was written as far as known, else by when; what is written there decides between equals."""
+    """The sort key: when the finding was written, else the latest time it can have been; ties go by rank, id and text."""
     written = _written(finding)
     known = (at for at in (written.about, written.not_after) if at is not None)
     return next(known, float("inf")), float("inf") if finding.rank is None else finding.rank, finding.id, finding.text
 
 
 def _written(finding: Finding) -> WrittenAt:
-    """A recording of an older hangtop has nothing but the message's own time."""
+    """A recording by an older hangtop has only the time in the message."""
     return at_once(finding.at) if finding.written == WrittenAt() else finding.written
 
 

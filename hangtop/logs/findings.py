@@ -1,4 +1,4 @@
-"""Findings of all files of a run as one list: the same message in several files is one finding, with attempt and advice."""
+"""The findings of all files of a run as one list: the same message in several files is one finding, with attempt and advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hangtop.logs.finding_order import began_after, by_time, first_is_sure, in_o
 from hangtop.records.log import TRACEBACK, Finding, StageEvent, at_once
 
 BESIDE_BYTES = 2_048
-"""As near as the lines of one exception stand to each other."""
+"""The lines of one exception are at most this far apart."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -26,12 +26,13 @@ def findings_of(
     profiles: Sequence[Profile],
     stages: Sequence[StageEvent] = (),
 ) -> tuple[Finding, ...]:
-    """All of them, in the order of `finding_order`; an error that the run survived is a hint. `stages`: the course of the run."""
+    """All findings, in the order of `finding_order`; an error that the run survived is a hint. `stages`: the course of the
+    run."""
     found: dict[tuple[str, int], list[Finding]] = {}
-    for each in facts:
-        for finding in each.findings:
-            written = each.times.get(finding.offset) or at_once(finding.at)
-            attempt, sure = attempts.number(each.file, finding.offset, written)
+    for file in facts:
+        for finding in file.findings:
+            written = file.times.get(finding.offset) or at_once(finding.at)
+            attempt, sure = attempts.number(file.file, finding.offset, written)
             placed = replace(
                 _advised(finding, catalog, profiles),
                 attempt=attempt,
@@ -47,8 +48,8 @@ def findings_of(
 
 
 def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) -> Finding:
-    """A summary, when the same rank tells better: the report of a death, before which it had told what it died of, and a
-    message that names only the kind of a fault, beside which it tells which one."""
+    """The finding as a summary, if the same rank says more in another one: before the report of its death what it died of, or
+    beside the mere kind of a fault the fault itself."""
     signature = catalog.signatures.get(finding.id)
     if signature is None or not (signature.general or (signature.obituary and finding.rank is not None)):
         return finding
@@ -60,9 +61,9 @@ def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) ->
         and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
     )
     if signature.general:
-        better = any(abs(each.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(each, catalog) for each in told)
+        better = any(abs(other.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(other, catalog) for other in told)
     else:
-        better = any(each.offset < finding.offset for each in told)
+        better = any(other.offset < finding.offset for other in told)
     return replace(finding, role="summary") if better else finding
 
 
@@ -72,13 +73,13 @@ def _names_the_fault(finding: Finding, catalog: Catalog) -> bool:
 
 
 def _with_fate(finding: Finding, moves: Sequence[StageEvent]) -> Finding:
-    """A warning after which the run went on to another stage was survived too."""
+    """A warning was survived too if the run went on to another stage after it."""
     went_on = any(stage.attempt == finding.attempt and began_after(stage, finding) for stage in moves)
     return replace(finding, survived=True) if went_on and finding.severity == "warning" else finding
 
 
 def _together(alike: Sequence[Finding]) -> Finding:
-    """The same message in several files: the earliest sighting leads, of those that the run did not survive."""
+    """The same message in several files: the earliest finding leads that the run did not survive."""
     first, *others = by_time(alike)
     if not others:
         return first
@@ -96,7 +97,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
 
 
 def _advised(finding: Finding, catalog: Catalog, profiles: Sequence[Profile]) -> Finding:
-    """The finding with what to do in a run of these frameworks, what the usual advice gets wrong, and where that is known."""
+    """The finding with what to do in a run of these frameworks, what the usual advice gets wrong, and the source of both."""
     signature = catalog.signatures.get(finding.groups.get("kind", finding.id))
     if signature is None:
         return finding

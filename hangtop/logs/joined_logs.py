@@ -1,4 +1,4 @@
-"""Several files of one run become one reading: one framework, one course of stages, all ranks in one table."""
+"""The files of one run joined into one reading: one framework, one course of stages, all ranks in one table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract import layout_sizes, ray_sessions_named
 from hangtop.logs.extract.framework_votes import active, leading
-from hangtop.logs.extract.progress import ProgressSeen
 from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by, stage_of
-from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, WriterFacts
 from hangtop.logs.findings import findings_of
 from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
@@ -32,23 +31,23 @@ def join_logs(
     fresh: bool = False,
     beside: Sequence[FileFacts] = (),
 ) -> LogReading:
-    """The reading of all files. `profile`: the one a person chose. `known`: ranks sent before, left out when nothing changed.
-    `beside`: files that tell of their own rank alone; how the run goes is not for them to say."""
+    """The reading of all files. `profile`: the one that the user chose. `known`: ranks sent before, left out if nothing changed.
+    `beside`: files of single ranks, which tell nothing of the stage and progress of the run."""
     scores: dict[str, int] = {}
-    for each in facts:
-        for name, score in each.scores.items():
+    for file in facts:
+        for name, score in file.scores.items():
             scores[name] = max(score, scores.get(name, 0))
     profiles = active(catalog.profiles, scores, profile)
     everything = (*facts, *beside)
-    courses = {each.file: _course(each, profiles, catalog) for each in facts}
-    lead = max(facts, key=lambda each: _weight(each, courses), default=None)
+    courses = {file.file: _course(file, profiles, catalog) for file in facts}
+    lead = max(facts, key=lambda file: _weight(file, courses), default=None)
     course = courses[lead.file] if lead else StageCourse()
     attempts = attempts_of(facts, courses, lead.file) if lead else Attempts()
     events = attempts.renumbered(course.events)
     ranks = _ranks(everything, attempts, profiles)
     progress, kind = _progress(facts, attempts, profiles)
-    paces = [each.paces[kind] for each in facts if kind in each.paces] if kind else []
-    pace = max(paces, key=lambda each: each.pace.steps, default=PaceFacts(Pace(), {})).pace
+    paces = [file.paces[kind] for file in facts if kind in file.paces] if kind else []
+    pace = max(paces, key=lambda paced: paced.pace.steps, default=PaceFacts(Pace(), {})).pace
     known = known or {}
     scanned, size = sum(file.scanned_bytes for file in files), sum(file.size_bytes for file in files)
     lines = [file.lines for file in files]
@@ -61,31 +60,32 @@ def join_logs(
         last_output_at=last_output_at,
         last_line=_last_line(facts, files),
         framework=leading(profiles),
-        profiles=tuple(each.name for each in profiles),
+        profiles=tuple(profile.name for profile in profiles),
         attempt=attempts.count,
-        world=max((each.world for each in facts if each.world), default=None),
+        world=max((file.world for file in facts if file.world), default=None),
         mesh=layout_sizes.chosen(facts, profiles, catalog),
-        workers=next((each.workers for each in facts if each.workers), None),
+        workers=next((file.workers for file in facts if file.workers), None),
         stages=events,
         plan=plan_of(profiles, events),
         progress=_with_pace(progress, pace, _history(facts, profiles)),
         pace=pace,
         findings=findings_of(everything, attempts, catalog, profiles, events),
-        longest_silence_s=max((each.longest_silence_s for each in facts if each.longest_silence_s), default=None),
+        longest_silence_s=max((file.longest_silence_s for file in facts if file.longest_silence_s), default=None),
         announced_until=_announced_until(facts, last_output_at),
-        checkpoint_dir=next((each.checkpoint_dir for each in facts if each.checkpoint_dir), None),
+        checkpoint_dir=next((file.checkpoint_dir for file in facts if file.checkpoint_dir), None),
         ranks=tuple(rank for rank in ranks if known.get(rank.rank) != rank),
         tail=tail,
         fresh=fresh,
-        ray=ray_sessions_named.together(each.ray for each in facts),
+        ray=ray_sessions_named.together(file.ray for file in facts),
+        teacher_wait_s=profiles[0].teacher_wait_s if profiles else 0.0,
     )
 
 
 def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
-    """A wait announced in a line without a clock counts from the last output: no earlier, whenever the log is read."""
-    known = [each.announced_until for each in facts if each.announced_until]
+    """When an announced wait ends. In a line without a time it counts from the last output, whenever the log is read."""
+    known = [file.announced_until for file in facts if file.announced_until]
     if last_output_at is not None:
-        known += [last_output_at + each.undated_wait_s for each in facts if each.undated_wait_s]
+        known += [last_output_at + file.undated_wait_s for file in facts if file.undated_wait_s]
     return max(known, default=None)
 
 
@@ -101,59 +101,59 @@ def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> 
 
 
 def _weight(facts: FileFacts, courses: Mapping[int, StageCourse]) -> tuple[int, int, float, float]:
-    """The file that tells most of the course of the run: rank 0's, or the driver's."""
+    """The file with the greatest weight tells most of the course of the run: rank 0's, or the driver's."""
     events = courses[facts.file].events
-    newest_at = max((each.at for each in events if each.at is not None), default=-math.inf)
+    newest_at = max((event.at for event in events if event.at is not None), default=-math.inf)
     return (sum(facts.scores.values()), len(events), -math.inf if facts.rank is None else -facts.rank, newest_at)
 
 
 def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | None:
-    """The last line of the file that was written to last."""
+    """The last line of the file that was written last."""
     written = {number: file.modified_at or 0.0 for number, file in enumerate(files)}
-    spoken = [each for each in facts if each.last_line]
-    newest = max(spoken, key=lambda each: written.get(each.file, 0.0), default=None)
+    spoken = [file for file in facts if file.last_line]
+    newest = max(spoken, key=lambda file: written.get(file.file, 0.0), default=None)
     return newest.last_line if newest else None
 
 
 def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
-    """The profiles whose progress lines count, and whether each is more than a base one. Lines that a refining profile shares
-    stand under the name of the one that it refines."""
+    """The profiles whose progress lines count, and whether each is more than a base profile. Lines that a refining profile shares
+    have the name of the profile that it refines."""
     return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
 
 
-def _best(sightings: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
-    """The step line that counts: of this attempt, by the most specific profile that has one, the newest. A newer line of another
-    kind counts instead when it tells of the same steps, up to the same total."""
+def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
+    """The step line that counts: the newest of this attempt by the most specific profile. A newer line of another kind counts
+    instead if it tells the same steps, up to the same total."""
     steps = [
-        each
-        for each in sightings
-        if each.counts and each.step is not None and is_present(each.offset, each.at) and each.profile in place
+        seen
+        for seen in progress
+        if seen.counts and seen.step is not None and is_present(seen.offset, seen.at) and seen.profile in place
     ]
     if len(steps) <= 1:
         return steps[0] if steps else None
-    best = max(steps, key=lambda each: (place[each.profile], not each.coarse, each.offset, each.step or 0.0))
-    newest = max(steps, key=lambda each: each.offset)
+    best = max(steps, key=lambda step: (place[step.profile], not step.coarse, step.offset, step.step or 0.0))
+    newest = max(steps, key=lambda step: step.offset)
     return newest if newest.total is not None and newest.total == best.total else best
 
 
-def _metrics(sightings: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
-    """The newest value of each metric; `None` for one that is not finite."""
+def _metrics(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
+    """The newest value of each metric; `None` if it is not finite."""
     merged: dict[str, float | None] = {}
-    for each in sorted(sightings, key=lambda each: each.offset):
-        if each.counts and is_present(each.offset, each.at) and each.profile in place:
-            merged.update((name, value if math.isfinite(value) else None) for name, value in each.metrics.items())
+    for seen in sorted(progress, key=lambda seen: seen.offset):
+        if seen.counts and is_present(seen.offset, seen.at) and seen.profile in place:
+            merged.update((name, value if math.isfinite(value) else None) for name, value in seen.metrics.items())
     return merged
 
 
 def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:
-    """The run's step is that of its furthest writer; and the kind of line that tells it."""
+    """The progress of the furthest writer, and the kind of line that tells it."""
     place = _specific(profiles)
     found: list[tuple[bool, bool, float, ProgressSeen, FileFacts]] = []
-    for each in facts:
-        is_present = attempts.is_present(each.file)
-        for writer in each.writers:
-            best = _best(writer.sightings, is_present, place)
-            found += [(place[best.profile], not best.coarse, best.step or 0.0, best, each)] if best else []
+    for file in facts:
+        is_present = attempts.is_present(file.file)
+        for writer in file.writers:
+            best = _best(writer.progress, is_present, place)
+            found += [(place[best.profile], not best.coarse, best.step or 0.0, best, file)] if best else []
     metrics = _run_metrics(facts, attempts, place)
     if not found:
         return Progress(metrics=metrics), None
@@ -169,27 +169,27 @@ def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence
 
 
 def _total(best: ProgressSeen, where: FileFacts) -> int | None:
-    """The total that the line tells, else another line for it (`Total training steps: 870`), else another bar at this step."""
+    """The total in the line itself, else in another line (`Total training steps: 870`), else in another bar at this step."""
     total = best.total if best.total is not None else where.totals.get((best.profile, best.kind))
     if total is None:
-        bars = (each for writer in where.writers if writer.writer == best.writer for each in writer.sightings)
-        total = next((each.total for each in bars if each.counts and each.total and each.step == best.step), None)
+        bars = (seen for writer in where.writers if writer.writer == best.writer for seen in writer.progress)
+        total = next((bar.total for bar in bars if bar.counts and bar.total and bar.step == best.step), None)
     return None if total is None else int(total)
 
 
 def _run_metrics(facts: Sequence[FileFacts], attempts: Attempts, place: Mapping[str, bool]) -> dict[str, float | None]:
     merged: dict[str, float | None] = {}
-    for each in facts:
-        everyone = [sighting for writer in each.writers for sighting in writer.sightings]
-        merged = _metrics(everyone, attempts.is_present(each.file), place) | merged
+    for file in facts:
+        everyone = [seen for writer in file.writers for seen in writer.progress]
+        merged = _metrics(everyone, attempts.is_present(file.file), place) | merged
     return merged
 
 
 def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[str, tuple[float | None, ...]]:
     names = _specific(profiles)
     longest: dict[str, tuple[float | None, ...]] = {}
-    for each in facts:
-        for (profile, _), pace in each.paces.items():
+    for file in facts:
+        for (profile, _), pace in file.paces.items():
             for name, values in pace.history.items():
                 if profile in names and len(values) > len(longest.get(name, ())):
                     longest[name] = values
@@ -197,7 +197,7 @@ def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[st
 
 
 def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | None, ...]]) -> Progress:
-    """Seconds a step and time to go: as learned, else as the line itself tells."""
+    """The progress with seconds a step and time to go: as measured, else as the line itself tells."""
     eta_s = progress.eta_s
     if progress.total is not None and progress.step is not None:
         left = max(0, progress.total - progress.step)
@@ -206,16 +206,16 @@ def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | 
 
 
 def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> list[RankLog]:
-    """All ranks of all files. What two files say of one rank is put together, the newer word counts."""
+    """All ranks of all files. If two files tell of one rank, the newer one counts."""
     table: dict[int, RankLog] = {}
     place = _specific(profiles)
-    for each in facts:
-        is_present = attempts.is_present(each.file)
+    for file in facts:
+        is_present = attempts.is_present(file.file)
         by_rank: dict[int, list[WriterFacts]] = {}
-        for writer in each.writers:
+        for writer in file.writers:
             if writer.rank is not None:
                 by_rank.setdefault(writer.rank, []).append(writer)
-        told = {known.rank: known for known in each.ranks}
+        told = {known.rank: known for known in file.ranks}
         for number in sorted(by_rank.keys() | told.keys()):
             rank = _rank(number, by_rank.get(number, []), is_present, profiles, place)
             if (known := told.get(number)) is not None:
@@ -225,7 +225,7 @@ def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Pr
                     host=known.host,
                     pid=known.pid,
                     actor=known.actor,
-                    world=known.world or each.world,
+                    world=known.world or file.world,
                 )
             table[number] = _newer(table[number], rank) if number in table else rank
     return [table[number] for number in sorted(table)]
@@ -234,8 +234,8 @@ def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Pr
 def _rank(
     number: int, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
 ) -> RankLog:
-    sightings = [each for writer in writers for each in writer.sightings]
-    best = _best(sightings, is_present, place)
+    progress = [seen for writer in writers for seen in writer.progress]
+    best = _best(progress, is_present, place)
     marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
     return RankLog(
         rank=number,
@@ -246,14 +246,16 @@ def _rank(
         step_s=best.step_s if best else None,
         last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
         lines=sum(writer.lines for writer in writers),
-        metrics=_metrics(sightings, is_present, place),
+        metrics=_metrics(progress, is_present, place),
     )
 
 
-def _newer(one: RankLog, other: RankLog) -> RankLog:
+def _newer(first: RankLog, second: RankLog) -> RankLog:
     newer, older = (
-        (one, other) if (one.step_at or 0.0, one.step or -1) > (other.step_at or 0.0, other.step or -1) else (other, one)
+        (first, second)
+        if (first.step_at or 0.0, first.step or -1) > (second.step_at or 0.0, second.step or -1)
+        else (second, first)
     )
     filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
-    last = [at for at in (one.last_at, other.last_at) if at is not None]
-    return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": one.lines + other.lines})
+    last = [at for at in (first.last_at, second.last_at) if at is not None]
+    return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": first.lines + second.lines})

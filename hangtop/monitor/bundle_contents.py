@@ -72,15 +72,15 @@ def logs(snapshot: Snapshot) -> dict[str, str]:
         name = f"{number:02d}-{Path(file.path).name}"
         share = max(LEAST_BYTES, LOGS_BYTES // len(snapshot.log.files))
         head, tail = min(HEAD_BYTES, share // 4), min(TAIL_BYTES, share * 3 // 4)
-        found = [one for one in snapshot.log.findings if one.file == number][:MOST_FINDINGS]
+        found = [finding for finding in snapshot.log.findings if finding.file == number][:MOST_FINDINGS]
         try:
             with open(file.path, "rb") as raw:
                 end = raw.seek(0, os.SEEK_END)
                 texts[f"{name}.head.txt"] = _part(raw, 0, head, end)
                 texts[f"{name}.tail.txt"] = _part(raw, max(0, end - tail), tail, end)
-                for one in found:
-                    context = _part(raw, max(0, one.offset - CONTEXT_BYTES), 2 * CONTEXT_BYTES, end)
-                    texts[f"{name}.at-{one.offset}.{one.id}.txt"] = context
+                for finding in found:
+                    context = _part(raw, max(0, finding.offset - CONTEXT_BYTES), 2 * CONTEXT_BYTES, end)
+                    texts[f"{name}.at-{finding.offset}.{finding.id}.txt"] = context
         except OSError as error:
             texts[f"{name}.missing.txt"] = f"{file.path}: {error.strerror}"
     return texts

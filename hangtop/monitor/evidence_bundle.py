@@ -115,13 +115,16 @@ def issue(snapshot: Snapshot, verdict: Verdict, environ: Mapping[str, str], vers
         "",
         "**Evidence**",
         "",
-        *(f"- {one.source}: {one.text}" for one in verdict.evidence),
-        *(f"- {one.name}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits),
+        *(f"- {fact.source}: {fact.text}" for fact in verdict.evidence),
+        *(f"- {culprit.name}: {', '.join(culprit.why)} ({culprit.confidence})" for culprit in verdict.culprits),
         *([f"- wrong if {verdict.refute}"] if verdict.refute else []),
         "",
         "**Messages found**",
         "",
-        *(f"- {one.id} ({one.severity}, {one.role}): {one.text[:200]}" for one in log.findings[:ISSUE_FINDINGS]),
+        *(
+            f"- {finding.id} ({finding.severity}, {finding.role}): {finding.text[:200]}"
+            for finding in log.findings[:ISSUE_FINDINGS]
+        ),
         *([] if log.findings else ["- none that hangtop knows"]),
         "",
         f"**Hardware**: {', '.join(gpus) or 'no GPU seen'}; {_machine(snapshot)}",
@@ -155,7 +158,7 @@ def _processes(snapshot: Snapshot) -> list[str]:
     header = f"{'pid':>8} {'ppid':>8} {'rank':>5} s {'cpu':>5} {'role':<12} command"
     processes = () if snapshot.procs is None else snapshot.procs.processes
     return [header] + [
-        f"{one.pid:>8} {one.ppid:>8} {'' if one.rank is None else one.rank:>5} {one.state} "
-        f"{'?' if one.cpu_percent is None else f'{one.cpu_percent:.0f}':>5} {one.role:<12} {one.command}"
-        for one in processes
+        f"{process.pid:>8} {process.ppid:>8} {'' if process.rank is None else process.rank:>5} {process.state} "
+        f"{'?' if process.cpu_percent is None else f'{process.cpu_percent:.0f}':>5} {process.role:<12} {process.command}"
+        for process in processes
     ]

@@ -18,7 +18,7 @@ from hangtop.records.health import Heartbeat
 from hangtop.records.host import HostReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
-from hangtop.records.verdict import ENDED, Verdict
+from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState, fold
 
 SETTLED_SOURCES = ("log", "procs")
@@ -110,7 +110,7 @@ class StackRequester:
 
     def look_back(self, verdict: Verdict, now: float) -> None:
         """Of a run that ended: what has it left behind? Again now and then, for what was used lately is left alone."""
-        if verdict.word in ENDED and now - self._looked_back_at >= LOOK_BACK_S:
+        if verdict.state.ended and now - self._looked_back_at >= LOOK_BACK_S:
             self._looked_back_at = now
             self._feed.ask(LeftoversAsk(int(now * 1000)))
 
@@ -121,7 +121,7 @@ def settled(state: RunState) -> bool:
     log = state.health.get("log")
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
-    return bool(looked) and all(one.told for one in looked) and (caught_up or failed)
+    return bool(looked) and all(source.told for source in looked) and (caught_up or failed)
 
 
 def ray_known(state: RunState) -> bool:

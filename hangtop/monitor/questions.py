@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from hangtop.common.text import duration
-from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, kind_of
+from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, LaunchAsk, LeftoversAsk, RayAsk, kind_of
+from hangtop.records.health import LATE_S
+from hangtop.records.launch import LaunchReading
+from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.ray_session import RaySession
 from hangtop.state.run_state import RunState
 
-USUAL_S = 3.0
-"""An answer that takes longer is late, if its source does not say that it needs longer."""
+Answer = LaunchReading | LeftoversReading | RaySession | None
 
 
 def end_of(state: RunState, ask: Ask) -> AskEnd | None:
@@ -41,8 +44,22 @@ def late(state: RunState, ask: Ask, asked_s: float) -> str | None:
     if state.probe is not None and state.probe.problem is not None:
         return f"{since}: {state.probe.problem}"
     health = state.health.get(name)
-    if asked_s <= (USUAL_S if health is None else health.deadline_s):
+    if asked_s <= (LATE_S if health is None else health.deadline_s):
         return None
     hangs = "" if health is None or health.busy_s <= health.deadline_s else f", which is busy for {duration(health.busy_s)}"
     trouble = "" if health is None or not health.problem else f": {health.problem}"
     return f"{since} from the {name} source{hangs}{trouble}"
+
+
+def answered(state: RunState, ask: Ask) -> bool:
+    """Whether the answer to this question of an action is there."""
+    match ask:
+        case LaunchAsk():
+            answer: Answer = state.launch
+        case LeftoversAsk():
+            answer = state.leftovers
+        case RayAsk():
+            answer = state.ray_session
+        case _:
+            raise TypeError(f"no action asks {kind_of(ask)}")
+    return answer is not None and answer.ask == ask.ask

@@ -57,7 +57,7 @@ def _workers_to_come(snapshot: Snapshot) -> bool:
 
 def _unproven(snapshot: Snapshot) -> bool:
     """Somebody waits for the network, and was not watched for long enough to tell whether answers still come."""
-    waits = (one.process for one in snapshot.member_statuses if one.status == "waits" and trades(one.activity))
+    waits = (member.process for member in snapshot.member_statuses if member.status == "waits" and trades(member.activity))
     return any(process is None or process.recent is None or process.recent.seconds < SPAN_S for process in waits)
 
 

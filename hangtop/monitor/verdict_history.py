@@ -11,16 +11,6 @@ HOLD_S = 5.0
 """A verdict that is no graver than the one before must stand for this long, unless output resumed."""
 RESUMED_S = 5.0
 ENTRIES = 200
-URGENCY: dict[VerdictWord, int] = {
-    "running": 0,
-    "finished": 0,
-    "slow": 1,
-    "waiting": 2,
-    "blind": 2,
-    "stalled": 3,
-    "hung": 4,
-    "crashed": 5,
-}
 SURER = {"possible": 0, "likely": 1, "certain": 2}
 
 
@@ -44,20 +34,20 @@ class Timeline(Struct, frozen=True):
 def follow(timeline: Timeline, verdict: Verdict, now: float) -> Timeline:
     """The timeline after this verdict. `said` has its numbers fresh, also while a change is held back."""
     said = timeline.said
-    if said is None or _meaning(said) == _meaning(verdict):
+    if said is None or meaning(said) == meaning(verdict):
         first = () if said is not None else (VerdictEntry(now, verdict.word, verdict.headline),)
         return replace(timeline, said=verdict, entries=(*timeline.entries, *first), pending=None)
-    held_since = timeline.pending_since if timeline.pending == _meaning(verdict) else now
+    held_since = timeline.pending_since if timeline.pending == meaning(verdict) else now
     if not _at_once(said, verdict) and now - held_since < HOLD_S:
         still = replace(said, silence_s=verdict.silence_s, limit_s=verdict.limit_s, stage=verdict.stage)
-        return replace(timeline, said=still, pending=_meaning(verdict), pending_since=held_since)
+        return replace(timeline, said=still, pending=meaning(verdict), pending_since=held_since)
     entry = VerdictEntry(now, verdict.word, verdict.headline)
     return Timeline(said=verdict, entries=(*timeline.entries, entry)[-ENTRIES:])
 
 
 def _at_once(said: Verdict, verdict: Verdict) -> bool:
     """Graver, surer of the same, ended, or output resumed."""
-    if verdict.word == "finished" or URGENCY[verdict.word] > URGENCY[said.word]:
+    if verdict.word == "finished" or verdict.state.urgency > said.state.urgency:
         return True
     if verdict.word == said.word and SURER[verdict.confidence] > SURER[said.confidence]:
         return True
@@ -65,7 +55,7 @@ def _at_once(said: Verdict, verdict: Verdict) -> bool:
     return verdict.silence_s is not None and verdict.silence_s < min(RESUMED_S, before)
 
 
-def _meaning(verdict: Verdict) -> tuple[object, ...]:
+def meaning(verdict: Verdict) -> tuple[object, ...]:
     """What makes two verdicts the same, whatever their numbers say."""
-    culprits = frozenset((one.rank, one.pid) for one in verdict.culprits)
+    culprits = frozenset((culprit.rank, culprit.pid) for culprit in verdict.culprits)
     return verdict.word, verdict.kind, culprits, verdict.at_work

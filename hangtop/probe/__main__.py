@@ -1,8 +1,8 @@
-"""The probe process: runs the sources, each in a thread of its own, and prints what they read, one JSON line each.
+"""The probe process: runs the sources, each in a thread of its own, and prints their values, one JSON line each.
 
-Anything that can block lives here and not in the screen's process, because a thread in uninterruptible sleep keeps its whole
-process from dying. The probe has its own session and no terminal. It ends the moment its stdin or stdout closes, with `os._exit`,
-so that a source stuck in the driver can at worst leave this process behind, never the screen's.
+Everything that can block is here and not in the screen's process, because a thread in uninterruptible sleep keeps its process
+from ending. The probe has its own session and no terminal. When its stdin or stdout closes it ends with `os._exit`, so that a
+source stuck in a driver can at worst leave this process behind, never the screen's.
 
 stdin: the `WatchSpec`, then asks. stdout: readings, a heartbeat each second among them.
 """
@@ -32,7 +32,7 @@ HEARTBEAT_S = 1.0
 
 
 class Output:
-    """The pipe to the screen. Whole lines only; when the other end is gone, so are we."""
+    """The pipe to the screen, in whole lines. When its other end closes, the probe ends."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -60,7 +60,7 @@ def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
     for line in asks:
         try:
             ask = wire.decode_ask(line)
-        except wire.WireError:  # it has no number by which its end could be told
+        except wire.WireError:  # without a number, its end cannot be told
             traceback.print_exc()
             continue
         name = ANSWERED_BY[type(ask)]

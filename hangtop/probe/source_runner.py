@@ -1,9 +1,8 @@
-"""One source in a thread of its own: it looks, answers questions in between, and always knows how it is.
+"""Runs one source in a thread of its own: it reads, answers questions in between, and always knows its health.
 
-Every question ends: with all parts of its answer or with a problem in words, and in both cases with an `AskEnd`. Kinds of
-question do not displace each other. A look that fails or finds nothing does not keep a source from answering: what is asked for
-may be there all the same.
-"""
+Every question ends with an `AskEnd`, after all parts of its answer or with a problem in words. Questions of different types do
+not displace each other. A read that fails or finds nothing does not keep a source from answering: the answer may be there all the
+same."""
 
 from __future__ import annotations
 
@@ -17,32 +16,32 @@ from hangtop.common import clock
 from hangtop.common.text import duration
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Absent, Source, SourceError, open_source
-from hangtop.records.ask import Ask, AskEnd, kind_of
+from hangtop.records.ask import Ask, AskEnd, PageAsk, kind_of
 from hangtop.records.health import SourceHealth
 from hangtop.records.reading import Value
 
 LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
-"""Pauses after a look that failed, or found nothing to read."""
+"""Pauses after a read that failed or found nothing."""
 PATIENCE_S = 60.0
-"""A question that had no part of an answer for so long has ended: the source hangs. What comes after all is still sent."""
-ONLY_LATEST = frozenset({"page"})
-"""Kinds of question of which whoever asks anew has heard enough: an answer stops between two parts."""
+"""A question without any part of an answer for this long ends: the source hangs. Late parts are still sent."""
+ONLY_LATEST: frozenset[type[Ask]] = frozenset({PageAsk})
+"""Types of question of which only the newest counts: the answer to an older one stops between two parts."""
 MOST_ALIKE = 4
-"""Questions of one kind that may wait: the screen and the verdict both ask for stacks."""
+"""Questions of one type that may wait: the screen and the verdict both ask for stacks."""
 DISPLACED = "a newer question took its place"
 
 Send = Callable[[str, Value], None]
 
 
 class Waiting(NamedTuple):
-    """A question, and since when nothing has come for it."""
+    """A question, and since when no part of its answer came."""
 
     ask: Ask
     since: float
 
 
 class Questions:
-    """The questions of one source: some wait, and one is being answered. For two threads. Times are monotonic."""
+    """The questions of one source: some wait, one is being answered. For two threads. Times are monotonic."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,50 +49,52 @@ class Questions:
         self._answered: Waiting | None = None
 
     def put(self, ask: Ask, now: float) -> list[AskEnd]:
-        """Wait for its turn. The ends of those whose place it takes."""
-        kind = kind_of(ask)
+        """Add a question; returns the ends of those that it displaces."""
         with self._lock:
-            alike = [waiting for waiting in self._waiting if kind_of(waiting.ask) == kind]
-            displaced = alike[: max(0, len(alike) + 1 - (1 if kind in ONLY_LATEST else MOST_ALIKE))]
+            alike = [waiting for waiting in self._waiting if type(waiting.ask) is type(ask)]
+            displaced = alike[: max(0, len(alike) + 1 - (1 if type(ask) in ONLY_LATEST else MOST_ALIKE))]
             self._waiting = [*(waiting for waiting in self._waiting if waiting not in displaced), Waiting(ask, now)]
-        return [AskEnd(waiting.ask.ask, kind, DISPLACED) for waiting in displaced]
+        return [_end(waiting.ask, DISPLACED) for waiting in displaced]
 
     def next(self, now: float) -> Ask | None:
-        """The one that waits longest, to be answered now."""
+        """The question that waits longest, to be answered now."""
         with self._lock:
             self._answered = Waiting(self._waiting.pop(0).ask, now) if self._waiting else None
             return None if self._answered is None else self._answered.ask
 
     def is_displaced(self, ask: Ask) -> bool:
-        """Whether somebody who asked it has asked anew, and will not read on."""
-        kind = kind_of(ask)
-        return kind in ONLY_LATEST and any(kind_of(waiting.ask) == kind for waiting in self._waiting)
+        """Whether a newer question of its type makes this one void."""
+        return type(ask) in ONLY_LATEST and any(type(waiting.ask) is type(ask) for waiting in self._waiting)
 
-    def told(self, now: float) -> None:
+    def part_sent(self, now: float) -> None:
         """A part of the answer was sent."""
         with self._lock:
             if self._answered is not None:
                 self._answered = Waiting(self._answered.ask, now)
 
     def end(self, ask: Ask, problem: str | None) -> AskEnd | None:
-        """Its end, if that was not told before."""
+        """The end of a question, if it was not told before."""
         with self._lock:
             known, self._answered = self._answered, None
-        return None if known is None else AskEnd(ask.ask, kind_of(ask), problem)
+        return None if known is None else _end(ask, problem)
 
     def overdue(self, why: str, now: float) -> list[AskEnd]:
-        """The ends of those that have waited too long."""
+        """The ends of questions that have waited too long."""
         with self._lock:
             late = [waiting for waiting in self._waiting if now - waiting.since >= PATIENCE_S]
             self._waiting = [waiting for waiting in self._waiting if waiting not in late]
             if self._answered is not None and now - self._answered.since >= PATIENCE_S:
                 late.append(self._answered)
                 self._answered = None
-        return [AskEnd(waiting.ask.ask, kind_of(waiting.ask), why) for waiting in late]
+        return [_end(waiting.ask, why) for waiting in late]
+
+
+def _end(ask: Ask, problem: str | None) -> AskEnd:
+    return AskEnd(ask.ask, kind_of(ask), problem)
 
 
 class SourceThread(threading.Thread):
-    """Looks every `interval_s`. `send` takes what is read, by the name of the source."""
+    """Reads every `interval_s`. `send` gets each value with the name of the source."""
 
     def __init__(self, name: str, context: ProbeContext, send: Send) -> None:
         super().__init__(name=name, daemon=True)
@@ -110,7 +111,7 @@ class SourceThread(threading.Thread):
         self._failures = 0
 
     def ask(self, ask: Ask) -> None:
-        """Answered after those that wait."""
+        """Queue a question."""
         for displaced in self._questions.put(ask, time.monotonic()):
             self._send(self.name, displaced)
         self._wake.set()
@@ -121,7 +122,7 @@ class SourceThread(threading.Thread):
         return SourceHealth(self.name, self._read_at, round(busy_s, 1), self._deadline_s, self._problem, self._absent)
 
     def give_up(self) -> None:
-        """End the questions that have waited too long. Called by another thread: this one hangs."""
+        """End the questions that have waited too long. Called by another thread, since this one hangs."""
         busy_s = self.health().busy_s
         why = f"no answer within {duration(PATIENCE_S)}: the {self.name} source is busy for {duration(busy_s)}"
         for end in self._questions.overdue(why, time.monotonic()):
@@ -139,7 +140,7 @@ class SourceThread(threading.Thread):
             self._wake.wait(clock.until_next(pause_s, least_s=pause_s / 2))
 
     def _read(self) -> float:
-        """One look; the pause after it."""
+        """Read once; returns the pause before the next read."""
         try:
             self._source = self._source or open_source(self.name, self._context)
             self._deadline_s = self._source.deadline_s
@@ -154,7 +155,7 @@ class SourceThread(threading.Thread):
         return self._source.interval_s
 
     def _answer(self, ask: Ask) -> str | None:
-        """Why there is no answer, if there is none."""
+        """Answer a question; returns the problem, if there is one."""
         if self._source is None:
             return self._problem or self._absent
         try:
@@ -169,7 +170,7 @@ class SourceThread(threading.Thread):
         for value in values:
             self._send(self.name, value)
             self._busy_since = time.monotonic()
-            self._questions.told(self._busy_since)
+            self._questions.part_sent(self._busy_since)
             if ask is not None and self._questions.is_displaced(ask):
                 return
 

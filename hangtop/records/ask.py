@@ -1,6 +1,6 @@
-"""What the screen asks a probe: one JSON line on its stdin. The answer is a reading that carries the same `ask` number.
+"""Questions of the screen to a probe: one JSON line on its stdin. The answer is a reading with the same `ask` number.
 
-Numbers are unique for one kind of question. Every question ends with an `AskEnd`, whatever has become of its answer.
+Numbers are unique for one kind of question. Every question ends with an `AskEnd`, with or without an answer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hangtop.records.log import LineKind
 class PageAsk(Struct, frozen=True, omit_defaults=True, tag="page"):
     """Lines of file number `file` around byte `offset`.
 
-    `direction` "back" gives up to `count` lines that end at or before `offset`, "on" those that start at or after it.
-    `pattern` keeps lines that hold it: plain text without regard to case, or a Python regex when `regex` is true.
+    `direction` "back": up to `count` lines that end at or before `offset`; "on": lines that start at or after it.
+    `pattern` keeps lines that hold it: plain text in any case, or a Python regex if `regex` is true.
     `kinds` keeps lines of these kinds (empty: all).
     """
 
@@ -33,8 +33,8 @@ class PageAsk(Struct, frozen=True, omit_defaults=True, tag="page"):
 class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
     """Dump the stacks of these pids, without stopping them. `locals`: with the values of local variables.
 
-    `stop`: pid → start ticks of those whose frames of C code are wanted: they are stopped for a moment, if they still are the
-    same process. Only when a person asks, who was told whom it stops.
+    `stop`: pid → start ticks of processes whose frames of C code are wanted. Each is stopped for a moment, if it is still the
+    same process. Only when the user asks for it, and was told which processes it stops.
     """
 
     ask: int
@@ -44,16 +44,17 @@ class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
 
 
 class FlightAsk(Struct, frozen=True, omit_defaults=True, tag="flight"):
-    """Ask torch's flight recorder in these ranks for a dump, where they made a FIFO for that. Only when a person asks."""
+    """Ask torch's flight recorder in these ranks for a dump, if they have a FIFO for that. Only when the user asks."""
 
     ask: int
     pids: tuple[int, ...] = ()
 
 
 class LeftoversAsk(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
-    """What did dead runs leave behind that nobody has used for `older_s`? `pids`: processes that might; do they still write?
+    """What did dead runs leave behind that has not been used for `older_s`? `pids`: processes that might be leftovers; do they
+    still write?
 
-    `ending`: those of them that end first, so that what only they hold is left over too.
+    `ending`: the pids that will end first: what only they hold is left over too.
     """
 
     ask: int
@@ -71,7 +72,7 @@ class LaunchAsk(Struct, frozen=True, omit_defaults=True, tag="launch"):
 
 
 class ActorLogAsk(Struct, frozen=True, omit_defaults=True, tag="actor_log"):
-    """The last lines that an actor printed. `log`: its output file, where that is on this machine."""
+    """The last lines that an actor printed. `log`: its output file, if that is on this machine."""
 
     ask: int
     session: str
@@ -80,7 +81,7 @@ class ActorLogAsk(Struct, frozen=True, omit_defaults=True, tag="actor_log"):
 
 
 class RemoteWorker(Struct, frozen=True, omit_defaults=True):
-    """A worker of Ray on another node, by its pid there."""
+    """A Ray worker on another node. `pid`: its pid there."""
 
     node: str
     pid: int
@@ -89,7 +90,7 @@ class RemoteWorker(Struct, frozen=True, omit_defaults=True):
 
 
 class RemoteStacksAsk(Struct, frozen=True, omit_defaults=True, tag="far_stacks"):
-    """The stacks of workers on other nodes: from the dashboard, or with `task` by running a task on each node of the cluster."""
+    """The stacks of workers on other nodes: from the dashboard, or with `task` by a Ray task on each node of the cluster."""
 
     ask: int
     session: str
@@ -116,11 +117,11 @@ ANSWERED_BY: dict[type[Ask], str] = {
     ActorLogAsk: "rayworkers",
     RemoteStacksAsk: "rayworkers",
 }
-"""Which source answers which question."""
+"""The source that answers each kind of question."""
 
 
 class AskEnd(Struct, frozen=True, omit_defaults=True, tag="ask_end"):
-    """Question number `ask` of this `kind` has ended: its answer was sent before, or `problem` says why there is none."""
+    """Question number `ask` of this `kind` has ended: its answer was sent, or `problem` says why there is none."""
 
     ask: int
     kind: str
@@ -128,5 +129,5 @@ class AskEnd(Struct, frozen=True, omit_defaults=True, tag="ask_end"):
 
 
 def kind_of(ask: Ask) -> str:
-    """What the question is called on the wire."""
+    """The name of the kind of question on the wire."""
     return str(type(ask).__struct_config__.tag)

@@ -1,4 +1,4 @@
-"""In recordings alone: what differs between a reading and the one before of its kind."""
+"""The difference between a reading and the previous one of its kind. Only recordings hold it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from msgspec import Struct
 
 
 class Changed(Struct, frozen=True, tag="changed"):
-    """`kind`: the tag of the readings. `since`: `at` of the one that this is told against. `parts`: see
-    `hangtop.feeds.recording_delta`."""
+    """`kind`: the tag of the reading. `since`: `at` of the previous reading. `parts`: see `hangtop.feeds.recording_delta`."""
 
     kind: str
     since: float

@@ -1,4 +1,4 @@
-"""What the checkpoint directory shows: a save that goes on is a sign of life."""
+"""The checkpoint directory: a save in progress is a sign of life."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from msgspec import Struct
 
 GIVEN = "--ckpt"
 GUESSED = "its name"
-"""Found near where the run works, by its name alone: another run may keep its checkpoints there."""
+"""Found near the working directory of the run, by its name alone: it may be another run's."""
 
 
 class CheckpointReading(Struct, frozen=True, omit_defaults=True, tag="checkpoints"):
-    """The newest file below `directory` that is not older than the run. `growth_b_s`: bytes a second that arrived below it over
-    the last looks.
+    """The newest file below `directory` that is not older than the run. `growth_b_s`: bytes per second that arrived below it in
+    the last samples.
 
     `grown_at`: unix time when bytes last arrived. `found_by`: how the directory was found, in words.
     """

@@ -1,4 +1,4 @@
-"""Whether a start would succeed, asked before anything is ended for it."""
+"""Whether a start would succeed, asked before the old run is ended for it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class FitAsk(Struct, frozen=True, omit_defaults=True):
 
 
 class Fit(Struct, frozen=True, omit_defaults=True):
-    """The answer, a line each. `problems`: why it would not start; empty when nothing speaks against it. `warnings`: what will
-    not be as before, or could not be seen."""
+    """The answer, one line each. `problems`: why it would not start; empty if nothing is in the way. `warnings`: what will not be
+    as before, or could not be checked."""
 
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def fit_ask(plan: Plan) -> FitAsk | None:
-    """What must be known before this plan begins; `None` where it starts no run."""
+    """The question to ask before this plan runs; `None` if it starts no run."""
     return None if plan.start is None else FitAsk(plan.start, tuple(removal.path for removal in plan.removals))

@@ -1,4 +1,4 @@
-"""What is known of the GPUs of one node. A GPU keeps its index for life, also when the driver loses it."""
+"""The GPUs of one node. A GPU keeps its index for good, also when the driver loses it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from hangtop.records.samples import Samples
 GpuStatus = Literal[
     "ok", "late", "no answer", "lost", "unknown error", "reset needed", "not supported", "no permission", "reading"
 ]
-"""`late`, `no answer`: by age (3 s, 10 s). `reading`: asked for the first time. The rest is the driver's word."""
+"""`late`, `no answer`: no answer for 3 s, for 10 s. `reading`: the first call runs. The other words are the driver's."""
 
 
 class GpuProcess(Struct, frozen=True, omit_defaults=True):
-    """A process with memory on a GPU. `pid` as the driver says it: of the host. `used_bytes` is `None` when it will not say.
+    """A process with memory on a GPU. `pid`: as the driver names it, in the namespace of the host. `used_bytes`: `None` if the
+    driver does not tell.
 
-    `visible` is false when no such pid is to be seen from here (another pid namespace). `instance`: its MIG GPU instance.
+    `visible`: false if there is no such pid here (another pid namespace). `instance`: its MIG GPU instance.
     """
 
     pid: int
@@ -39,9 +40,9 @@ class MigInstance(Struct, frozen=True, omit_defaults=True):
 
 
 class Gpu(Struct, frozen=True, omit_defaults=True):
-    """One GPU. Values are the last good ones and stay when it answers no more: `read_at` is when all of them were last good.
+    """One GPU. Its values stay when it does not answer any more: `read_at` is when all of them were last read.
 
-    `since`: when `status` began. `call_s`: its slowest call of late. `minor`: N of `/dev/nvidiaN`. `why`: one line beside the
+    `since`: when `status` began. `call_s`: its slowest recent call. `minor`: N of `/dev/nvidiaN`. `why`: one line about the
     status. `denied`: values that may not be read. NVLink rates are sums over all links.
     """
 
@@ -81,9 +82,9 @@ class Gpu(Struct, frozen=True, omit_defaults=True):
 
 
 class GpuReading(Struct, frozen=True, omit_defaults=True, tag="gpu"):
-    """All GPUs of one node. `stuck_since`: the whole driver has given no answer since then. `stuck_in`: the call asked.
+    """All GPUs of one node. `stuck_since`: the driver has not answered at all since then. `stuck_in`: the call that hangs.
 
-    `pids_hidden`: the driver's pids cannot be seen from this pid namespace. `notes`: one line each, said once.
+    `pids_hidden`: the driver's pids are not visible in this pid namespace. `notes`: one line each, sent once.
     """
 
     gpus: tuple[Gpu, ...] = ()
@@ -104,7 +105,7 @@ class GpuTrack(Struct, frozen=True, omit_defaults=True):
 
 
 class NodeGpus(Struct, frozen=True, omit_defaults=True):
-    """What the state keeps of one node: its last reading, with indices kept for life, and a track per index."""
+    """One node in the state: its last reading, with lasting indices, and a track by index."""
 
     reading: GpuReading
     at: float

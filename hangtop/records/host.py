@@ -1,4 +1,4 @@
-"""The machine beside the run: memory, load, and the disks that may be filling."""
+"""The machine of the run: memory, load, and the disks that may fill up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Disk(Struct, frozen=True, omit_defaults=True):
-    """A file system that the run writes to, by the path that is of interest on it. `growth_b_s`: how fast it fills."""
+    """A file system that the run writes to. `path`: the folder on it that the run uses. `growth_b_s`: how fast it fills."""
 
     path: str
     size_bytes: int
@@ -16,9 +16,8 @@ class Disk(Struct, frozen=True, omit_defaults=True):
 
 
 class HostReading(Struct, frozen=True, omit_defaults=True, tag="host"):
-    """Memory in bytes. `cgroup_…`: the limit that the run itself lives under, and what is used below it, files that are only
-    cached left out. `oom_kills`: counted by the kernel in the run's control group, else on the whole machine; `oom_at`: unix time
-    when that number was seen to rise."""
+    """Memory in bytes. `cgroup_…`: the memory limit of the run's control group, and its use without the page cache. `oom_kills`:
+    counted by the kernel in that group, else on the whole machine; `oom_at`: unix time when hangtop saw that number rise."""
 
     cores: int
     load_1m: float | None = None

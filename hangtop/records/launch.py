@@ -1,4 +1,4 @@
-"""How a run was started: what it takes to start it again. Text of the kernel's bytes is as in `hangtop.common.raw_text`."""
+"""How a run was started, and so what it takes to start it again. Bytes of the kernel are raw text (`hangtop.common.raw_text`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from msgspec import Struct
 
 
 class Conditions(Struct, frozen=True, omit_defaults=True):
-    """What a process hands on to the programs that it starts, beside environment and folder. Empty or `None`: not known.
+    """What a process hands on to its children, beside environment and folder. Empty or `None`: not known.
 
-    `limits`: (soft, hard) by the name that Python's `resource` has for it, -1 for none; bytes, seconds or a count, as
-    getrlimit(2) has them. `nice`: -20 to 19. `oom_score_adj`: -1000 to 1000, how readily the kernel ends it when memory is short.
+    `limits`: (soft, hard) by the name in Python's `resource`, -1 for none; in the units of getrlimit(2): bytes, seconds or a
+    count. `nice`: -20 to 19. `oom_score_adj`: -1000 to 1000, how readily the kernel kills it when memory is short.
     """
 
     limits: dict[str, tuple[int, int]] = {}
@@ -19,11 +19,11 @@ class Conditions(Struct, frozen=True, omit_defaults=True):
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
-    """One start of a run. `environ_file` holds its whole environment, mode 0600, on its machine only: it can hold secrets.
+    """One start of a run. `environ_file`: its whole environment, mode 0600, on its machine only: it may hold secrets.
 
-    `output`: the file that its standard output went to, `None` when that was no plain file. `logs`: those that it was
-    known by (real paths). `visible_devices`: its CUDA_VISIBLE_DEVICES. `shell`: its SHELL. `program`: the file that its pid ran
-    when that was last seen. `attempt` counts from 1.
+    `output`: the file that its standard output went to, `None` if that was no plain file. `logs`: real paths of its watched
+    logs. `visible_devices`: its CUDA_VISIBLE_DEVICES. `shell`: its SHELL. `program`: the file that its pid ran when last seen.
+    `attempt` counts from 1.
     """
 
     argv: tuple[str, ...]
@@ -43,9 +43,9 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
 
 class LaunchReading(Struct, frozen=True, omit_defaults=True, tag="launch"):
-    """The answer to a `LaunchAsk`: how the run was started, or in `problem` why nobody can tell.
+    """The answer to a `LaunchAsk`: how the run was started, or in `problem` why that is unknown.
 
-    `interfaces`: the network interfaces of the machine that are up, that of the default route first, without the loopback.
+    `interfaces`: the network interfaces that are up, except the loopback, with that of the default route first.
     """
 
     ask: int

@@ -1,4 +1,4 @@
-"""What dead runs left behind on this machine, and what looks like it but is not."""
+"""What dead runs left behind on this machine, and what only looks like it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hangtop.records.plan import LeftAlone, Removal
 
 
 class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
-    """The answer to a `LeftoversAsk`. `kept`: what bears the name of a leftover and stays, with the reason.
+    """The answer to a `LeftoversAsk`. `kept`: what has the name of a leftover but stays, with the reason.
 
-    `writing`: of the asked pids those that write to a file of late, with its path: they live, whoever their parent is.
+    `writing`: the asked pids that have written to a file lately, with its path: they are in use, whatever their parent is.
     """
 
     ask: int

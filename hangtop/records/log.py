@@ -1,4 +1,4 @@
-"""What is known from the logs: files, lines, stages, progress of each rank, findings."""
+"""What the logs tell: files, lines, stages, progress of each rank, findings."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from hangtop.records.stopped import StoppedRun
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]
 FileStatus = Literal["ok", "closed", "binary", "waiting", "gone", "denied", "directory", "failed"]
-"""`closed`: a pipe whose writer closed it, so that nothing more will come. `binary`: it holds no text."""
+"""`closed`: a pipe whose writer closed it; nothing more will come. `binary`: the file holds no text."""
 Severity = Literal["fatal", "warning", "hint"]
 Role = Literal["cause", "victim", "consequence", "summary", "evidence", "noise"]
 ROLES: tuple[Role, ...] = ("cause", "victim", "evidence", "consequence", "summary", "noise")
-"""In the order in which they are told: a summary says least of what it sums up."""
+"""In the order in which findings are listed: a summary says less than what it sums up."""
 
 
 TRACEBACK = "py.traceback"
-"""Id of the finding that stands for a traceback as such."""
+"""Id of the finding for a traceback as such."""
 
 BESIDE = 1 << 20
-"""Files beside the run's log have numbers from here on: a worker's own output file, which tells of its rank alone."""
+"""The numbers of files beside the run's log begin here: output files of single workers, which tell only of their rank."""
 
 
 class LogFile(Struct, frozen=True, omit_defaults=True):
-    """One watched file. `scanned_bytes` is how much of it has been read from its start on. `not_kept`: what of a pipe was not
-    read, and why, for its writer never waits for us. `drain`: who reads a named pipe on when hangtop has gone."""
+    """One watched file. `scanned_bytes`: how much of it was read, from its start. `not_kept`: which bytes of a pipe were dropped,
+    and why: its writer never waits for hangtop. `drain`: pid of the process that goes on reading a named pipe when hangtop
+    ends."""
 
     path: str
     status: FileStatus = "ok"
@@ -56,9 +57,9 @@ class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):
 
 
 class RankLog(Struct, frozen=True, omit_defaults=True):
-    """What the log says of one rank. `last_at`: unix time of its last line, `None` when no clock is known.
+    """What the log says of one rank. `last_at`: unix time of its last line, `None` if no time is known.
 
-    `metrics` by plain name; `None` there means NaN or infinite, which JSON cannot carry.
+    `metrics` by plain name; a value of `None` means NaN or infinite, which JSON cannot express.
     """
 
     rank: int
@@ -78,7 +79,7 @@ class RankLog(Struct, frozen=True, omit_defaults=True):
 
 
 class StageEvent(Struct, frozen=True, omit_defaults=True):
-    """A stage was entered. `at` is unix time; `None` when the log carries no clock there. `attempt` counts restarts from 1."""
+    """The run entered a stage. `at` is unix time; `None` if the log tells no time there. `attempt` counts from 1."""
 
     id: str
     title: str
@@ -91,9 +92,9 @@ class StageEvent(Struct, frozen=True, omit_defaults=True):
 
 
 class StagePlan(Struct, frozen=True, omit_defaults=True):
-    """A stage that the run's framework has, in order: what the stage bar shows as still to come, and the limits to judge by.
+    """A stage of the run's framework: what the stage bar shows as still to come, and the limits to judge by.
 
-    Seconds hold for a stall limit of 120 s. `steady`: the limit follows the run's own pace.
+    Seconds hold for the default stall limit. `steady`: the limit follows the run's own pace.
     """
 
     id: str
@@ -108,11 +109,11 @@ class StagePlan(Struct, frozen=True, omit_defaults=True):
 
 
 class Pace(Struct, frozen=True, omit_defaults=True):
-    """Seconds between steps of the run, learned from its own log.
+    """Seconds between steps of the run, measured in its own log.
 
-    `mean_s`: what the steps to come may take: with the pauses that come again and again (evaluation, checkpoints, a rank that is
-    waited for), but without one that came once, long ago (a compilation, a hang that is over); `None` as long as nobody can know.
-    `every`: so many steps lie between two that are told, at the least: a log may tell each tenth, or be written in bursts.
+    `mean_s`: the expected time of later steps: with pauses that come again and again (evaluation, checkpoints, a slow rank), but
+    without a single pause long ago (a compilation, a hang that is over); `None` while there are too few steps to tell.
+    `every`: the least number of steps between two step lines: a log may tell each tenth step, or be written in bursts.
     """
 
     steps: int = 0
@@ -126,7 +127,7 @@ class Pace(Struct, frozen=True, omit_defaults=True):
 class Progress(Struct, frozen=True, omit_defaults=True):
     """How far the run is. `metrics`: the latest values by plain name (loss, lr, grad_norm …); `history`: their recent past.
 
-    `None` as a value means NaN or infinite, which JSON cannot carry; a metric that was never seen is not there at all.
+    A value of `None` means NaN or infinite, which JSON cannot express; a metric that was never seen is missing.
     """
 
     step: int | None = None
@@ -139,30 +140,30 @@ class Progress(Struct, frozen=True, omit_defaults=True):
 
 
 class WrittenAt(Struct, frozen=True, omit_defaults=True, array_like=True):
-    """When a line was written, in unix time: `about`, by its own clock or that of the nearest line that has one, and the bounds
-    that its file proves. `None`: nothing tells."""
+    """When a line was written, in unix time: `about`, by the time in the line or in the nearest line that has one, and the bounds
+    that its file proves. `None`: unknown."""
 
     about: float | None = None
     not_before: float | None = None
     not_after: float | None = None
 
     def surely_before(self, other: WrittenAt) -> bool:
-        """Whether nothing that is known lets it be later than `other`."""
+        """Whether it was certainly not written after `other`."""
         return self.not_after is not None and other.not_before is not None and self.not_after <= other.not_before
 
 
 def at_once(at: float | None) -> WrittenAt:
-    """What a time alone says of a line."""
+    """The line was written at exactly this time."""
     return WrittenAt(at, at, at)
 
 
 Doubt = Literal["", "rank", "order", "attempt"]
-"""What the times in several logs do not tell of a message: which of its ranks said it first, whether another message came before
-it, whether it is of the attempt that runs now."""
+"""What the times in several logs leave open about a message: which rank wrote it first, whether another message came before it,
+or whether it belongs to the attempt that runs now."""
 
 
 class Remedy(Struct, frozen=True, omit_defaults=True):
-    """One thing to do. `paste`: what to set or run, if that can be said; `where`: environment, config, command or code."""
+    """One thing to do. `paste`: what to set or run, if there is such a text; `where`: environment, config, command or code."""
 
     text: str
     where: str = ""
@@ -174,12 +175,12 @@ class Remedy(Struct, frozen=True, omit_defaults=True):
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """A known message that was found. `offset` is the byte offset of its first sighting in file number `file`.
+    """A known message in the log. `offset`: byte offset of its first occurrence in file number `file`.
 
-    `remedies`, in order, hold for the run's framework. `folklore`: what the usual advice gets wrong. `cite`: where cause and
-    remedies are known from. `hang`, as its signature says: "crash", "hang", "hang-then-crash", "slow" … what such a message
-    does to a run. `at`: its own time, or that of its arrival; `written`: what else its file tells of that. `survived`: the
-    run went on well after it.
+    `remedies`: what to do in a run of this framework, in order. `folklore`: what the usual advice gets wrong. `cite`: the sources
+    of cause and remedies. `hang`: what such a message does to a run, as its signature says: "crash", "hang", "hang-then-crash",
+    "slow" … `at`: unix time in the line, or of its arrival; `written`: the bounds on that time. `survived`: the run went on
+    after it.
     """
 
     id: str
@@ -207,9 +208,9 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 
 class RaySpeaker(Struct, frozen=True, array_like=True):
-    """A process of Ray that spoke in the log: `(TaskRunner pid=1234, ip=10.0.0.4)`. `ip` is empty on the driver's own node.
+    """A Ray worker that wrote lines into the log: `(TaskRunner pid=1234, ip=10.0.0.4)`. `ip` is empty on the driver's own node.
 
-    `at`: unix time of its last line that was read, `None` when no clock is known."""
+    `at`: unix time of its last parsed line, `None` if no time is known."""
 
     name: str
     pid: int
@@ -218,11 +219,11 @@ class RaySpeaker(Struct, frozen=True, array_like=True):
 
 
 class RaySaid(Struct, frozen=True, omit_defaults=True):
-    """What the log says of the Ray session that its run lives in, by Ray's last word that a driver joins or starts one.
+    """What the log says of the Ray session of its run, since a driver last joined or started one.
 
-    `joined`: the `host:port` of the GCS that it joined; `started`: it started a session of its own. `dashboard`: `host:port`.
-    `at`: unix time of that word, `stamp`: its clock as it stands there, as if it were UTC. `sessions`: folders that were named
-    since, by their last part. `submission`: id of the submitted job. `speakers`: the latest.
+    `joined`: the `host:port` of the GCS that the driver joined; `started`: it started a session of its own. `dashboard`:
+    `host:port`. `at`: unix time of that line; `stamp`: the time in it, as if it were UTC. `sessions`: names of the session
+    folders mentioned since then. `submission`: id of the submitted job. `speakers`: the workers that wrote last.
     """
 
     joined: str | None = None
@@ -236,16 +237,16 @@ class RaySaid(Struct, frozen=True, omit_defaults=True):
 
 
 class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
-    """All the logs of a run. Everything is the whole truth but `ranks` and `tail`, which hold only what is new.
+    """All logs of a run. Each reading is complete, except that `ranks` and `tail` hold only what is new.
 
-    `findings`: in the order of `hangtop.logs.finding_order`, which nobody needs to make again.
-    `fresh` starts over: ranks and tail known before are forgotten (a new probe, or a file replaced).
-    `caught_up` is false while older parts of a big file are still being read: stages and findings may still be missing.
-    `last_output_at` is the unix time of the last byte of any file, network slack not included.
-    `problem`: a profile of the person's that cannot be used; what is said here holds without it.
-    `beside`: files beside the log, numbered from `BESIDE` on. They speak in `ranks` and `findings`, and nowhere else.
+    `findings`: in the order of `hangtop.logs.finding_order`.
+    `fresh`: forget the ranks and tail known so far (a new probe, or a replaced file).
+    `caught_up`: false while older parts of a big file are being read; stages and findings may still be missing.
+    `last_output_at`: unix time of the last byte of any file, without the slack of a network file system.
+    `problem`: a profile of the user that cannot be used; this reading is made without it.
+    `beside`: files beside the log, numbered from `BESIDE` on; they count only in `ranks` and `findings`.
     `stopped`: the last time that hangtop stopped the run with these logs.
-    `ray`: `None` where nothing of Ray was said.
+    `ray`: `None` if the log does not mention Ray. `teacher_wait_s`: of the framework's profile; 0 if it asks no teacher.
     """
 
     files: tuple[LogFile, ...]
@@ -276,10 +277,11 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     beside: tuple[LogFile, ...] = ()
     stopped: StoppedRun | None = None
     ray: RaySaid | None = None
+    teacher_wait_s: float = 0.0
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):
-    """The answer to a `PageAsk`: lines in file order, and whether the file goes on before and after them.
+    """The answer to a `PageAsk`: lines in file order, and whether they begin or end the file.
 
     A long search answers in parts, each with all `found` lines so far; the last part has `scanned_part` 1 or a `problem`.
     """

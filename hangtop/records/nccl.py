@@ -1,4 +1,4 @@
-"""What NCCL and torch's flight recorder say of the collectives: how many each rank has launched, and who cannot be reached."""
+"""The collectives by NCCL and torch's flight recorder: how many each rank has launched, and which ranks do not answer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 CommStatus = Literal["ok", "init", "error", "finalizing", "aborted", "missing", "dead"]
-"""`missing`: its process did not answer NCCL's own threads; `dead`: not for a minute."""
+"""`missing`: its process does not answer NCCL's own threads; `dead`: it has not for a minute."""
 
 
 class CommRank(Struct, frozen=True, omit_defaults=True):
-    """One member of a communicator, by its rank in there. `counts`: launched collectives by operation, where they are told."""
+    """One member of a communicator. `rank`: within the communicator. `counts`: launched collectives by operation, if NCCL
+    tells."""
 
     rank: int
     pid: int | None = None
@@ -23,7 +24,7 @@ class CommRank(Struct, frozen=True, omit_defaults=True):
 
 
 class Communicator(Struct, frozen=True, omit_defaults=True):
-    """One communicator. `ranks` are all members, or of NCCL before 2.28 only those that differ from the most."""
+    """One communicator. `ranks`: all members; with NCCL before 2.28 only those that differ from the majority (`most`)."""
 
     id: str
     size: int | None = None
@@ -44,7 +45,7 @@ class FlightGroup(Struct, frozen=True, omit_defaults=True):
 
 
 class FlightDump(Struct, frozen=True, omit_defaults=True):
-    """The flight recorder's dump of one rank, from a file that was written at `at`."""
+    """The flight recorder's dump of one rank, from a file written at unix time `at`."""
 
     rank: int
     path: str
@@ -54,8 +55,8 @@ class FlightDump(Struct, frozen=True, omit_defaults=True):
 
 
 class NcclReading(Struct, frozen=True, omit_defaults=True, tag="nccl"):
-    """One look: the communicators that NCCL's RAS threads of the run know of, and the dumps of its ranks. `note`: what lies or
-    listens in their place and is another job's, or cannot be read."""
+    """One sample: the communicators known to NCCL's RAS threads of the run, and the dumps of its ranks. `note`: a port or file
+    found instead that is another job's, or cannot be read."""
 
     at: float = 0.0
     communicators: tuple[Communicator, ...] = ()
@@ -65,11 +66,11 @@ class NcclReading(Struct, frozen=True, omit_defaults=True, tag="nccl"):
 
 
 LOOKS_KEPT = 2
-"""Two looks tell a rank that is behind from one that is stuck."""
+"""Two samples tell a rank that is behind from a rank that is stuck."""
 
 
 def add_look(looks: tuple[NcclReading, ...], reading: NcclReading) -> tuple[NcclReading, ...]:
-    """The last looks, latest last. One that tells of dumps alone belongs to the look before it."""
+    """The last samples, latest last. A reading with dumps alone is added to the sample before it."""
     if looks and not reading.communicators:
         return (*looks[:-1], replace(looks[-1], dumps=reading.dumps, note=reading.note))
     return (*looks, reading)[-LOOKS_KEPT:]

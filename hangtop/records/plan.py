@@ -1,4 +1,4 @@
-"""What an action would do, exactly, before it does it; and what it did, step by step."""
+"""What an action would do, exactly, before it runs; and what it did, step by step."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from msgspec import Struct
 
 from hangtop.records.launch import Conditions
 from hangtop.records.stopped import RunPlace
+from hangtop.records.watch_spec import DEFAULT_STALL_S
 
 StepKind = Literal["doing", "done", "skipped", "survived", "failed", "proof"]
 
 
 class Target(Struct, frozen=True, omit_defaults=True):
-    """A process that will be signalled: this one and no other of the same pid, by its start time.
+    """A process that will be signalled. `start_ticks` tells it from a later process with the same pid.
 
-    `gpus`: indices of the GPUs on which it holds memory or that it has open; `gpu_bytes`: how much, where the driver tells.
-    `wave`: who has a higher one gets no signal before all of the lower ones are gone, or were given up.
+    `gpus`: indices of the GPUs on which it holds memory or that it has open; `gpu_bytes`: how much, if the driver tells.
+    `wave`: a higher wave gets no signal before all targets of the lower ones are gone, or given up.
     """
 
     pid: int
@@ -34,10 +35,10 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
-    """A file or folder that will be removed: this one and no other of the same path, by its device, inode, owner and time.
+    """A file or folder that will be removed. Device, inode, owner and time tell it from a later one at the same path.
 
-    `newest_at`: unix time of the youngest thing in it. `allocated_bytes`: what it takes on the disk or of shared memory.
-    `changing`: the targets of the plan still write to it, so its time is not compared.
+    `newest_at`: unix time of the youngest file in it. `allocated_bytes`: its size on the disk or in shared memory. `changing`:
+    the targets of the plan still write to it, so its time is not compared.
     """
 
     path: str
@@ -54,9 +55,9 @@ class Removal(Struct, frozen=True, omit_defaults=True):
 
 
 class EvidenceCommand(Struct, frozen=True):
-    """A command of hangtop itself that changes nothing of the run, such as `stacks`. What it prints goes to `output`, if given.
+    """A command of hangtop itself that changes nothing in the run, such as `stacks`. It prints to `output`, if given.
 
-    Where it fails, or takes longer than `deadline_s`, the plan goes on: evidence is worth having, but not worth a hung run.
+    If it fails, or takes longer than `deadline_s`, the plan goes on: missing evidence must not delay the end of a hung run.
     """
 
     words: tuple[str, ...]
@@ -66,12 +67,11 @@ class EvidenceCommand(Struct, frozen=True):
 
 
 class RayStart(Struct, frozen=True, omit_defaults=True):
-    """A node of a Ray cluster that will be started by `ray start`, and what proves that it is there again.
+    """A node of a Ray cluster that `ray start` will start, and what proves that it is up again.
 
-    `argv` without secrets: what stands there as `***` lies in `environ_file`, mode 0600, with the environment of the raylet.
-    `set_env`: what is changed in that environment, which all workers of the node get. `away`: how many nodes on other machines
-    must join again.
-    `gcs_address` and `dashboard`: `host:port`. `resources`: what the node had, by Ray's names; memory in bytes.
+    `argv` has `***` for secrets: they are in `environ_file`, mode 0600, with the environment of the raylet. `set_env`: changes to
+    that environment, which all workers of the node inherit. `away`: how many nodes on other machines must join again.
+    `gcs_address` and `dashboard`: `host:port`. `resources`: those of the old node, by Ray's names; memory in bytes.
     """
 
     argv: tuple[str, ...]
@@ -87,9 +87,10 @@ class RayStart(Struct, frozen=True, omit_defaults=True):
 
 
 class Watch(Struct, frozen=True, omit_defaults=True):
-    """What the new run must do to have passed the place where the old one hung. `logs`, `pids` …: as in `WatchSpec`.
+    """What the new run must reach to have passed the point where the old one hung. `logs`, `profile`, `stall_s`: as in
+    `WatchSpec`.
 
-    `order`: ids of the stages of its framework, in order. `stage`: where it hung; `step`: at which step, if it had one.
+    `order`: ids of the stages of its framework, in order. `stage`: where the old run hung; `step`: at which step, if it had one.
     """
 
     logs: tuple[str, ...]
@@ -98,13 +99,13 @@ class Watch(Struct, frozen=True, omit_defaults=True):
     order: tuple[str, ...] = ()
     step: int | None = None
     profile: str | None = None
-    stall_s: float = 120.0
+    stall_s: float = DEFAULT_STALL_S
     deadline_s: float = 1_800.0
 
 
 class Repeats(Struct, frozen=True, omit_defaults=True):
-    """The start that is done again. `lives`: whether its process lived when the plan was made; then it must still live when the
-    first signal is sent, else another hand has ended it, and perhaps started it again. `started_at` is unix time."""
+    """The start that is repeated. `lives`: its process lived when the plan was made. Then it must still live when the first
+    signal is sent, else something else has ended it, and perhaps restarted the run. `started_at` is unix time."""
 
     pid: int
     start_ticks: int
@@ -113,16 +114,15 @@ class Repeats(Struct, frozen=True, omit_defaults=True):
 
 
 class Start(Struct, frozen=True, omit_defaults=True):
-    """A command that will be started, in a session of its own, under a terminal whose output goes to `log`.
+    """A command that will be started in a session of its own, under a terminal whose output goes to `log`.
 
-    Words, paths and values are raw text (`hangtop.common.raw_text`).
-    `environ_file`: where the whole environment lies, mode 0600, on this machine only; without one it is that of hangtop.
-    `set_env`: what is changed in it, by presets and by hand. `changed`: options in `argv` that are not as in `usual_argv`, to
-    which the next start goes back. `visible_devices`: what its CUDA_VISIBLE_DEVICES was. `shell`: what reads a command line that
-    is no plain command. `interfaces`: as in `LaunchReading`. `program`: the file that the old process ran. `conditions`: limits
-    and the like, as they were. `repeats`: the start that this one repeats; `None` for a first one. `attempt`: how many times this
-    run has been started, this one counted. `ray`: the Ray session of the run that lives on: its workers are not started by this
-    command, and have not its environment.
+    Words, paths and values are raw text (`hangtop.common.raw_text`). `environ_file`: the whole environment, mode 0600, on this
+    machine only; without one the command gets hangtop's. `set_env`: changes to it, by presets and by hand. `changed`: options in
+    `argv` that differ from `usual_argv`, to which the next start returns. `visible_devices`: the old CUDA_VISIBLE_DEVICES.
+    `shell`: the program that reads a command line with shell syntax. `interfaces`: as in `LaunchReading`. `program`: the file
+    that the old process ran. `conditions`: resource limits and the like of the old process. `repeats`: the start that this one
+    repeats; `None` for a first one. `attempt`: the number of this start. `ray`: the Ray session that lives on: this command does
+    not start its workers, so they do not get this environment.
     """
 
     argv: tuple[str, ...]
@@ -143,23 +143,22 @@ class Start(Struct, frozen=True, omit_defaults=True):
 
 
 class LeftAlone(Struct, frozen=True, omit_defaults=True):
-    """Something near the plan that will not be touched, and why."""
+    """Something that the plan will not touch although it looks related, and why."""
 
     what: str
     why: str
 
 
 class Plan(Struct, frozen=True, omit_defaults=True):
-    """Shown word for word, then run as it is. `targets` in the order of their signals: children before parents.
+    """An action, shown in full and then run as shown. `targets`: in the order of their signals, children before parents.
 
-    First the errands are run, then the targets end, wave by wave, then the removals go, then Ray starts (`ray`), then `start`
-    begins, then `watch` looks at it; what a step needs and does not get ends the plan there.
-    `beyond`: processes of the run that are another user's: never signalled, but named where they live on.
-    `word`: what a person must type to run it, if anything. `warnings`: what it will not achieve, and what would. `frees`: what
-    is had back. `ports`: that must be free after it. `older_s`: nothing younger is removed. `stops`: the run that it ends as a
-    whole, and where that stood. `logs`: real paths that the run writes: who begins to write them while it ends is named.
-    `newest_ticks`: start of the youngest process that was known when the plan was made: what a target started later was not seen;
-    what it started before was, and is spared if it is no target.
+    The order: run `errands`, end `targets` wave by wave, remove `removals`, start Ray (`ray`), start `start`, follow it by
+    `watch`. A step that cannot be done ends the plan there. `beyond`: processes of the run that belong to another user: never
+    signalled, but named if they live on. `word`: what the user must type to confirm, if anything. `warnings`: what it will not
+    achieve, and what would. `frees`: what it frees. `ports`: ports that must be free afterwards. `older_s`: nothing younger is
+    removed. `stops`: the run that it ends, and where that stood. `logs`: real paths that the run writes: a process that begins to
+    write them meanwhile is named. `newest_ticks`: start of the youngest process known when the plan was made. A child that a
+    target started later is unknown to the plan; an older one was seen, and is left alone if it is no target.
     """
 
     action: str
@@ -184,9 +183,10 @@ class Plan(Struct, frozen=True, omit_defaults=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Why there is no plan, in one line."""
+    """The reason why there is no plan, in one line. `nothing_to_do`: nothing is wrong, and nothing is left to do."""
 
     why: str
+    nothing_to_do: bool = False
 
 
 class Step(Struct, frozen=True, omit_defaults=True):

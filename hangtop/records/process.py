@@ -1,4 +1,4 @@
-"""What is known of the run's processes. A process is a pid *and* its start time: pids are reused."""
+"""The processes of the run. A process is a pid *and* its start time, since pids are reused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ProcessRole = Literal["launcher", "rank", "data worker", "compiler", "engine cor
 class Writer(Struct, frozen=True, omit_defaults=True):
     """A process that writes a watched log, itself or `via` a relay such as `tee`.
 
-    `started_at` and `start_ticks` (clock ticks after boot, exact) make it this process and no other of the same pid.
-    `exit_code`: 0…255, or minus the signal that ended it; `None` while it lives and when the kernel does not tell.
+    `start_ticks` (clock ticks after boot, exact) tells it from a later process with the same pid. `exit_code`: 0…255, or minus
+    the signal that ended it; `None` while it lives and if the kernel does not tell.
     """
 
     pid: int
@@ -30,13 +30,13 @@ class Writer(Struct, frozen=True, omit_defaults=True):
 
 
 class RecentActivity(Struct, frozen=True, omit_defaults=True):
-    """What a process did lately: over `seconds`, looked at `samples` times. Parts are of 1, rates per second, `None` not known.
+    """What a process did in the last `seconds`, over `samples` samples. Parts are of 1, rates per second, `None` unknown.
 
-    `running_part` and `blocked_part`: share of looks in state R and D. `wchan`: where it was in every look in state D, `None`
-    when that changed. `io_b_s`: bytes from and to storage. `passed_b_s`: bytes through read and write calls, pipes and sockets
-    included. `switches_s`: voluntary switches of the main thread alone, for those of the process are no sign of life: the
-    threads of a hung gloo group go on (measured). `main_cpu_part`, `delay_part`: time that the main thread ran, and that it
-    waited for a core; both to the nanosecond, where CPU times come in steps of 10 ms.
+    `running_part` and `blocked_part`: share of samples in state R and D. `wchan`: where it was in every sample in state D,
+    `None` if that changed. `io_b_s`: bytes from and to storage. `passed_b_s`: bytes through read and write calls, pipes and
+    sockets included. `switches_s`: voluntary context switches of the main thread; other threads are no sign of life, since those
+    of a hung gloo group go on (measured). `main_cpu_part`, `delay_part`: share of time that the main thread ran, and that it
+    waited for a core; both exact to the nanosecond, while CPU times come in steps of 10 ms.
     """
 
     seconds: float
@@ -53,14 +53,13 @@ class RecentActivity(Struct, frozen=True, omit_defaults=True):
 
 
 class Process(Struct, frozen=True, omit_defaults=True):
-    """One process. `state` is the letter of proc(5). CPU in percent of one core, over the last look.
+    """One process. `state`: the letter of proc(5). CPU in percent of one core, since the previous sample.
 
-    `reaped_percent`: CPU of its children that ended meanwhile, such as compilers. `state_since`: unix time since when every
-    look saw this state (and wait channel). `subtree_…`: with all descendants, those that ended meanwhile included; it is by
-    these that a launcher or the parent of a compiler is judged; `subtree_started_at` of the youngest. `devices`: numbers N of the
-    `/dev/nvidiaN` it holds open, each as often as it is open. `log_rank`: the number in the name of the log that it holds open,
-    and no process beside those below it. `missing_right`: the command that would show what is `None` here because the process
-    belongs to someone else.
+    `reaped_percent`: CPU of children that ended since then, such as compilers. `state_since`: unix time since which every sample
+    saw this state (and wait channel). `subtree_…`: with all descendants, also those that ended since then; a launcher or the
+    parent of a compiler is judged by these. `subtree_started_at`: start of the youngest one. `devices`: numbers N of the
+    `/dev/nvidiaN` that it holds open, once for each open file. `log_rank`: the number in the name of the log that only it and its
+    descendants hold open. `missing_right`: the command that would show what is `None` because the process is another user's.
     """
 
     pid: int
@@ -116,12 +115,12 @@ STATE_WORDS = {"R": "running", "S": "sleeping", "I": "idle", "W": "waking", "P":
 
 
 class Rendezvous(Struct, frozen=True, omit_defaults=True):
-    """The meeting point of the ranks (MASTER_ADDR, MASTER_PORT) by the sockets that the run's processes on this machine hold.
+    """The rendezvous of the ranks (MASTER_ADDR, MASTER_PORT), by the sockets of the run's processes on this machine.
 
-    `listening`: a process of the run listens on the port here. `established`: connections that this listener has, else those of
-    the run's processes to it. `from_elsewhere`: of these, those whose other end is not on this machine. `joined`: ranks of this
-    machine that hold such a connection; `missing`: those of this machine that do not. `None`: hidden. `another_listens`: the
-    port is taken here, by a process that is not the run's.
+    `listening`: a process of the run listens on the port here. `established`: number of connections of this listener, else of
+    the run's processes to it. `from_elsewhere`: how many of these come from another machine. `joined`: ranks on this machine
+    with such a connection; `missing`: ranks on this machine without one. `None`: hidden. `another_listens`: a process that is not
+    the run's has taken the port.
     """
 
     address: str
@@ -138,7 +137,7 @@ class Rendezvous(Struct, frozen=True, omit_defaults=True):
 class BlockedOn(Struct, frozen=True, omit_defaults=True):
     """What a process blocked in the kernel waits for: a file, on a mount of this kind (`nfs4`) and device (`server:/export`).
 
-    `answers`: whether that file system answers statfs; `None` when it has not been long enough to tell.
+    `answers`: whether that file system answers statfs; `None` if it is too early to tell.
     """
 
     pid: int
@@ -155,9 +154,9 @@ its log there; or its command line or environment names an address or a session.
 
 
 class RayTie(Struct, frozen=True, omit_defaults=True):
-    """A fact that ties a process of the run to Ray. `name`: the folder of a session, the name of one, or `host:port`.
+    """A fact that ties a process of the run to Ray. `name`: the folder or name of a session, or `host:port`.
 
-    `job`: of which it is the driver or a worker. `process`: its name. `gone`: it lives no more; the fact was seen while it did.
+    `job`: the job that it drives or works for. `process`: its name. `gone`: the process has ended since.
     """
 
     kind: RayTieKind
@@ -171,21 +170,23 @@ class RayTie(Struct, frozen=True, omit_defaults=True):
 
 
 class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
-    """Who writes the logs, and the tree of the run's processes: parents before their children.
+    """The writers of the logs, and the process tree of the run, parents before their children.
 
-    `writers` keeps those that are gone, with the time when that was seen. `hidden`: how many processes might write the logs as
-    well, but belong to a user whose files we may not see. No writer and nothing hidden proves that nobody writes. `orphans`:
-    training processes of the log's user that lost their parent, each followed by its descendants. `zombies`: ended processes
-    that their parent, of the run or of Ray, does not reap. `ended`: ranks that were seen and are gone. `blocked_on`: for
-    what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
-    command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers, for the log itself
-    tells of them or of their ranks; good enough to look at, never to be stopped. `leads`: where none is, the pids that may write
-    it by what they were started with, and nothing tells that they do: they are not among `processes`. `weighed`: the log
-    had been read to its end when it was asked about them. `pointing`: orphans that the run may have left, where nobody writes it.
-    `shell`: a person's shell, whose own output goes to the log, and with it that of all that it starts; it is no writer. `jobs`:
-    the first processes of its jobs, where several write the log, so that a person must say which of them is the run.
-    `ray`: what ties processes of the run to Ray, one process for each fact, where its writers were seen. `of_ray`: pids that are
-    here because their Ray session was proven to be the run's: they prove nothing of it.
+    `writers`: also those that are gone, with the time when hangtop saw that. `hidden`: how many other processes might write the
+    logs, but their open files may not be read. No writer and nothing hidden proves that no process writes. `orphans`: training
+    processes of the log's user that lost their parent, each followed by its descendants. `zombies`: ended processes whose parent,
+    of the run or of Ray, does not reap them. `ended`: ranks that were seen and are gone. `blocked_on`: what the processes blocked
+    in the kernel wait for. `note`, `missing_right`: one line on what is missing, and the command that grants it.
+
+    If no process holds the log open: `taken`: pids that the log itself names, or names the ranks of; they are shown as its
+    writers, but never stopped. `leads`: pids that may write it by their arguments, without any proof; they are not among
+    `processes`. `weighed`: the log had been read to its end when these were chosen. `pointing`: orphans that the run may have
+    left.
+
+    `shell`: an interactive shell whose output, with that of all that it starts, goes to the log; it is no writer. `jobs`: the
+    first processes of its jobs, if several write the log: the user must say which of them is the run. `ray`: the facts that tie
+    the run to Ray, one process each, if its writers were seen. `of_ray`: pids that belong to the run only because their Ray
+    session does: they prove nothing about that session.
     """
 
     writers: tuple[Writer, ...] = ()
@@ -209,7 +210,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
 
 
 def exit_words(code: int) -> str:
-    """An exit code as a person says it: `exit code 1`, `killed by SIGKILL`."""
+    """An exit code in words: `exit code 1`, `killed by SIGKILL`."""
     if code >= 0:
         return f"exit code {code}"
     known = -code in set(signal.Signals)

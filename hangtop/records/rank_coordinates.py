@@ -1,6 +1,6 @@
-"""Where each rank stands in the run's tensor, pipeline and data groups, as log, arguments or titles of the ranks say. Pure.
+"""The coordinates of each rank in the tensor, pipeline and data groups, by the log or by arguments and titles of the ranks. Pure.
 
-Ranks are counted through the dimensions as torch's DeviceMesh does (row-major): of `(("pp", 2), ("tp", 4))` rank 5 is pp1 tp1.
+Ranks count through the dimensions as in torch's DeviceMesh (row-major): in `(("pp", 2), ("tp", 4))` rank 5 is pp1 tp1.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hangtop.records.parallel_layout import ORDER, ParallelLayout, Place
 NAMES = {
     "tensor": "tp", "model": "tp", "pipeline": "pp", "pipe": "pp", "context": "cp", "sequence": "sp", "data": "dp",
 }  # fmt: skip
-"""What frameworks call a dimension, and its short name. DeepSpeed's `model` are tensor groups."""
+"""The short names of dimensions. DeepSpeed's `model` are tensor groups."""
 ARGUMENT = re.compile(
     r"(?:^|\s)[-+]{0,2}(?:(?!rollout)\w+\.)*"
     r"(?:(?:ulysses[-_])?(?P<long>tensor|pipeline|context|sequence|data)[-_](?:model[-_])?parallel[-_](?:size|degree)|(?P<short>tp|pp|cp|dp)(?:[-_](?:size|degree))?)"
@@ -23,18 +23,18 @@ ARGUMENT = re.compile(
 )
 """`--tensor-model-parallel-size 4` (Megatron), `model.pipeline_model_parallel_size=2` (NeMo), `--tp-size 4` (SGLang)."""
 PIPELINE_BEFORE_DATA = "--use-tp-pp-dp-mapping"
-"""Megatron's option that counts through pipeline stages before replicas."""
+"""Megatron's option that counts pipeline stages before replicas."""
 HINTS = ("parallel", "-tp", "-pp", "-cp", " tp=", " pp=", " cp=")
-"""One of these is in every command line that names a size that counts: most are not looked at any further."""
+"""Every command line that names a size holds one of these; most command lines need no further search."""
 CUT = "…"
-"""Ends a command line that is too long to be kept."""
+"""The end of a command line that was cut, since it is too long."""
 SERVES = ("VLLM::", "vllm::", "sglang::")
 TITLE = re.compile(r"(?:^|[_:])(DP|PP|TP|CP|EP)(\d+)(?=_|\s|$)")
 """`VLLM::Worker_PP1_TP0`, `sglang::scheduler_DP0_TP1`."""
 
 
 def by_arguments(commands: Iterable[str]) -> ParallelLayout:
-    """What the run's processes were started with, where all say the same."""
+    """The layout by the arguments of the run's processes, as far as they agree."""
     sizes: dict[str, set[int]] = {}
     order = ORDER
     for command in commands:
@@ -47,9 +47,9 @@ def by_arguments(commands: Iterable[str]) -> ParallelLayout:
 
 @lru_cache(maxsize=4096)
 def _sizes(command: str) -> tuple[tuple[str, int], ...]:
-    """The sizes in a command line; none of one that is cut, where others may be missing. The same lines come each second."""
+    """The sizes in a command line; none if it was cut, since some may be missing. Cached: the same lines come each second."""
     found = () if command.endswith(CUT) or not any(hint in command for hint in HINTS) else ARGUMENT.finditer(command)
-    return tuple((one["short"] or NAMES[one["long"]], int(one["size"])) for one in found)
+    return tuple((option["short"] or NAMES[option["long"]], int(option["size"])) for option in found)
 
 
 def by_title(command: str) -> dict[str, int]:
@@ -60,9 +60,14 @@ def by_title(command: str) -> dict[str, int]:
 
 
 def places(mesh: ParallelLayout, world: int | None) -> dict[int, Place]:
-    """The place of every rank that has one; nothing where what is said does not add up to the world."""
+    """The coordinates of each rank, as far as they are known; none if the sizes do not multiply to the world size."""
     if mesh.told:
-        several = {name for row in mesh.told.values() for name in row if len({one.get(name) for one in mesh.told.values()}) > 1}
+        several = {
+            name
+            for row in mesh.told.values()
+            for name in row
+            if len({coordinates.get(name) for coordinates in mesh.told.values()}) > 1
+        }
         return {
             rank: tuple((name, row[name]) for name in _names(mesh, row) if name in several) for rank, row in mesh.told.items()
         }
@@ -77,7 +82,7 @@ def _names(mesh: ParallelLayout, row: Mapping[str, int]) -> list[str]:
 
 
 def _complete(mesh: ParallelLayout, world: int | None) -> list[tuple[str, int]]:
-    """All dimensions with their sizes. What nothing is said of is one, but for the data groups: these are what is left."""
+    """All dimensions with their sizes. A dimension without a size counts 1, except the data groups: they get what is left."""
     if world is None or not mesh.sizes or min(mesh.sizes.values()) < 1:
         return []
     sizes = {name: mesh.sizes.get(name, 1) for name in dict.fromkeys((*mesh.order, *mesh.sizes))}

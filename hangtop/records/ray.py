@@ -1,4 +1,4 @@
-"""What is known of Ray on one machine: its clusters, their actors, nodes, placement groups and daemons."""
+"""Ray on one machine: its clusters, with their actors, nodes, placement groups and daemons."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ActorState = Literal[
     "dead",
     "unknown",
 ]
-"""`resources` and `argument`: what an actor waits for before its process is started. `blocked`: in state D over two looks.
-`zombie` and `gone`: Ray calls it alive, its process is not. `unknown`: alive, but nothing tells what it does."""
+"""`resources` and `argument`: what an actor waits for before its process starts. `blocked`: in state D at two samples in a row.
+`zombie` and `gone`: alive by Ray's word, but its process is not. `unknown`: alive, but nothing tells what it does."""
 
 DaemonKind = Literal[
     "raylet",
@@ -36,11 +36,11 @@ DaemonKind = Literal[
 ]
 
 ApiAnswer = Literal["ok", "none", "refused", "silent", "needs_token", "wrong_token", "error", "strange"]
-"""How the dashboard answers. `none`: this cluster has none that we know of. `strange`: in a shape that we cannot read."""
+"""How the dashboard answers. `none`: no dashboard of this cluster is known. `strange`: the answer has an unknown shape."""
 
 
 class Death(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Why an actor is dead, in Ray's own words. `intended`: nobody will miss it. `traceback`: the user's last frame and the
+    """Why an actor is dead, in Ray's own words. `intended`: it was meant to end. `traceback`: the user's last frame and the
     error."""
 
     cause: str
@@ -52,13 +52,12 @@ class Death(Struct, frozen=True, omit_defaults=True, gc=False):
 class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
     """One actor. Without the API only its process is known: then `id` is `None`.
 
-    `cls` is the class without its module and `<locals>`. `method` is the one that runs, from the process title. `since`: unix
-    time since when it is in this state and method; `since_seen`: we saw it only from then on, it may have begun earlier. `pid`
-    is as seen from here, `None` when its process belongs to another machine's or container's table; `ray_pid` is as Ray sees it.
-    `started_at`: unix time of its process; where that is not seen here, when Ray called it alive.
-    `gpus`: slots that Ray granted. `resources`: what it asks for. `pending_tasks`: calls it made that are not answered yet.
-    `process_state`: letter of proc(5). `log`: where its output goes on its node. `pid_alive`: Ray calls it dead, its process
-    lives.
+    `cls`: the class without its module and `<locals>`. `method`: the running one, from the process title. `since`: unix time at
+    which this state and method began; `since_seen`: that is when hangtop first saw it, and it may have begun earlier. `pid`: in
+    the pid namespace of hangtop, `None` if the process is on another machine or in another container; `ray_pid`: the pid that Ray
+    names. `started_at`: unix time of its process; if that is not visible, when Ray called it alive. `gpus`: slots that Ray
+    granted. `resources`: what it asks for. `pending_tasks`: calls it made that are not answered yet. `process_state`: letter of
+    proc(5). `log`: path of its output on its node. `pid_alive`: dead by Ray's word, but its process lives.
     """
 
     cls: str
@@ -90,9 +89,9 @@ class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RayDriver(Struct, frozen=True, omit_defaults=True):
-    """A program that started a job. `pid` is as its node sees it. `pending_tasks`: calls it made that are not answered yet.
+    """A program that started a job. `pid`: on its node. `pending_tasks`: calls it made that are not answered yet.
 
-    `started_at`: unix time, `None` where Ray does not tell.
+    `started_at`: unix time, `None` if Ray does not tell.
     """
 
     job: str
@@ -105,7 +104,7 @@ class RayDriver(Struct, frozen=True, omit_defaults=True):
 
 
 class RayNode(Struct, frozen=True, omit_defaults=True):
-    """One node. `moved_at`: when, by our clock, its report last changed. `used` and `total` are Ray's logical resources.
+    """One node. `moved_at`: when its report last changed, by hangtop's clock. `used` and `total`: Ray's logical resources.
 
     `local`: its raylet runs on this machine.
     """
@@ -129,8 +128,7 @@ class RayNode(Struct, frozen=True, omit_defaults=True):
 
 
 class PlacementGroup(Struct, frozen=True, omit_defaults=True):
-    """A group that is not placed. `infeasible`: no node, not even an empty one, could hold it. `bundles`: (resources, how
-    many)."""
+    """A group that is not placed. `infeasible`: no node could hold it, even if it were empty. `bundles`: (resources, count)."""
 
     id: str
     name: str
@@ -140,14 +138,14 @@ class PlacementGroup(Struct, frozen=True, omit_defaults=True):
 
 
 class Demand(Struct, frozen=True, omit_defaults=True):
-    """Resources that tasks or actors wait for, and how many ask for the same."""
+    """Resources that tasks or actors wait for; `count`: how many ask for the same."""
 
     resources: dict[str, float]
     count: int
 
 
 class RayPart(Struct, frozen=True, omit_defaults=True):
-    """A daemon of the cluster on this machine. `state`: letter of proc(5). `gone_at`: when it was seen to be gone."""
+    """A daemon of the cluster on this machine. `state`: letter of proc(5). `gone_at`: when hangtop saw that it is gone."""
 
     kind: DaemonKind
     pid: int
@@ -160,12 +158,12 @@ class RayPart(Struct, frozen=True, omit_defaults=True):
 
 
 class RayApi(Struct, frozen=True, omit_defaults=True):
-    """How the cluster answers us. `since`: when the answer became what it is. `gcs_since`: the same for the GCS's health.
+    """How the dashboard of the cluster answers. `since`: when this kind of answer began; `gcs_since`: the same for the GCS.
 
-    `gcs_ok` is `None` when the dashboard did not let us ask. `actors_at`: when the actor list was last read. `late`: endpoints
-    that failed or did not answer in time while others did. `problem`: the HTTP or system error in words. `strange`: paths that
-    are not there, or answered in a shape that we cannot read. `tables_at`: when Ray's own Python last read from the GCS what the
-    dashboard does not tell, while that is needed; `tables_problem`: why it could not.
+    `gcs_ok`: `None` if the dashboard refused the question. `actors_at`: when the actor list was last read. `late`: endpoints that
+    failed or did not answer in time while others did. `problem`: the HTTP or system error in words. `strange`: paths that do not
+    exist, or answered in an unknown shape. `tables_at`: when Ray's own Python last read from the GCS what the dashboard does not
+    tell, while that is needed; `tables_problem`: why it could not.
     """
 
     address: str | None = None
@@ -183,12 +181,12 @@ class RayApi(Struct, frozen=True, omit_defaults=True):
 
 
 class RayCluster(Struct, frozen=True, omit_defaults=True):
-    """One cluster, as this machine and its dashboard tell of it. A session is one start of a cluster: its name and its folder.
+    """One cluster, as this machine and its dashboard show it. A session is one start of a cluster, with a name and a folder.
 
-    `actors_total` counts more than `actors` holds when there are too many to send; those left out are dead or like others.
-    `orphans`: worker processes on this machine whose raylet is gone. `ended_at`: when its last process on this machine was seen
-    to be gone. `addresses`: every `host:port` by which it is joined or asked, GCS first. `hidden`: what its processes hold and
-    were given may not be seen, so that less can prove whose it is.
+    `actors_total`: more than `actors` holds if there are too many to send; the rest are dead or like others. `orphans`: worker
+    processes on this machine whose raylet is gone. `ended_at`: when hangtop saw that its last process on this machine is gone.
+    `addresses`: every `host:port` by which it is joined or asked, GCS first. `hidden`: open files, arguments and environment of
+    its processes may not be read, so there is less proof of whose session it is.
     """
 
     session: str
@@ -211,10 +209,9 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
 
 
 class RayReading(Struct, frozen=True, omit_defaults=True, tag="ray"):
-    """All clusters that have a process on this machine, or the one that was asked for by its address.
+    """All clusters with a process on this machine, or the one at the address that the user gave (`named`: it is the run's).
 
-    `named`: that is so, and the person who gave it says that it is the run's. `far_logs`: output files that the run's ranks write
-    on other nodes; `far_logs_read`: how many of them were read by now.
+    `far_logs`: output files that the run's ranks write on other nodes; `far_logs_read`: how many of them were read so far.
     """
 
     clusters: tuple[RayCluster, ...] = ()

@@ -1,4 +1,4 @@
-"""One Ray session as it lies on this machine, for who wants to stop it or start it again: processes, options, leftovers."""
+"""One Ray session on this machine, for stopping or restarting it: processes, options, leftovers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msgspec import Struct
 from hangtop.records.plan import LeftAlone, RayStart, Removal
 
 RayKind = Literal["driver", "raylet", "gcs_server", "worker", "daemon"]
-"""What a process is in its session. `worker` and `daemon` have with them what they started."""
+"""The role of a process in its session. The children of a worker or daemon count as `worker` or `daemon`."""
 
 
 class RayProcess(Struct, frozen=True, omit_defaults=True):
-    """A process of the session on this machine. `title`: what it is, in a word or two. `job`: that a driver drives."""
+    """A process of the session on this machine. `title`: its role in a word or two. `job`: the job of a driver."""
 
     pid: int
     start_ticks: int
@@ -30,7 +30,7 @@ class RayProcess(Struct, frozen=True, omit_defaults=True):
 
 
 class RayMatch(Struct, frozen=True):
-    """A process that the plain `ray stop` would end, because of a word in its name or command line."""
+    """A process that plain `ray stop` would end, because of a word in its name or command line."""
 
     pid: int
     start_ticks: int
@@ -41,9 +41,9 @@ class RayMatch(Struct, frozen=True):
 class RaySession(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     """The answer to a `RayAsk`.
 
-    `starts`: what starts it again, the head first; empty when that is not known, then `unknown` says why. `holder`: pid of the
-    driver whose `ray.init()` started the daemons, so that nobody can start them but that driver. `removals`: what is left of this
-    session alone once its processes are gone; `kept`: what stays. `matches`: what plain `ray stop` would end.
+    `starts`: the commands that start it again, the head first; if they are not known, `unknown` says why. `holder`: pid of the
+    driver whose `ray.init()` started the daemons; only that driver can start them again. `removals`: files that only this session
+    leaves once its processes are gone; `kept`: what stays. `matches`: what plain `ray stop` would end.
     """
 
     ask: int

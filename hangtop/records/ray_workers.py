@@ -1,4 +1,4 @@
-"""What is told of Ray workers when a person asks: the end of what one printed, and the stacks of those on other nodes."""
+"""What the user can ask about Ray workers: the end of their output, and the stacks of workers on other nodes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hangtop.records.stack import Stack
 
 
 class WorkerOutput(Struct, frozen=True, omit_defaults=True):
-    """The end of one of its two files. `path` is on its node. `age_s`: since the file was written last, by the clock of its node.
+    """The end of one of the two output files of an actor. `path`: on its node. `age_s`: seconds since its last write, by the
+    clock of its node.
 
-    `via`: what was asked for it, for a person to repeat; empty for a file on this machine.
+    `via`: the request that fetched it, which the user can repeat; empty for a file on this machine.
     """
 
     path: str
@@ -30,9 +31,9 @@ class ActorLogReading(Struct, frozen=True, omit_defaults=True, tag="actor_log"):
 
 
 class RemoteStacksReading(Struct, frozen=True, omit_defaults=True, tag="far_stacks"):
-    """A part of the answer to a `RemoteStacksAsk`; the parts of one `ask` add up. `asked`: of how many workers.
+    """A part of the answer to a `RemoteStacksAsk`; the parts of one `ask` add up. `asked`: the number of workers.
 
-    `task`: taken by a task that ran in the person's cluster.
+    `task`: the stacks were taken by a task in the user's cluster.
     """
 
     ask: int
@@ -44,7 +45,7 @@ class RemoteStacksReading(Struct, frozen=True, omit_defaults=True, tag="far_stac
 
 
 def add_remote(known: RemoteStacksReading | None, part: RemoteStacksReading) -> RemoteStacksReading:
-    """The look known so far with this part added, or a new one."""
+    """The answer known so far with this part added, or a new one."""
     if known is None or known.ask != part.ask:
         return part
     return replace(part, asked=max(known.asked, part.asked), stacks=(*known.stacks, *part.stacks), at=known.at)

@@ -47,7 +47,7 @@ Value = (
 
 
 class Reading(Struct, frozen=True, omit_defaults=True):
-    """`at` is unix time on `host` when the value was read. A source that has nothing to say sends nothing: see `Heartbeat`."""
+    """`at`: unix time on `host` when the value was read. A source with nothing new sends nothing: see `Heartbeat`."""
 
     source: str
     host: str

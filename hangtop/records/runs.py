@@ -1,4 +1,4 @@
-"""The training runs that are found on this machine, for a person who named no log."""
+"""The training runs found on this machine, for a user who named no log."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from msgspec import Struct
 
 
 class RunCandidate(Struct, frozen=True, omit_defaults=True):
-    """A run that writes a log: its topmost process, and what it may be. `framework` is a guess by the command lines.
+    """A run that writes a log: its topmost process, and its framework, guessed by the command lines.
 
-    `log`: what to give to `--log`; the directory, when one process writes several files. `logs`: how many it writes.
+    `log`: the value for `--log`; the directory, if one process writes several files. `logs`: how many it writes.
     """
 
     log: str

@@ -13,9 +13,9 @@ GROUPS = (1, 2, 3, 6, 12)
 
 
 class Samples(Struct, frozen=True, omit_defaults=True, array_like=True):
-    """`means[i]` is the mean of slot `first + i`, which begins at unix time `(first + i) * slot_s`; `None`: nothing was read.
+    """`means[i]` is the mean of slot `first + i`, which begins at unix time `(first + i) * slot_s`; `None`: there was no value.
 
-    `open_count` values are in the last mean so far.
+    `open_count`: how many values are in the last mean so far.
     """
 
     slot_s: float
@@ -64,26 +64,26 @@ def _mean(pair: tuple[float | None, ...]) -> float | None:
 
 
 def points(samples: Samples) -> tuple[tuple[float, float], ...]:
-    """(unix time of the slot's middle, mean) of every slot that holds something."""
+    """(unix time of the middle of the slot, mean) of each slot with a value."""
     known = ((samples.first + i, mean) for i, mean in enumerate(samples.means) if mean is not None)
     return tuple(((slot + 0.5) * samples.slot_s, mean) for slot, mean in known)
 
 
 def over(samples: Samples, columns: int) -> tuple[float | None, ...]:
-    """The slots that are over, in at most `columns` means of as many each: those of one stretch of time stay together, so that a
-    chart moves by whole columns."""
+    """The closed slots as at most `columns` means of equally many slots. Groups are fixed in time, so a chart moves by whole
+    columns."""
     closed = samples.means[:-1]
-    for each in GROUPS:
+    for group in GROUPS:
         groups: dict[int, list[float | None]] = {}
         for place, mean in enumerate(closed, start=samples.first):
-            groups.setdefault(place // each, []).append(mean)
+            groups.setdefault(place // group, []).append(mean)
         if len(groups) <= columns:
             break
     return tuple(_mean(tuple(group)) for group in groups.values())[-columns:]
 
 
 def until(samples: Samples, now: float, slots: int) -> tuple[float | None, ...]:
-    """The last so many slots up to the one of `now`, which may be open; `None` where nothing was read."""
+    """The last `slots` slots up to that of `now`, which may be open; `None` for a slot without a value."""
     last = int(now // samples.slot_s)
     places = range(last - slots + 1 - samples.first, last + 1 - samples.first)
     return tuple(samples.means[place] if 0 <= place < len(samples.means) else None for place in places)

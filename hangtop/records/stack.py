@@ -1,4 +1,4 @@
-"""What the stacks source says: the Python stacks of processes at one moment, and how their threads stand in the kernel."""
+"""The Python stacks of processes at one moment, and the kernel state of their threads."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from msgspec import Struct
 Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped"]
 """The kernel call a thread waits in. `file` is any wait for a file system or block device."""
 Loop = Literal["waits", "endless", "asks", "ends", "none"]
-"""A `while` that does nothing until something changes, one that nothing leaves, any other one; a loop that ends by itself, as a
-`for` does or who looks at a clock; no loop."""
+"""The loop around a line. `waits`: a `while` that does nothing until something changes; `endless`: a `while` that nothing leaves;
+`asks`: any other `while`; `ends`: a loop that ends by itself, as a `for` or one with a time limit; `none`: no loop."""
 
 
 class Frame(Struct, frozen=True, omit_defaults=True, array_like=True):
-    """One frame. `function` is qualified where the interpreter tells it (Python ≥ 3.11). `locals`: names and reprs, if asked."""
+    """One frame. `function`: qualified if the interpreter tells it (Python ≥ 3.11). `locals`: names and reprs, if asked for."""
 
     function: str
     file: str
@@ -28,7 +28,7 @@ class Frame(Struct, frozen=True, omit_defaults=True, array_like=True):
 
 
 class Thread(Struct, frozen=True, omit_defaults=True):
-    """One thread, innermost frame first. `state`: the kernel's letter; `wait`, `wchan`: in what it waits, where that is seen."""
+    """One thread, innermost frame first. `state`: the kernel's letter; `wait`, `wchan`: what it waits in, if that is visible."""
 
     name: str
     frames: tuple[Frame, ...]
@@ -40,16 +40,16 @@ class Thread(Struct, frozen=True, omit_defaults=True):
 
     @property
     def runs(self) -> bool:
-        """Whether it stood on a processor, or in line for one."""
+        """Whether it was running, or waiting for a core."""
         return self.state == "R"
 
 
 class Stack(Struct, frozen=True, omit_defaults=True):
-    """One process. `started_ticks` (clock ticks after boot) makes it this process and no other of the same pid.
+    """One process. `started_ticks` (clock ticks after boot) tells it from a later process with the same pid.
 
-    `problem`: why there are no threads; `mend`: the exact command that permits it. `signal_dump`: its handler for SIGUSR1 may be
-    faulthandler's, so that sending it prints the stacks into its log; never sent by hangtop itself. `host`: another machine, on
-    which the pid is; then `rank` is known, or it is none. `stopped`: it stood for a moment, for its frames of C code.
+    `problem`: why there are no threads; `mend`: the exact command that permits it. `signal_dump`: its SIGUSR1 handler may be
+    faulthandler's, so SIGUSR1 would print the stacks into its log; hangtop never sends it. `host`: the other machine that the pid
+    belongs to; `rank` is then final. `stopped`: it was stopped for a moment to read its frames of C code.
     """
 
     pid: int
@@ -66,7 +66,7 @@ class Stack(Struct, frozen=True, omit_defaults=True):
 
     @property
     def main(self) -> Thread | None:
-        """The main thread: the one whose id is the pid, else the one of that name."""
+        """The main thread: by its id, which is the pid, else by its name."""
         by_id = (thread for thread in self.threads if thread.tid == self.pid)
         by_name = (thread for thread in self.threads if thread.name == "MainThread")
         return next(by_id, None) or next(by_name, None)
@@ -75,7 +75,7 @@ class Stack(Struct, frozen=True, omit_defaults=True):
 class Excerpt(Struct, frozen=True, omit_defaults=True):
     """A few lines of a source file, from line number `first` on, around line `at`.
 
-    `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, where its source tells.
+    `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, if the source tells.
     """
 
     file: str
@@ -87,9 +87,9 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
 
 
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):
-    """A part of the answer to a `StacksAsk`; the parts of one `ask` add up. With `done` all stacks are there; excerpts come last.
+    """A part of the answer to a `StacksAsk`; the parts of one `ask` add up. `done`: all stacks are there; excerpts come last.
 
-    `asked` are all the pids of the question.
+    `asked`: all pids of the question.
     """
 
     ask: int
@@ -108,8 +108,8 @@ LOOKS_KEPT = 4
 
 
 def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[StacksReading, ...]:
-    """The looks known so far, oldest first, with this part added to its own look, or as a new one."""
-    place = next((nth for nth, one in enumerate(looks) if one.ask == part.ask), None)
+    """The samples known so far, oldest first, with this part added to its own sample, or as a new one."""
+    place = next((nth for nth, look in enumerate(looks) if look.ask == part.ask), None)
     if place is None:
         return (*looks, part)[-LOOKS_KEPT:]
     last = looks[place]

@@ -1,4 +1,4 @@
-"""A stop of the run by hangtop itself: what ended it was a person, not an error."""
+"""A stop of the run by hangtop itself: the user ended it, not an error."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class RunPlace(Struct, frozen=True, omit_defaults=True):
 
 
 class StoppedRun(Struct, frozen=True, omit_defaults=True):
-    """One stop. Unix times. `ended_at`: when all of the run was proven to be gone, `None` while the stop is under way.
+    """One stop, in unix times. `ended_at`: when the whole run was proven to be gone, `None` while the stop goes on.
 
-    `sizes`: bytes of each log at that moment: a log that has grown since is another attempt's.
-    `performer_pid`, `performer_start_ticks`: the process that carries it out.
+    `sizes`: bytes of each log at that moment: a log that has grown since belongs to another attempt.
+    `performer_pid`, `performer_start_ticks`: the process that carries out the stop.
     """
 
     action: str

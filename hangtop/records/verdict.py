@@ -1,7 +1,8 @@
-"""What `diagnose(state, now)` says: the contract of `hangtop check --json`, schema 1."""
+"""The verdict of `diagnose(state, now)`: the contract of `hangtop check --json`, schema 1."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -25,22 +26,43 @@ Kind = Literal[
 ]
 Confidence = Literal["certain", "likely", "possible"]
 
-EXIT_CODES: dict[VerdictWord, int] = {
-    "running": 0,
-    "slow": 0,
-    "finished": 0,
-    "stalled": 1,
-    "hung": 1,
-    "waiting": 1,
-    "crashed": 3,
-    "blind": 4,
+
+class State(Struct, frozen=True):
+    """What follows from the word of a verdict.
+
+    `exit_code`: of `hangtop check`. `urgency`: a graver state is said at once, a calmer one must last. `healthy`: nothing to do.
+    `works`: to stop the run would cost work. `silent`: nothing moves, though processes may live. `ended`: the run is over.
+    `trouble`: the alarm rings and culprits are red. A run that is slow, waiting or blind never rings.
+    """
+
+    exit_code: int
+    urgency: int
+    healthy: bool = False
+    works: bool = False
+    silent: bool = False
+    ended: bool = False
+    trouble: bool = False
+
+
+STATES: dict[VerdictWord, State] = {
+    "running": State(0, 0, healthy=True, works=True),
+    "finished": State(0, 0, healthy=True, ended=True),
+    "slow": State(0, 1, works=True),
+    "waiting": State(1, 2),
+    "blind": State(4, 2),
+    "stalled": State(1, 3, silent=True, trouble=True),
+    "hung": State(1, 4, silent=True, trouble=True),
+    "crashed": State(3, 5, ended=True, trouble=True),
 }
-ENDED: frozenset[VerdictWord] = frozenset({"crashed", "finished"})
-"""Of a run that goes on no more."""
+"""The only table of the states: what else is to be known of one is a column here."""
+
+ENDED = frozenset(word for word, state in STATES.items() if state.ended)
+"""A watch without a screen ends with these."""
 
 
 class Evidence(Struct, frozen=True):
-    """One fact with its source. `supports`: true for, false against, `None` could not look (text says what would permit it)."""
+    """One fact with its source. `supports`: true for, false against the verdict; `None`: it could not be checked, and the text
+    says what would permit that."""
 
     source: str
     text: str
@@ -58,7 +80,7 @@ class Culprit(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its pid where it has no number; of a GPU whose rank nobody knows the machine."""
+        """Its rank, else its pid, else its machine (of a GPU whose rank is unknown)."""
         if self.rank is None and self.pid is None:
             return self.host or "unknown"
         return f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
@@ -74,10 +96,10 @@ class StageNow(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The answer. Its text holds clock times, never ages: it stands still while nothing changes.
+    """The answer. Its text holds clock times, never ages, so it changes only when the verdict does.
 
-    `message`: id of the known message that the headline tells; its fix is the one to print.
-    `at_work`: the few ranks for which the others wait while they work: why a quiet run is no hung one. For the screen alone.
+    `message`: id of the known message in the headline; its fix is the one to print.
+    `at_work`: the few ranks that work while the others wait for them: why a quiet run is not hung. Only the screen shows it.
     """
 
     word: VerdictWord
@@ -96,6 +118,26 @@ class Verdict(Struct, frozen=True):
     at_work: tuple[int, ...] = ()
 
     @property
+    def state(self) -> State:
+        """What follows from its word."""
+        return STATES[self.word]
+
+    @property
     def apart(self) -> tuple[int, ...]:
-        """The ranks that stand first: those that are blamed, else those at work."""
-        return tuple(one.rank for one in self.culprits if one.rank is not None) or self.at_work
+        """The ranks to list first: the culprits, else the ranks at work."""
+        return tuple(culprit.rank for culprit in self.culprits if culprit.rank is not None) or self.at_work
+
+
+class VerdictChanged(Struct, frozen=True):
+    """Since `at` (unix time) another thing is said of the run: another state, cause or culprit, or another sentence.
+
+    `before`: what was said until then; `None` for the first verdict.
+    """
+
+    at: float
+    before: Verdict | None
+    verdict: Verdict
+
+
+Subscriber = Callable[[VerdictChanged], None]
+"""Whatever is to learn of each change: a line of plain output, a webhook. `hangtop.monitor.monitor` calls it."""

@@ -1,4 +1,4 @@
-"""What a person asked to watch: the command line and config file, as one value that travels to the probe."""
+"""What the user asked to watch: the command line and config file as one value, which is sent to the probe."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch")
 
 
 class KeptPipe(Struct, frozen=True, omit_defaults=True):
-    """Stdin, which a drain reads (`hangtop.probe.log.drain`). `memory`: the open file in which it keeps the last bytes. `name`:
-    what the pipe is called in /proc (`pipe:[4711]`)."""
+    """Stdin, which a drain reads (`hangtop.probe.log.drain`). `memory`: descriptor of the file that holds its last bytes. `name`:
+    the name of the pipe in /proc (`pipe:[4711]`)."""
 
     memory: int
     name: str = ""
@@ -40,7 +40,7 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
 
 
 def plain_file(logs: Sequence[str]) -> str | None:
-    """The log, where it is one and neither a pattern nor stdin: a file that takes the output of a run."""
+    """The log, if it is a single path and neither a pattern nor stdin: a file that takes the output of a run."""
     return logs[0] if len(logs) == 1 and logs[0] != "-" and not set("*?[").intersection(logs[0]) else None
 
 

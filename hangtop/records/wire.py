@@ -15,7 +15,7 @@ SCHEMA = 1
 
 
 class WireError(ValueError):
-    """A line that is no reading of this schema; the message says what is wrong and where."""
+    """A line that is no record of this schema; the message says what is wrong and where."""
 
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True, tag="hangtop", tag_field="file"):
@@ -28,7 +28,7 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True, tag="hangtop", tag
 
 
 class _Wrapped(msgspec.Struct, frozen=True):
-    """A reading whose value is not looked into yet."""
+    """A reading whose value is not decoded yet."""
 
     source: str
     host: str
@@ -37,7 +37,7 @@ class _Wrapped(msgspec.Struct, frozen=True):
 
 
 class _Tagged(msgspec.Struct, frozen=True):
-    """What says which kind of value it is."""
+    """The tag of a value."""
 
     type: str
 
@@ -48,8 +48,8 @@ _KINDS: dict[str, type[Value]] = {str(kind.__struct_config__.tag): kind for kind
 
 @cache
 def _decoder(of: Any) -> msgspec.json.Decoder[Any]:
-    """Made when it is first needed. Of all kinds of readings it takes 7 ms, a fiftieth of the screen's start; most come later
-    or never."""
+    """Made at its first use. Decoders for all kinds of readings take 7 ms, a fiftieth of the screen's start; most kinds come
+    later or never."""
     return msgspec.json.Decoder(of)
 
 
@@ -70,27 +70,25 @@ def decode_reading(line: bytes) -> Reading:
     return Reading(wrapped.source, wrapped.host, wrapped.at, value)
 
 
-def decode_ask(line: bytes) -> Ask:
+def _decoded(line: bytes, shape: Any, what: str) -> Any:
     try:
-        ask: Ask = _decoder(Ask).decode(line)
+        return _decoder(shape).decode(line)
     except msgspec.DecodeError as error:
-        raise WireError(f"not an ask of schema {SCHEMA}: {error}") from error
+        raise WireError(f"not {what}: {error}") from error
+
+
+def decode_ask(line: bytes) -> Ask:
+    ask: Ask = _decoded(line, Ask, f"an ask of schema {SCHEMA}")
     return ask
 
 
 def decode_spec(line: bytes) -> WatchSpec:
-    try:
-        spec: WatchSpec = _decoder(WatchSpec).decode(line)
-    except msgspec.DecodeError as error:
-        raise WireError(f"not a watch spec of schema {SCHEMA}: {error}") from error
+    spec: WatchSpec = _decoded(line, WatchSpec, f"a watch spec of schema {SCHEMA}")
     return spec
 
 
 def decode_header(line: bytes) -> Header:
-    try:
-        header: Header = _decoder(Header).decode(line)
-    except msgspec.DecodeError as error:
-        raise WireError(f"not a hangtop recording: {error}") from error
+    header: Header = _decoded(line, Header, "a hangtop recording")
     if header.schema != SCHEMA:
         raise WireError(f"recording has schema {header.schema}, this hangtop reads {SCHEMA}")
     return header

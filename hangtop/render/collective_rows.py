@@ -1,4 +1,4 @@
-"""How many collectives each rank has launched, by communicator or process group: those that are behind first. Pure."""
+"""How many collectives each rank has launched, by communicator or process group; ranks that are behind come first. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Counts = dict[tuple[int, str], list[int]]
 
 
 def collective_rows(looks: tuple[NcclReading, ...], rank_of: Mapping[int, int], width: int) -> list[Row]:
-    """A block for each communicator of this run that NCCL tells of, and for each group in the flight recorder's dumps.
-
-    `rank_of`: rank by pid, as NCCL counts inside the communicator. Only the last look: whether it moves, the verdict says.
-    """
+    """A block for each NCCL communicator of this run, and for each group in the flight recorder's dumps, of the last look only.
+    `rank_of`: pid → rank."""
     if not looks:
         return []
     found = [
-        (f"communicator {one.id} · NCCL's counts", counts) for one in looks[-1].communicators if (counts := _told(one, rank_of))
+        (f"communicator {comm.id} · NCCL's counts", counts)
+        for comm in looks[-1].communicators
+        if (counts := _told(comm, rank_of))
     ]
     found += [(f"group {name} · flight recorder", counts) for name, counts in _recorded(looks[-1].dumps)]
     return [cut(row, width) for title, counts in found[:MOST_GROUPS] for row in _block(title, counts)]
 
 
 def _told(comm: Communicator, rank_of: Mapping[int, int]) -> Counts:
-    """The counts of its members of this run. Before NCCL 2.28 only those that differ are listed: the most is `most`."""
+    """The counts of the communicator's members. Before NCCL 2.28 only members that differ are listed."""
     counts: Counts = {}
     for member in comm.ranks:
         if member.pid is not None and member.pid in rank_of:

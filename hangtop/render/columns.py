@@ -1,4 +1,4 @@
-"""Tables: columns as data, and which of them go first when it is narrow."""
+"""Tables: columns as data, and the order in which they are dropped on a narrow screen."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from hangtop.common import text
 from hangtop.render.spans import Row, Span, cut, width_of
 
 Record = TypeVar("Record")
 
 
 class Column(Struct, Generic[Record], frozen=True):
-    """`goes`: 0 never, else the lower the earlier it goes when narrow. `width` 0: the rest of the line, at least `least` cells.
-
-    `snug`: no wider than its widest cell, `width` at most.
-    `cell` gives the spans of a record; they are padded to the width, to the right edge when `right`.
-    """
+    """`cell`: the spans of a record, padded to `width` cells, to the right edge if `right`. `width` 0: the rest of the line, at
+    least `least` cells. `snug`: no wider than the widest cell. `goes`: 0 stays always, else the lower the earlier it is
+    dropped."""
 
     title: str
     width: int
@@ -31,8 +30,19 @@ class Column(Struct, Generic[Record], frozen=True):
     snug: bool = False
 
 
+def number_cell(value: float | None, role: str, form: str = ".0f") -> Row:
+    """A number, or a pale `?` where it is unknown. `form`: how it is formatted."""
+    return ((text.UNKNOWN, "stale"),) if value is None else ((format(value, form), role),)
+
+
+def bar_cell(part: float | None, width: int, role: str) -> Row:
+    """A bar over a faint track; of an unknown part only the track."""
+    filled, track = text.bar(part or 0.0, width)
+    return ((filled, role), (track, "faint"))
+
+
 def snugged(columns: Sequence[Column[Record]], records: Sequence[Record]) -> list[Column[Record]]:
-    """The columns, each that is snug as wide as these records need."""
+    """The columns; snug ones get the width that these records need."""
 
     def width(column: Column[Record]) -> int:
         widest = max((width_of(column.cell(record)) for record in records), default=0)
@@ -61,7 +71,7 @@ def table_row(columns: Sequence[Column[Record]], record: Record, width: int) -> 
 
 
 def _joined(columns: Sequence[Column[Record]], cells: Sequence[Row], width: int) -> Row:
-    """The cells in their places. Blanks before and after a cell are a span of their own, in no role."""
+    """The cells, padded. Padding is a span of its own without a role."""
     row: list[Span] = []
     used = blanks = 0
     for column, spans in zip(columns, cells, strict=True):

@@ -1,4 +1,4 @@
-"""A finding in full: what the log says, its cause, what to do and where that is set, and where that is known from."""
+"""A finding in full: the log line, its cause, the fixes and where each is set, and the sources of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.render.wrap import LABEL_CELLS, wrapped
 
 SEVERITY_ROLES = {"fatal": "bad", "warning": "warn", "hint": "muted"}
 FOLLOWS = ("consequence", "summary")
-"""Roles that say nothing of their own where the cause stands above."""
+"""Roles that add nothing when the cause is listed above."""
 CHOSEN = ("▸ ", "accent bold")
 """Before the remedy that `y` copies."""
 _INDENT_CELLS = LABEL_CELLS + 6
@@ -19,10 +19,12 @@ _WHERE_CELLS = 13
 
 
 def cause_of(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
-    """The earliest cause that this consequence or summary only follows; `None` when it must speak for itself."""
+    """The earliest cause of this consequence or summary; `None` if the finding stands for itself."""
     if finding.role not in FOLLOWS:
         return None
-    causes = (one for one in findings if one.role == "cause" and one.severity != "hint" and one.attempt == finding.attempt)
+    causes = (
+        other for other in findings if other.role == "cause" and other.severity != "hint" and other.attempt == finding.attempt
+    )
     return next(causes, None)
 
 
@@ -32,7 +34,7 @@ def pastes(finding: Finding) -> list[Remedy]:
 
 
 def head_row(finding: Finding, width: int, *, chosen: bool, attempt: int, cause: Finding | None = None) -> Row:
-    """Id, role, who and how often; and the cause that it follows."""
+    """Id, role, ranks and count; and the cause that it follows."""
     role = SEVERITY_ROLES[finding.severity]
     facts = [
         "survived" if finding.severity == "hint" and finding.role == "cause" else finding.role,
@@ -52,18 +54,18 @@ def head_row(finding: Finding, width: int, *, chosen: bool, attempt: int, cause:
 def finding_rows(
     finding: Finding, width: int, *, chosen: bool, framework: str = "", remedy: Remedy | None = None, copied: bool = False
 ) -> list[Row]:
-    """What stands below its head line. `remedy`: the one that `y` copies; `copied`: it was."""
+    """The lines below the head line. `remedy`: the one that `y` copies; `copied`: it was copied."""
     rows: list[Row] = [cut((("    ", ""), (text.first_line(finding.text), "ink")), width)]
     if place := finding.groups.get("own") or finding.groups.get("frame"):
         rows += wrapped(place, width, label="code")
     if finding.cause:
         rows += wrapped(finding.cause, width, label="cause")
-    for number, one in enumerate(finding.remedies, 1):
+    for number, fix in enumerate(finding.remedies, 1):
         count = f"{number}. " if len(finding.remedies) > 1 else ""
-        rows += wrapped(count + one.text, width, label="fix" if number == 1 else "")
-        if one.paste:
-            rows += _paste_rows(one, width, framework, chosen=chosen and one is remedy)
-            if copied and one is remedy:
+        rows += wrapped(count + fix.text, width, label="fix" if number == 1 else "")
+        if fix.paste:
+            rows += _paste_rows(fix, width, framework, chosen=chosen and fix is remedy)
+            if copied and fix is remedy:
                 rows.append(((" " * (_INDENT_CELLS - 2), ""), ("✓ sent to the clipboard of your terminal", "ok")))
     if finding.folklore:
         rows += wrapped(finding.folklore, width, label="note", role="muted")
@@ -82,7 +84,7 @@ def _who(finding: Finding) -> str:
 
 
 def _paste_rows(remedy: Remedy, width: int, framework: str, *, chosen: bool) -> list[Row]:
-    """Where it is set, and what to paste there: beside it, or below where a word would break."""
+    """Where the fix is set and what to paste: side by side, or below each other where a word would break."""
     where = f"{framework} config" if remedy.where == "config" and framework else remedy.where
     beside_cells = max(_WHERE_CELLS, text.cells(where) + 2)
     below = max(map(text.cells, remedy.paste.split())) > width - _INDENT_CELLS - beside_cells

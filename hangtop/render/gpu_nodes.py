@@ -1,4 +1,4 @@
-"""The GPUs of many nodes: means per node, odd nodes first, a node that does not answer with the age of its values. Pure."""
+"""The GPUs of many nodes: means per node, odd nodes first; silent nodes with the age of their values. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hangtop.common.memo import memoized
 from hangtop.common.text import rank_ranges
 from hangtop.diagnosis.facts.gpu_outliers import (
     BAD,
-    NO_ANSWER_S,
     NO_TRACK,
     ODD,
     FactKind,
@@ -23,7 +22,8 @@ from hangtop.diagnosis.facts.gpu_outliers import (
     is_current,
 )
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
-from hangtop.render.columns import Column, fitting, table_row, title_row
+from hangtop.records.health import NO_ANSWER_S
+from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row
 from hangtop.render.gpu_rows import G, hard, titled
 from hangtop.render.spans import Row
 
@@ -34,10 +34,8 @@ WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory
 
 
 class NodeRow(Struct, frozen=True):
-    """The GPUs of a node as one. `said`: all facts, `facts`: those by which a GPU stands out.
-
-    `age_s`: of the youngest value, when none is of now.
-    """
+    """The GPUs of a node in one row. `said`: all facts; `facts`: those that make a GPU stand out. `age_s`: of the newest value,
+    if none is current."""
 
     host: str
     gpus: tuple[Gpu, ...]
@@ -53,12 +51,29 @@ class NodeRow(Struct, frozen=True):
     def fresh(self) -> bool:
         return self.age_s is None
 
+    @property
+    def bar_role(self) -> str:
+        return "stale" if not self.fresh else "warn" if self.waits else "data"
+
+    @property
+    def limit_w(self) -> float | None:
+        """Mean power limit."""
+        return self.mean(lambda gpu: gpu.limit_w)
+
     def mean(self, read: Callable[[Gpu], float | None]) -> float | None:
         return _mean(map(read, self.gpus))
 
+    def share(self, read: Callable[[Gpu], float | None], full: float | None) -> float | None:
+        """The mean as a part of `full`; `None` where either is unknown."""
+        mean = self.mean(read)
+        return mean / full if mean is not None and full else None
+
+    def number(self, read: Callable[[Gpu], float | None], role: str, form: str = ".0f") -> Row:
+        return number_cell(self.mean(read), role if self.fresh else "stale", form)
+
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Of those that are known."""
+    """The mean of the known values."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
@@ -67,12 +82,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def node_rows(nodes: Mapping[str, NodeGpus], now: float, *, trouble: bool) -> tuple[NodeRow, ...]:
     """Odd nodes first: the more of their GPUs stand out, the earlier."""
     rows = [_node_row(host, node, now, trouble=trouble) for host, node in nodes.items()]
-    return tuple(sorted(rows, key=lambda row: (row.role != "bad", row.fresh, row.role != "warn", _numbered(row.host))))
-
-
-def _numbered(host: str) -> tuple[int, str]:
-    """n9 before n10."""
-    return len(host), host
+    # by the length of the host's name first: n9 before n10
+    return tuple(sorted(rows, key=lambda row: (row.role != "bad", row.fresh, row.role != "warn", len(row.host), row.host)))
 
 
 def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRow:
@@ -90,7 +101,7 @@ def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRo
 def node_table(
     rows: Sequence[NodeRow], width: int, height: int, *, chosen: str | None = None, at: slice | None = None
 ) -> list[Row]:
-    """Column titles, the nodes that have room, and how many are like the last of them; or those of `at`, while one is chosen."""
+    """Column titles and the nodes that fit, then how many more there are. `at`: the rows to show while a node is chosen."""
     columns = titled(fitting(_columns(rows), width))
     if at is not None:
         marked = (replace(row, chosen=row.host == chosen) for row in rows[at])
@@ -106,15 +117,18 @@ def node_table(
 def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
     longest = max((len(row.host) for row in rows), default=4)
     columns: list[tuple[bool, Column[NodeRow]]] = [
-        (True, Column("", 1, 0, _sign)),
+        (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
         (True, Column("node", min(12, max(4, longest)), 0, _host, gap=1)),
         (True, Column("gpus", 4, 2, lambda row: ((str(len(row.gpus)), "muted"),), right=True)),
-        (True, Column("util %", BAR, 6, _util_bar)),
-        (True, Column("util", 4, 0, _util, right=True, gap=0)),
-        (True, Column("power W", POWER_BAR + 1, 5, _power_bar)),
-        (True, Column("W", 4, 0, _power, right=True, gap=0)),
-        (True, Column("mem G", 5, 0, _memory, right=True)),
-        (True, Column("°C", 3, 3, _temperature, right=True)),
+        (True, Column("util %", BAR, 6, lambda row: bar_cell(row.share(_util, 100.0), BAR, row.bar_role))),
+        (True, Column("util", 4, 0, lambda row: row.number(_util, "ink"), right=True, gap=0)),
+        (
+            True,
+            Column("power W", POWER_BAR + 1, 5, lambda row: bar_cell(row.share(_power, row.limit_w), POWER_BAR, row.bar_role)),
+        ),
+        (True, Column("W", 4, 0, lambda row: row.number(_power, "ink"), right=True, gap=0)),
+        (True, Column("mem G", 5, 0, lambda row: row.number(_used_gib, "ink", ".1f"), right=True)),
+        (True, Column("°C", 3, 3, lambda row: row.number(lambda gpu: gpu.temperature_c, "muted"), right=True)),
         (any(not row.fresh for row in rows), Column("age", 5, 0, _age, right=True, gap=1)),
         (True, Column("trend", TREND, 1, _trend)),
         (any(row.facts or not row.fresh for row in rows), Column("odd", 0, 4, _odd, least=16)),
@@ -122,8 +136,16 @@ def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
     return [column for there, column in columns if there]
 
 
-def _sign(row: NodeRow) -> Row:
-    return (("▸", row.role),) if row.role else ()
+def _util(gpu: Gpu) -> float | None:
+    return gpu.util_percent
+
+
+def _power(gpu: Gpu) -> float | None:
+    return gpu.power_w
+
+
+def _used_gib(gpu: Gpu) -> float | None:
+    return None if gpu.used_bytes is None else gpu.used_bytes / G
 
 
 def _host(row: NodeRow) -> Row:
@@ -132,57 +154,20 @@ def _host(row: NodeRow) -> Row:
     return ((row.host, f"{row.role} bold" if row.role else "ink" if row.fresh else "stale"),)
 
 
-def _cell(row: NodeRow, value: float | None, digits: int, role: str) -> Row:
-    return (("?", "stale"),) if value is None else ((f"{value:.{digits}f}", role if row.fresh else "stale"),)
-
-
-def _bar(row: NodeRow, part: float | None, width: int) -> Row:
-    filled, track = text.bar(part or 0.0, width)
-    return ((filled, "stale" if not row.fresh else "warn" if row.waits else "data"), (track, "faint"))
-
-
-def _util_bar(row: NodeRow) -> Row:
-    util = row.mean(lambda gpu: gpu.util_percent)
-    return _bar(row, None if util is None else util / 100, BAR)
-
-
-def _util(row: NodeRow) -> Row:
-    return _cell(row, row.mean(lambda gpu: gpu.util_percent), 0, "ink")
-
-
-def _power_bar(row: NodeRow) -> Row:
-    power, limit = row.mean(lambda gpu: gpu.power_w), row.mean(lambda gpu: gpu.limit_w)
-    return _bar(row, power / limit if power is not None and limit else None, POWER_BAR)
-
-
-def _power(row: NodeRow) -> Row:
-    return _cell(row, row.mean(lambda gpu: gpu.power_w), 0, "ink")
-
-
-def _memory(row: NodeRow) -> Row:
-    used = row.mean(lambda gpu: gpu.used_bytes)
-    return _cell(row, None if used is None else used / G, 1, "ink")
-
-
-def _temperature(row: NodeRow) -> Row:
-    return _cell(row, row.mean(lambda gpu: gpu.temperature_c), 0, "muted")
-
-
 def _age(row: NodeRow) -> Row:
     return () if row.age_s is None else ((text.age(row.age_s), "stale"),)
 
 
 def _trend(row: NodeRow) -> Row:
-    """Mean power over the GPUs, slot by slot: the newest slot that is over stands last."""
+    """Mean power of the GPUs for each closed time slot, the newest last."""
     closed = [track.power_w.means[:-1] for track in row.tracks if len(track.power_w.means) > 1]
     slots = [[means[-back] for means in closed if len(means) >= back] for back in range(TREND, 0, -1)]
     means = list(map(_mean, slots))
-    limit = row.mean(lambda gpu: gpu.limit_w) or 0.0
-    return ((text.spark(means, TREND, floor=0.0, ceiling=limit), "trend"),)
+    return ((text.spark(means, TREND, floor=0.0, ceiling=row.limit_w or 0.0), "trend"),)
 
 
 def _odd(row: NodeRow) -> Row:
-    """`GPU 3, 6 at 0 %`; of facts that are not alike the gravest."""
+    """`GPU 3, 6 at 0 %`; of several kinds of facts the gravest."""
     if not row.fresh:
         return (("no answer" if (row.age_s or 0) > NO_ANSWER_S else "late", "stale"),)
     if not row.facts:

@@ -1,4 +1,4 @@
-"""The GPUs of one node, row by row: odd ones first, old values with their age, a lost GPU with its reason. Pure."""
+"""The GPUs of one node as a table: odd ones first, old values with their age, a lost GPU with the reason. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples, over
-from hangtop.render.columns import Column, fitting, table_row, title_row
+from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row
 from hangtop.render.spans import Row, align, cut, pad, width_of
 
 Painted = TypeVar("Painted")
@@ -22,15 +22,13 @@ TREND, WIDE_TREND, WIDE = 10, 16, 76
 ODD_CELLS = 14
 G = 2**30
 GONE = frozenset({"lost", "unknown error", "reset needed", "not supported", "no permission"})
-"""Of these the reason is shown in place of the values."""
+"""For these a reason is shown in place of values."""
 
 
 class GpuRow(Struct, frozen=True):
-    """A GPU as it is painted. `role`: `bad` or `warn` for one that stands out. `waits`: role of the busy-wait sign, or empty.
-
-    `reason`: why there are no values to show. `age_s`: of values that are not of now. `past`: what its trend is drawn of, `full`
-    when it reaches so high. `works`: of a rank for which the others wait. `held`: by what an ended run left behind.
-    """
+    """A GPU as it is painted. `role`: `bad` or `warn` if it stands out. `waits`: role of the busy-wait sign, or empty. `reason`:
+    why there are no values. `age_s`: of values that are not current. `past`, `full`: the trend and the value that fills it.
+    `works`: its rank is the one that others wait for. `held`: by leftovers of an ended run."""
 
     gpu: Gpu
     status: GpuStatus
@@ -67,12 +65,12 @@ def gpu_rows(
     at_work: Collection[int] = (),
     held: Collection[int] = (),
 ) -> tuple[GpuRow, ...]:
-    """Odd GPUs first by gravity, then those of odd ranks, then by index. A row is the same for as long as it looks the same.
+    """Odd GPUs first, gravest first; then GPUs of odd ranks; then by index.
 
-    While the run is well only a GPU that is in trouble itself is odd. That none answers is no reason to stand out.
-    `shown`: the values to paint, where those of now are not. `ranks`: index → ranks that compute on it. `of_run`: the GPUs to
-    compare with each other. `odd_ranks`: as they stand in the table of ranks, so that a rank and its GPU stand on one line.
-    `at_work`: those for which the others wait. `held`: GPUs on which an ended run left something.
+    In a healthy run only a fault of the GPU itself makes it odd; GPUs that are all silent do not stand out. `shown`: values to
+    paint in place of the current ones. `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other.
+    `odd_ranks`: in the order of the ranks pane, so that a rank and its GPU are on one line. `at_work`: ranks that others wait
+    for. `held`: GPUs with leftovers of an ended run.
     """
     said = facts(node, now, of_run)
     waiting = {fact.index for fact in said if fact.kind == "busy-wait"}
@@ -111,7 +109,7 @@ def gpu_rows(
 
 
 def _past(track: GpuTrack, limit_w: float | None) -> tuple[Samples, float]:
-    """Power over all that is kept, but the slot that is still open; utilisation where no power is told. And what is full."""
+    """The closed slots of power, or of utilisation if power is unknown; and the value that fills the trend."""
     samples, full = (track.power_w, limit_w or 0.0) if track.power_w.means else (track.util_percent, 100.0)
     return replace(samples, means=(*samples.means[:-1], None), open_count=0), full
 
@@ -126,7 +124,7 @@ def _reason(gpu: Gpu, now: float) -> str | None:
 
 
 def hard(fact: GpuFact) -> bool:
-    """Red also in a run that is well: the GPU itself is in trouble."""
+    """Whether this is a fault of the GPU itself, red in a healthy run too."""
     return fact.kind in BAD and fact.kind not in ("idle", "empty")
 
 
@@ -140,12 +138,14 @@ def table_rows(rows: Sequence[GpuRow], width: int) -> list[Row]:
 
 
 def mig_rows(gpu: Gpu, width: int) -> list[Row]:
-    """One row for each slice of a GPU in MIG mode: the driver tells its memory and its processes, but no utilisation."""
+    """One row for each MIG slice: the driver gives its memory and processes, but no utilisation."""
     rows: list[Row] = []
     for part in gpu.mig or ():
         used = text.UNKNOWN if part.used_bytes is None else f"{part.used_bytes / G:.1f}"
         total = text.UNKNOWN if part.total_bytes is None else f"{part.total_bytes / G:.1f} G"
-        pids = [str(one.pid) for one in gpu.processes if one.instance is not None and one.instance == part.instance]
+        pids = [
+            str(process.pid) for process in gpu.processes if process.instance is not None and process.instance == part.instance
+        ]
         name = (part.name or "instance").rpartition("MIG ")[2]
         owner = f"  pid {' '.join(pids)}" if pids else ""
         said: Row = ((f"{used} of {total}", "ink"), (owner, "muted"))
@@ -154,14 +154,14 @@ def mig_rows(gpu: Gpu, width: int) -> list[Row]:
 
 
 def titled(columns: Sequence[Column[Painted]]) -> list[Column[Painted]]:
-    """Numbers whose bar had to go take over a title."""
+    """The columns; a number whose bar was dropped takes over the bar's title."""
     bars = {column.title for column in columns}
     names = {"util": "util %", "W": "power W"}
     return [replace(column, title=" " if names.get(column.title) in bars else column.title) for column in columns]
 
 
 class Table(Struct, frozen=True):
-    """Which columns there are: those that are known for some GPU."""
+    """Which columns there are: those with a value for some GPU."""
 
     width: int
     old: bool
@@ -194,7 +194,7 @@ def _row(table: Table, row: GpuRow) -> Row:
 
 
 def _start_of_trend(columns: Sequence[Column[GpuRow]]) -> int:
-    """Where the column with trends or ages begins; the end of the row where it had to go."""
+    """The cell where the trend or age column begins; the end of the row if it was dropped."""
     names = [column.title for column in columns]
     last = next((names.index(name) for name in ("trend", "value of") if name in names), len(columns))
     return sum(column.width + (column.gap if i else 0) for i, column in enumerate(columns[:last])) + (
@@ -218,23 +218,31 @@ def _table_of(rows: Sequence[GpuRow], width: int) -> Table:
 
 @lru_cache(maxsize=16)
 def _columns(table: Table) -> list[Column[GpuRow]]:
-    """Those that have room; those of the narrow screen stay longest."""
+    """The columns that fit."""
     trend = WIDE_TREND if table.width >= WIDE else TREND
     columns: list[tuple[bool, Column[GpuRow]]] = [
         (True, Column("", 1, 0, _sign)),
-        (True, Column("gpu", 3, 0, _number, right=True, gap=1)),
-        (table.ranks, Column("rank", 5, 7, _ranks, right=True)),
+        (True, Column("gpu", 3, 0, _index, right=True, gap=1)),
+        (table.ranks, Column("rank", 5, 7, lambda row: ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),), right=True)),
         (True, Column("util %", UTIL_BAR, 11, _util_bar)),
-        (True, Column("util", 4, 0, _util, right=True, gap=0)),
-        (True, Column("power W", POWER_BAR + 1, 10, _power_bar)),
-        (True, Column("W", 4, 0, _power, right=True, gap=0)),
+        (True, Column("util", 4, 0, lambda row: number_cell(row.gpu.util_percent, _judged(row, "ink")), right=True, gap=0)),
+        (True, Column("power W", POWER_BAR + 1, 10, lambda row: bar_cell(power_part(row.gpu), POWER_BAR, _judged(row, "data")))),
+        (True, Column("W", 4, 0, lambda row: number_cell(row.gpu.power_w, _judged(row, "ink")), right=True, gap=0)),
         (True, Column("mem G", 5, 0, _memory, right=True)),
         (True, Column("°C", 3, 8, _temperature, right=True)),
         (True, Column("value of" if table.old else "trend", trend, 9, _trend(trend), gap=1 if trend == TREND else 2)),
-        (table.clock, Column("MHz", 5, 4, _plain(lambda g: g.sm_clock_mhz), right=True)),
-        (table.pcie, Column("PCIe in/out", 13, 3, _pcie, right=True)),
-        (table.nvlink, Column("NVLink in/out", 13, 2, _nvlink, right=True)),
-        (table.pstate, Column("P", 2, 1, _plain(lambda g: g.pstate), right=True)),
+        (table.clock, Column("MHz", 5, 4, lambda row: number_cell(row.gpu.sm_clock_mhz, row.plain("muted"), ","), right=True)),
+        (
+            table.pcie,
+            Column("PCIe in/out", 13, 3, lambda row: _rates(row, row.gpu.pcie_rx_bytes_s, row.gpu.pcie_tx_bytes_s), right=True),
+        ),
+        (
+            table.nvlink,
+            Column(
+                "NVLink in/out", 13, 2, lambda row: _rates(row, row.gpu.nvlink_rx_bytes_s, row.gpu.nvlink_tx_bytes_s), right=True
+            ),
+        ),
+        (table.pstate, Column("P", 2, 1, lambda row: number_cell(row.gpu.pstate, row.plain("muted"), ","), right=True)),
         (table.odd, Column("odd", 0, 6, _odd(ODD_CELLS), least=ODD_CELLS)),
     ]
     shown = fitting([column for there, column in columns if there], table.width)
@@ -246,47 +254,21 @@ def _sign(row: GpuRow) -> Row:
     return (("▸", row.role),) if row.role else (("~", row.waits),) if row.waits and row.fresh else ()
 
 
-def _number(row: GpuRow) -> Row:
-    if row.chosen:
-        return ((f"{row.gpu.index}", "accent bold reverse"),)
-    return ((str(row.gpu.index), f"{row.role} bold" if row.role else row.plain("ink")),)
-
-
-def _ranks(row: GpuRow) -> Row:
-    return ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),)
+def _index(row: GpuRow) -> Row:
+    role = "accent bold reverse" if row.chosen else f"{row.role} bold" if row.role else row.plain("ink")
+    return ((str(row.gpu.index), role),)
 
 
 def _judged(row: GpuRow, plain: str) -> str:
-    """Utilisation and power: red in an odd GPU that idles, amber in one that waits busily."""
+    """Role of utilisation and power: red on an odd GPU that idles, amber while it waits busily."""
     if not row.fresh:
         return "stale"
     return row.role if row.role == "bad" or row.works else row.waits if row.waits == "warn" and plain == "data" else plain
 
 
-def _bar(part: float | None, width: int, role: str) -> Row:
-    filled, track = text.bar(part or 0.0, width)
-    return ((filled, role), (track, "faint"))
-
-
 def _util_bar(row: GpuRow) -> Row:
     util = row.gpu.util_percent
-    return _bar(None if util is None else util / 100, UTIL_BAR, _judged(row, "data"))
-
-
-def _util(row: GpuRow) -> Row:
-    return _number_cell(row.gpu.util_percent, _judged(row, "ink"))
-
-
-def _power_bar(row: GpuRow) -> Row:
-    return _bar(power_part(row.gpu), POWER_BAR, _judged(row, "data"))
-
-
-def _power(row: GpuRow) -> Row:
-    return _number_cell(row.gpu.power_w, _judged(row, "ink"))
-
-
-def _number_cell(value: float | None, role: str) -> Row:
-    return (("?", "stale"),) if value is None else ((f"{value:.0f}", role),)
+    return bar_cell(None if util is None else util / 100, UTIL_BAR, _judged(row, "data"))
 
 
 def _memory(row: GpuRow) -> Row:
@@ -306,7 +288,7 @@ def _memory(row: GpuRow) -> Row:
 
 def _temperature(row: GpuRow) -> Row:
     hot = any(fact.kind == "hot" for fact in row.facts)
-    return _number_cell(row.gpu.temperature_c, row.plain("warn" if hot else "muted"))
+    return number_cell(row.gpu.temperature_c, row.plain("warn" if hot else "muted"))
 
 
 def _trend(width: int) -> Callable[[GpuRow], Row]:
@@ -322,24 +304,8 @@ def _trend(width: int) -> Callable[[GpuRow], Row]:
 
 @lru_cache(maxsize=256)
 def _spark(past: Samples, width: int, full: float) -> str:
-    """Drawn once for each slot that is over: they come every ten seconds, readings every second."""
+    """Cached: a slot closes every ten seconds, and rows are painted every second."""
     return text.spark(over(past, width), width, floor=0.0, ceiling=full)
-
-
-def _plain(read: Callable[[Gpu], int | None]) -> Callable[[GpuRow], Row]:
-    def cell(row: GpuRow) -> Row:
-        value = read(row.gpu)
-        return (("?", "stale"),) if value is None else ((f"{value:,}", row.plain("muted")),)
-
-    return cell
-
-
-def _pcie(row: GpuRow) -> Row:
-    return _rates(row, row.gpu.pcie_rx_bytes_s, row.gpu.pcie_tx_bytes_s)
-
-
-def _nvlink(row: GpuRow) -> Row:
-    return _rates(row, row.gpu.nvlink_rx_bytes_s, row.gpu.nvlink_tx_bytes_s)
 
 
 def _rates(row: GpuRow, received: float | None, sent: float | None) -> Row:
@@ -348,7 +314,7 @@ def _rates(row: GpuRow, received: float | None, sent: float | None) -> Row:
 
 
 def _remarks(row: GpuRow, *, brief: bool = False) -> tuple[str, ...]:
-    """What is said in words beside the numbers; in `brief` no more than what those do not say."""
+    """Facts in words; in `brief` only those that no number in the row shows."""
     parts = ("MIG mode, no instance",) if row.gpu.mig == () else ()
     unspoken = ("busy-wait", "idle", "no answer", "late")
     said = [fact for fact in row.facts if fact.kind not in unspoken]
@@ -356,7 +322,7 @@ def _remarks(row: GpuRow, *, brief: bool = False) -> tuple[str, ...]:
 
 
 def _odd(room: int) -> Callable[[GpuRow], Row]:
-    """In whole sentences where these have room."""
+    """Whole sentences where they fit, else short ones."""
 
     def cell(row: GpuRow) -> Row:
         said = ", ".join(_remarks(row))

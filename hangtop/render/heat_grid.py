@@ -1,4 +1,4 @@
-"""The heat grid for more ranks than rows: one cell a rank, and it shows the distance from the peers, never an absolute."""
+"""The heat grid for more ranks than rows: one cell a rank, coloured by its distance from the peers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hangtop.render.rank_rows import RankRow, table_rows
 from hangtop.render.spans import BLANK, Row, Span, align, cut
 
 BLOCK = 8
-"""Ranks a block when no host is known."""
+"""Ranks in a block where no host is known."""
 LEGEND: tuple[tuple[str, str, str], ...] = (
     ("■", "data", "as peers"),
     ("▸", "warn", "works"),
@@ -28,7 +28,7 @@ WORST = ("✗", "◆", "▸", "▲", "□", "■")
 
 
 class RankBlock(Struct):
-    """The ranks of one node, or eight in a row when nodes are not known."""
+    """The ranks of one node, or eight ranks where nodes are unknown."""
 
     label: str
     cells: list[tuple[str, str]] = field(default_factory=list)
@@ -58,7 +58,7 @@ def _distance(row: RankRow) -> tuple[str, str]:
 
 @memoized
 def blocks_of(rows: Sequence[RankRow], world: int) -> list[RankBlock]:
-    """Blocks by host, in the order of their first rank; ranks that nothing is known of come as no data."""
+    """Blocks by host, in the order of their first rank; unknown ranks are "no data"."""
     known = {row.rank.rank: row for row in rows}
     blocks: dict[str, RankBlock] = {}
     by_host = any(row.rank.host for row in rows)
@@ -70,7 +70,7 @@ def blocks_of(rows: Sequence[RankRow], world: int) -> list[RankBlock]:
 
 
 def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
-    """Blocks with spaces and a blank line every second line; when that is too tall without them, at last one cell a node."""
+    """As airy as fits: gaps between cells and lines, then without, at last one cell a node."""
     label = min(12, max(len(block.label) for block in blocks))
     blocks = [part for block in blocks for part in _parts(block, max(1, width - label - 3))]
     cells = max(len(block.cells) for block in blocks)
@@ -88,18 +88,18 @@ def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
 
 
 def _parts(block: RankBlock, most: int) -> list[RankBlock]:
-    """A node with more ranks than a line has cells goes on in the next line, without its name."""
+    """A node that is wider than a line goes on in the next one, without its name."""
     cells = block.cells
     return [RankBlock("" if at else block.label, cells[at : at + most]) for at in range(0, len(cells), most)]
 
 
 def _parted(rows: Sequence[Row], every: int) -> list[Row]:
-    """The rows with a blank line after every so many."""
-    return [row for at, one in enumerate(rows) for row in ((BLANK, one) if at and at % every == 0 else (one,))]
+    """The rows with a blank line after every `every`."""
+    return [line for at, row in enumerate(rows) for line in ((BLANK, row) if at and at % every == 0 else (row,))]
 
 
 def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> Row:
-    """Cells that look alike are one span: a thousand of them would be measured and compared one by one."""
+    """Equal neighbours share one span: measuring a thousand spans is slow."""
     spans: list[Span] = []
     for block in blocks:
         spans += [align(block.label, label, "ink bold" if block.odd else "muted"), (" ", "")]
@@ -121,7 +121,7 @@ def legend_row(rows: Sequence[Row]) -> Row:
 
 
 def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
-    """The odd ranks and the chosen one as a table; what does not fit is counted."""
+    """The odd ranks and the chosen one as a table; the rest is counted."""
     odd = [row for row in rows if row.role or row.chosen]
     if not odd:
         return []
@@ -133,7 +133,7 @@ def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
 
 @memoized
 def quiet_rows(rows: Sequence[RankRow], world: int, width: int) -> list[Row]:
-    """How many ranks are quiet how long."""
+    """How many ranks are quiet for how long, as bars."""
     ages = Counter(text.age(row.quiet_s) for row in rows)
     order = {text.age(row.quiet_s): -1.0 if row.quiet_s is None else row.quiet_s for row in rows}
     shown = sorted(ages, key=lambda age: -ages[age])[:4]

@@ -1,4 +1,4 @@
-"""Numbers that stand still: a GPU's values are painted anew when one leaves its noise, or after five seconds. Pure."""
+"""Steady numbers: the values of a GPU are repainted when one leaves its noise, or after five seconds. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ REPAINT_S = 5.0
 
 
 class SteadyGpu(Struct, frozen=True):
-    """A GPU with the values that stand on the screen, and since when they do."""
+    """A GPU with the values on the screen, painted at unix time `at`."""
 
     gpu: Gpu
     at: float
 
 
 def settle(shown: Mapping[int, SteadyGpu], node: NodeGpus, now: float) -> dict[int, SteadyGpu]:
-    """What to paint of each GPU, after `shown` was painted."""
+    """The values to paint for each GPU index, given those on the screen."""
     return {gpu.index: _settled(shown.get(gpu.index), gpu, now) for gpu in node.reading.gpus}
 
 
@@ -40,7 +40,7 @@ def _differs(shown: Gpu, gpu: Gpu) -> bool:
         or _apart(shown.used_bytes, gpu.used_bytes, MEMORY_NOISE_BYTES)
         or _apart(shown.temperature_c, gpu.temperature_c, TEMPERATURE_NOISE_C)
         or shown.mig != gpu.mig
-        or [one.pid for one in shown.processes] != [one.pid for one in gpu.processes]
+        or [process.pid for process in shown.processes] != [process.pid for process in gpu.processes]
     )
 
 

@@ -1,21 +1,20 @@
-"""A plan and its steps, row by row: the confirm screen paints them, the commands print them. Pure, and without Textual."""
+"""A plan and its steps as rows, for dialogs and commands. Pure, and without Textual."""
 
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
 
 from hangtop.actions.plans.presets import Preset
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.records.fit import Fit
-from hangtop.records.plan import Plan, Removal, Start, Step, Target
-from hangtop.render.recovery_rows import errand_rows, ray_rows, watch_rows, waves
+from hangtop.records.plan import EvidenceCommand, Plan, RayStart, Removal, Start, Step, Target, Watch
 from hangtop.render.spans import BLANK, Row, Span
 
 ALIKE = frozenset({"data worker", "compiler"})
-"""Of these there are many: neighbours in the order of signals share a line, which names every pid."""
+"""Roles with many processes: neighbours in the order of signals share a line that lists all pids."""
 RANK_LIKE = frozenset({"rank", "ray worker"})
 LABEL_CELLS = 9
 STEP_ROLES = {
@@ -30,22 +29,22 @@ SIGNS = {"doing": "·", "done": "✓", "skipped": "−", "survived": "✗", "fai
 
 
 def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
-    """The plan, word for word, in lines of about `width` cells: the caller cuts what is longer. `odd`: ranks that stand out."""
+    """The plan word for word, in lines of about `width` cells; the caller cuts longer ones. `odd`: ranks that stand out."""
     beware = list(_labelled("beware", list(plan.warnings), width, "warn"))
     long = len({target.wave for target in plan.targets}) > 1  # then nobody scrolls down to see what they should know
     found: list[Row] = [*beware, BLANK] if long and beware else []
     if plan.errands:
-        found += [*errand_rows(plan.errands), BLANK]
+        found += [*_evidence_rows(plan.errands), BLANK]
     if plan.targets:
         found += [_how(plan), BLANK, *_target_rows(plan.targets, width, odd), BLANK]
     if plan.removals:
         found += [*_removal_rows(plan.removals), BLANK]
     if plan.ray:
-        found += [*ray_rows(plan.ray, width), BLANK]
+        found += [*_ray_rows(plan.ray, width), BLANK]
     if plan.start is not None:
         found += [*_start_rows(plan.start, width), BLANK]
     if plan.watch is not None:
-        found += [*watch_rows(plan.watch), BLANK]
+        found += [*_watch_rows(plan.watch), BLANK]
     if plan.frees:
         found += _labelled("frees", [plan.frees], width, "ink")
     found += _labelled("leaves", [f"{spared.what}: {spared.why}" for spared in plan.spared], width, "ink")
@@ -54,13 +53,8 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
 
 
 def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
-    """What was done, a line each, the proof in its colour."""
+    """The steps, one line each, the proof in its own colour."""
     return [row for step in steps for row in _step(step, width)]
-
-
-def plain(row: Row) -> str:
-    """A row as text that a terminal only shows."""
-    return text.printable("".join(words for words, _ in row).rstrip())
 
 
 def _how(plan: Plan) -> Row:
@@ -78,7 +72,7 @@ def _how(plan: Plan) -> Row:
 def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) -> Iterator[Row]:
     users = max(4, *(len(target.user or "?") for target in targets))
     yield ((f"{'pid':>9}  {'started':<8}  {'user':<{users}}  {'rank':>5}  {'gpu':>4}  s  command", "muted"),)
-    parts = waves(targets)
+    parts = _waves(targets)
     for number, (kinds, wave) in enumerate(parts, 1):
         if len(parts) > 1:
             yield ((f"{number}  {kinds}", "accent"),)
@@ -87,7 +81,7 @@ def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) ->
 
 
 def _grouped(targets: Sequence[Target]) -> Iterator[list[Target]]:
-    """Neighbours of one kind and state together, all others alone. The order stays."""
+    """Groups of neighbours of one kind and state, in order."""
     group: list[Target] = []
     for target in targets:
         if group and target.role in ALIKE and _kind(group[-1]) == _kind(target):
@@ -123,12 +117,12 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
     if len(group) > 1:
         indent = " " * 11
         pids = text.rank_ranges(target.pid for target in group)
-        for line in textwrap.wrap(pids, max(20, width - len(indent)), break_long_words=False):
+        for line in text.wrap(pids, max(20, width - len(indent))):
             yield ((indent, ""), (line, "muted"))
 
 
 def _command(command: str, room: int) -> str:
-    """Where it does not fit, its program goes without its folder: what follows tells more."""
+    """A command that is too long loses the folder of its program."""
     program, blank, rest = command.partition(" ")
     return command if len(command) <= room else program.rpartition("/")[2] + blank + rest
 
@@ -155,7 +149,7 @@ def _start_rows(start: Start, width: int) -> Iterator[Row]:
     for name, value in sorted(start.set_env.items()):
         yield (("  ", ""), (clean_words(f"{name}={shlex.quote(value)}"), "accent"))
     yield from _labelled("changed", start.changed, width, "accent")
-    for number, line in enumerate(textwrap.wrap(clean_words(shlex.join(start.argv)), max(20, width - 4), break_on_hyphens=False)):
+    for number, line in enumerate(text.wrap(clean_words(shlex.join(start.argv)), max(20, width - 4))):
         yield (("    " if number else "  ", ""), (line, "ink"))
     yield from _labelled("in", [clean_words(start.cwd)], width, "muted")
     yield from _labelled("log", [clean_words(start.log)], width, "muted")
@@ -176,8 +170,51 @@ def _proof(plan: Plan) -> Iterator[str]:
         yield "looks whether its port answers, the GCS is healthy, and nodes and resources are as before"
 
 
+def _evidence_rows(errands: Sequence[EvidenceCommand]) -> Iterator[Row]:
+    yield (("First", "ink bold"), (": evidence, while the run still hangs; what fails here holds nothing up", "muted"))
+    for errand in errands:
+        into = f" > {errand.output}" if errand.output else ""
+        yield (
+            (f"  {errand.title:<8} ", "ink"),
+            (f"hangtop {shlex.join(errand.words)}{into}", "ink"),
+            (f"  within {errand.deadline_s:.0f} s", "muted"),
+        )
+
+
+def _waves(targets: Sequence[Target]) -> list[tuple[str, tuple[Target, ...]]]:
+    """(roles, targets) for each wave of signals."""
+    found = [tuple(wave) for _, wave in groupby(targets, key=lambda target: target.wave)]
+    return [(", ".join(dict.fromkeys(_role_name(target) for target in wave)), wave) for wave in found]
+
+
+def _ray_rows(starts: Iterable[RayStart], width: int) -> Iterator[Row]:
+    for start in starts:
+        what = "Ray is started" if start.head else "Ray joins"
+        yield (
+            (what, "ink bold"),
+            (f": in {start.cwd}, within {start.deadline_s:.0f} s; environment as it was, kept in {start.environ_file}", "muted"),
+        )
+        for name, value in sorted(start.set_env.items()):
+            yield (("  ", ""), (clean_words(f"{name}={shlex.quote(value)}"), "accent"))
+        for number, line in enumerate(text.wrap(shlex.join(start.argv), max(20, width - 4))):
+            yield (("    " if number else "  ", ""), (line, "ink"))
+
+
+def _watch_rows(watch: Watch) -> Iterator[Row]:
+    where = f"stage {watch.title}" if watch.title else "its first stage"
+    step = f" (it hung at step {watch.step})" if watch.step is not None else ""
+    yield (
+        ("Watched", "ink bold"),
+        (f": until the new run has passed {where}{step}, for at most {text.duration(watch.deadline_s)}", "muted"),
+    )
+
+
+def _role_name(target: Target) -> str:
+    return "driver" if target.role.startswith("driver ") else target.role
+
+
 def fit_rows(fit: Fit | None, width: int) -> list[Row]:
-    """Whether the run would start: why not, above all else, or what will not be as before. `None`: it is still looked at."""
+    """Whether the run would start: why not, or what will differ. `None`: still being checked."""
     if fit is None:
         return [(("checking whether it can start …", "muted"),), BLANK]
     found = list(_labelled("cannot", fit.problems, width, "bad bold"))
@@ -186,13 +223,13 @@ def fit_rows(fit: Fit | None, width: int) -> list[Row]:
 
 
 def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int, others: int = 0) -> list[Row]:
-    """A digit, a name and what it does, all of it. `chosen`: their ids. `others`: how many more there are."""
+    """The presets: digit, title, effect. `chosen`: ids. `others`: how many more there are."""
     found: list[Row] = [BLANK] if presets else []
     column = max((len(preset.title) for preset in presets), default=0)
     for number, preset in enumerate(presets, 1):
         sign, role = ("✓", "accent bold") if preset.id in chosen else ("·", "ink")
         head: tuple[Span, ...] = ((f"{number} ", "accent bold"), (f"{sign} {preset.title:<{column}}  ", role))
-        for line in textwrap.wrap(preset.does, max(20, width - column - 6)):
+        for line in text.wrap(preset.does, max(20, width - column - 6)):
             found.append((*head, (line, "muted")))
             head = ((" " * (column + 6), ""),)
     return [*found, *((("0 ", "accent bold"), (f"· {others} more", "ink")) for _ in range(bool(others)))]
@@ -201,7 +238,7 @@ def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int, 
 def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> Iterator[Row]:
     for number, sentence in enumerate(sentences):
         head: Span = (f"{label if not number else '':<{LABEL_CELLS}}", "muted")
-        for part in textwrap.wrap(sentence, max(20, width - LABEL_CELLS), break_on_hyphens=False):
+        for part in text.wrap(sentence, max(20, width - LABEL_CELLS)):
             yield (head, (part, role))
             head = (" " * LABEL_CELLS, "")
 
@@ -209,6 +246,6 @@ def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> It
 def _step(step: Step, width: int) -> Iterator[Row]:
     role = STEP_ROLES[step.kind]
     head: tuple[Span, ...] = ((f"{text.clock(step.at)}  ", "muted"), (f"{SIGNS[step.kind]} ", role))
-    for part in textwrap.wrap(step.text, max(20, width - 12), break_on_hyphens=False):
+    for part in text.wrap(step.text, max(20, width - 12)):
         yield (*head, (part, role))
         head = ((" " * 12, ""),)

@@ -1,4 +1,4 @@
-"""The ranks table, row by row: odd ones first, a column only where it tells ranks apart."""
+"""The table of ranks, row by row: odd ones first; a column only where it tells ranks apart."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.status.kernel_block import is_blocked
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
-from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.columns import Column, bar_cell, fitting, number_cell, snugged, table_row, title_row
 from hangtop.render.spans import Row, dotted, width_of
-from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 
 QUIET_BAR = 5
@@ -23,11 +22,8 @@ BAD_STATES = frozenset("ZTX")
 
 
 class RankRow(Struct, frozen=True):
-    """A rank as it is painted. `role`: `bad` for a culprit, `warn` for one that works or lags, else empty.
-
-    `quiet_s`: in the steps in which ages are shown, so that a row stays the same until it looks different. `works`: the others
-    wait for it.
-    """
+    """A rank as it is painted. `role`: `bad` for a culprit, `warn` for a rank at work or behind, else empty. `quiet_s`: rounded
+    as ages are shown, so that a row stays equal until it looks different. `works`: other ranks wait for it."""
 
     rank: Rank
     quiet_s: float | None
@@ -42,44 +38,39 @@ class RankRow(Struct, frozen=True):
 
 @memoized
 def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
-    """All ranks, odd ones first in the order of the verdict, then by number."""
+    """All ranks: odd ones in the order of the verdict, then by number."""
     verdict = view.verdict
     odd = {rank: place for place, rank in enumerate(verdict.apart)} if verdict else {}
     titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
-    says = _last_lines(view) if verdict and verdict.word not in CALM_WORDS else {}
+    says = _last_lines(view) if verdict and not verdict.state.healthy else {}
     role = odd_role(verdict)
     rows = [
         RankRow(
             rank=rank,
-            quiet_s=_quiet_s(rank, view.now),
+            quiet_s=None if (silence_s := rank.silence_s(view.now)) is None else text.coarse(silence_s),
             limit_s=verdict.limit_s if verdict and verdict.word != "finished" else None,
             role=role if rank.rank in odd else "",
             doing=rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or says.get(rank.rank),
             stage=titles.get(rank.stage or "", rank.stage),
             chosen=rank.rank == chosen,
             works=bool(verdict and rank.rank in verdict.at_work),
-            silent=bool(verdict and verdict.word in ("stalled", "hung", "crashed")),
+            silent=bool(verdict and verdict.state.trouble),
         )
         for rank in view.ranks
     ]
     return tuple(sorted(rows, key=lambda row: (odd.get(row.rank.rank, len(odd)), row.rank.rank)))
 
 
-def _quiet_s(rank: Rank, now: float) -> float | None:
-    silence_s = rank.silence_s(now)
-    return None if silence_s is None else text.coarse(silence_s)
-
-
 def world_of(view: View) -> int:
-    """How many ranks the run has, as far as the log says."""
+    """World size, as far as the log says."""
     log = view.state.log
     named = log.world if log is not None and log.world is not None else 0
     return max(named, max((rank.rank for rank in view.ranks), default=-1) + 1)
 
 
 def odd_role(verdict: Verdict | None) -> str:
-    """Culprits are red only when the run is in trouble; one that works or lags is amber."""
-    return "bad" if verdict and verdict.word in ("stalled", "hung", "crashed") else "warn"
+    """The colour of odd ranks: red in trouble, else amber."""
+    return "bad" if verdict and verdict.state.trouble else "warn"
 
 
 def _why(verdict: Verdict | None, rank: int) -> str | None:
@@ -88,7 +79,7 @@ def _why(verdict: Verdict | None, rank: int) -> str | None:
 
 
 def _last_lines(view: View) -> dict[int, str]:
-    """The last log line of each rank, for a run that says nothing more; a running one would change them all the time."""
+    """The last log line of each rank."""
     says: dict[int, str] = {}
     for line in view.state.tail[-2_000:]:
         if line.rank is not None:
@@ -98,10 +89,6 @@ def _last_lines(view: View) -> dict[int, str]:
 
 def _role(row: RankRow, plain: str) -> str:
     return row.role or plain
-
-
-def _sign(row: RankRow) -> Row:
-    return (("▸", row.role),) if row.role else ()
 
 
 def _number(row: RankRow) -> Row:
@@ -120,19 +107,17 @@ def _stage(row: RankRow) -> Row:
 
 
 def _lag(row: RankRow) -> Row:
-    lag = row.rank.lag
-    return ((f"−{lag}", f"{row.role or 'warn'} bold"),) if lag else ()
+    return ((f"−{row.rank.lag}", f"{row.role or 'warn'} bold"),) if row.rank.lag else ()
 
 
 def _quiet_bar(row: RankRow) -> Row:
     if row.quiet_s is None or not row.limit_s:
         return (("─" * QUIET_BAR, "faint"),)
-    filled, track = text.bar(max(1.0, row.quiet_s) / row.limit_s, QUIET_BAR)
-    return ((filled, row.role or ("muted" if row.silent else "data")), (track, "faint"))
+    return bar_cell(max(1.0, row.quiet_s) / row.limit_s, QUIET_BAR, row.role or ("muted" if row.silent else "data"))
 
 
 def _metric(name: str) -> Callable[[RankRow], Row]:
-    """`None` in the records stands for a metric that is no number."""
+    """In the records `None` stands for NaN."""
 
     def cell(row: RankRow) -> Row:
         if name not in row.rank.metrics:
@@ -161,10 +146,7 @@ def _plain(read: Callable[[Rank], object], role: str) -> Callable[[RankRow], Row
 
 
 def _cpu(row: RankRow) -> Row:
-    cpu = row.rank.cpu_percent
-    if row.rank.state in ("Z", "X"):
-        return (("–", "stale"),)
-    return (("?", "stale"),) if cpu is None else ((f"{cpu:.0f}", "ink"),)
+    return (("–", "stale"),) if row.rank.state in ("Z", "X") else number_cell(row.rank.cpu_percent, "ink")
 
 
 def _total(row: RankRow) -> Row:
@@ -179,7 +161,7 @@ DOING_CELLS = 12
 
 
 def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[RankRow]]:
-    """Columns that tell ranks apart; one whose value is the same in all rows moves into the head. `hosts`: always the host."""
+    """The columns that tell ranks apart. `hosts`: with the host in any case."""
     ranks = [row.rank for row in rows]
 
     def known(read: Callable[[Rank], object]) -> bool:
@@ -191,7 +173,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
     gpus, stages = any(r.gpu is not None and r.gpu != r.rank for r in ranks), len({row.stage for row in rows if row.stage}) > 1
     doing_title = "doing" if any(row.rank.doing for row in rows) or not any(row.doing for row in rows) else "says"
     columns = [
-        (True, Column("", 1, 0, _sign)),
+        (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
         (True, Column("rank", 4, 0, _number, right=True, gap=1)),
         (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"), snug=True)),
         (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True, gap=1)),
@@ -212,7 +194,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
 
 
 def _doing(shortened: int) -> Callable[[RankRow], Row]:
-    """What it does, in the form that is so many times shortened, as far as there are shorter ones."""
+    """What the rank does, in its n-th shorter form."""
 
     def cell(row: RankRow) -> Row:
         forms = (row.doing or "", *row.rank.shorter)
@@ -222,7 +204,7 @@ def _doing(shortened: int) -> Callable[[RankRow], Row]:
 
 
 def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow], width: int) -> list[Column[RankRow]]:
-    """The longest form that has room in every row, else the shortest."""
+    """The longest form that fits in every row, else the shortest."""
     room = width - sum(column.width + column.gap for column in columns) + columns[0].gap
     forms = max((len(row.rank.shorter) for row in rows), default=0)
     shortened = next((n for n in range(forms) if all(width_of(_doing(n)(row)) <= room for row in rows)), forms)
@@ -230,7 +212,7 @@ def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow
 
 
 def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
-    """A pid is grey, so one cell parts it from the step: the names of functions need the other."""
+    """One cell between pid and step is enough, for a pid is grey; function names need the other."""
     before = ["", *(column.title for column in columns)]
     return [
         replace(column, gap=1) if (column.title, title) == ("step", "pid") else column
@@ -240,7 +222,7 @@ def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
 
 @memoized
 def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None), hosts: bool = False) -> list[Row]:
-    """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
+    """Column titles and the ranks in `shown`; columns are chosen for all ranks, so that scrolling moves none."""
     columns = _with_doing_that_fits(_step_beside_pid(fitting(snugged(columns_for(rows, hosts=hosts), rows), width)), rows, width)
     if BAR in columns:
         columns = [replace(column, title="") if column.cell is QUIET.cell else column for column in columns]
@@ -248,7 +230,7 @@ def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None
 
 
 def summary(view: View, rows: Sequence[RankRow]) -> Row:
-    """The head's own line: `1 behind · 7 wait in step 120 · all on n1`."""
+    """`1 behind · 7 wait in step 120 · all on n1`."""
     ranks = [row.rank for row in rows]
     odd = [row for row in rows if row.role]
     parts: list[Row] = []
@@ -265,7 +247,7 @@ def summary(view: View, rows: Sequence[RankRow]) -> Row:
 
 
 def odd_word(view: View, odd: Sequence[RankRow]) -> str:
-    """How the ranks that stand first differ from the others: `behind`, `works`, `odd`."""
+    """How the odd ranks differ: `behind`, `works`, `odd`."""
     if view.verdict is not None and view.verdict.at_work:
         return "works" if len(odd) == 1 else "work"
     return "behind" if any(row.rank.lag for row in odd) else "odd"
@@ -282,6 +264,6 @@ def _together(view: View, rows: Sequence[RankRow]) -> str:
         return f"{len(rows):,} of {world:,} seen" + ("" if started else " · no step yet")
     furthest = max(steps)
     in_step = [row for row in rows if row.rank.step == furthest]
-    if view.verdict and view.verdict.word in ("stalled", "hung") and any(row.role for row in rows):
+    if view.verdict and view.verdict.state.silent and any(row.role for row in rows):
         return f"{sum(not row.role for row in in_step):,} wait in step {furthest:,}"
     return f"{len(in_step):,} of {world:,} in step {furthest:,}"

@@ -1,15 +1,15 @@
-"""What a pane says while its source has nothing to show: one line, which says why."""
+"""What a pane says when its source has nothing to show, or only old values."""
 
 from __future__ import annotations
 
 from hangtop.common import text
 from hangtop.records.process import Writer
-from hangtop.render.spans import Row
+from hangtop.render.spans import BLANK, Row
 from hangtop.render.view import View
 
 
 def source_line(view: View, source: str) -> Row:
-    """Why there is nothing: not asked for, absent, failing, or not heard of yet."""
+    """Why there is nothing: not asked for, absent, failing, or not read yet."""
     if source not in view.spec.sources:
         return (("not watched", "muted"),)
     health = view.state.health.get(source)
@@ -22,8 +22,17 @@ def source_line(view: View, source: str) -> Row:
     return (("nothing to show", "muted"),)
 
 
+def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:
+    """How old values are; nothing while they are fresh."""
+    if age_s < late_s:
+        return BLANK
+    if age_s < stuck_s:
+        return ((f"late: {text.age(age_s)} old", "warn"),)
+    return ((f"no answer for {text.age(age_s)}", "bad bold"),)
+
+
 def writers_line(view: View) -> Row:
-    """Who writes the log."""
+    """The writers of the log."""
     writers = view.state.procs.writers if view.state.procs else ()
     if not writers:
         note = view.state.procs.note if view.state.procs else None

@@ -1,4 +1,4 @@
-"""Rows of spans: text, and the role in which it is painted. Pure, and without Textual: commands print the same rows."""
+"""Rows of spans: text, and the role that gives its colour. Pure, and without Textual: commands print the same rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
+
+from hangtop.common.text import printable
 
 Span = tuple[str, str]
 """Text and its role, such as `("2:31", "bad bold")`. The text is never parsed as markup."""
@@ -18,6 +20,11 @@ def width_of(row: Iterable[Span]) -> int:
     for text, _ in row:
         cells += len(text) if text.isascii() else cell_len(text)
     return cells
+
+
+def plain(row: Row) -> str:
+    """The text of a row, safe to print on a terminal."""
+    return printable("".join(text for text, _ in row).rstrip())
 
 
 def cut(row: Row, width: int) -> Row:
@@ -37,8 +44,8 @@ def cut(row: Row, width: int) -> Row:
 
 
 def folded(row: Row, width: int, indent: int, aside: int = 0) -> list[Row]:
-    """The row on as many lines as it takes, broken after blanks, the lines after the first indented by so many cells. `aside`: so
-    many cells at the end of the first stay free."""
+    """The row broken after blanks into lines; lines after the first are indented. `aside`: cells to leave free at the end of the
+    first."""
     lines: list[list[Span]] = [[]]
     used = 0
     for words, role in row:
@@ -53,7 +60,7 @@ def folded(row: Row, width: int, indent: int, aside: int = 0) -> list[Row]:
 
 
 def at_most(rows: list[Row], count: int, width: int) -> list[Row]:
-    """The first of these lines; what was left out shows as `…` at the end of the last."""
+    """The first `count` lines; `…` at the end of the last shows that there are more."""
     if len(rows) <= count:
         return rows
     *kept, last = rows[:count]
@@ -80,7 +87,7 @@ def align(text: str, width: int, role: str, *, right: bool = False) -> Span:
 
 
 def between(left: Row, right: Row, width: int) -> Row:
-    """`left` at the left edge, `right` at the right one; the left gives way."""
+    """`left` at the left edge, `right` at the right edge; `left` is cut if there is no room."""
     room = max(0, width - width_of(right) - (1 if right else 0))
     return (*pad(left, room), (" " if right else "", ""), *cut(right, width))
 
@@ -89,7 +96,7 @@ DOT: Span = (" · ", "faint")
 
 
 def dotted(parts: Iterable[Row]) -> Row:
-    """The parts with a faint dot between them."""
+    """The parts, separated by faint dots."""
     row: list[Span] = []
     for part in parts:
         if part:
@@ -98,7 +105,7 @@ def dotted(parts: Iterable[Row]) -> Row:
 
 
 def head(key: str, title: str, summary: Row, width: int, *, focused: bool = False, right: Row = BLANK) -> Row:
-    """A pane's head line: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy when the pane has the focus."""
+    """The head line of a pane: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy while it has the focus."""
     left: Row = ((f"{key} ", "accent bold"), (title, "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
     left = _whole_parts(left, width - 2 - width_of(right))
     rule = width - width_of(left) - width_of(right) - (2 if right else 1)
@@ -112,7 +119,7 @@ def head(key: str, title: str, summary: Row, width: int, *, focused: bool = Fals
 
 
 def _whole_parts(row: Row, width: int) -> Row:
-    """As many of the dotted parts as fit whole; the first is cut."""
+    """As many dotted parts as fit whole; a single one is cut."""
     while width_of(row) > width and (dots := [place for place, span in enumerate(row) if span == DOT]):
         row = row[: dots[-1]]
     return cut(row, width)

@@ -1,4 +1,4 @@
-"""Which stacks to show, as a person types it: `3`, `0-2,5`, `thread:loader`, `load_shard`, or several of these. Pure."""
+"""The filter of the stacks page, as typed: `3`, `0-2,5`, `thread:loader`, `load_shard`, or several of them. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_RANKS = 100_000
 
 
 class StackChoice(Struct, frozen=True):
-    """`ranks`, part of a thread's name, part of a function's; `None` means all."""
+    """Ranks, part of a thread name, part of a function name; `None` means all."""
 
     ranks: frozenset[int] | None = None
     thread: str | None = None
@@ -27,7 +27,7 @@ class StackChoice(Struct, frozen=True):
 
 
 def choice(typed: str) -> StackChoice:
-    """What these words choose: numbers and ranges are ranks, `thread:NAME` a thread, any other word a function."""
+    """Numbers and ranges are ranks, `thread:NAME` is a thread, any other word a function."""
     ranks: set[int] = set()
     thread = function = None
     for word in typed.split():

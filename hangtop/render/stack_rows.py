@@ -1,7 +1,4 @@
-"""The stacks view, row by row: one block a class, smallest first, innermost frame first.
-
-Pure, and without Textual: `hangtop stacks` prints the same rows.
-"""
+"""The stacks as rows, for the page and for `hangtop stacks`: one block a class, smallest first, innermost frame first. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.stack_pauses import USUAL_S
+from hangtop.records.process import Process
 from hangtop.records.ray_workers import RemoteStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
 from hangtop.render.spans import BLANK, Row, Span, align, cut
@@ -22,15 +20,13 @@ from hangtop.stacks.stack_classes import Motion, StackClass, classes, excerpt_of
 MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}
 PLACE_CELLS = 28
 WIDE = 100
-"""Below so many cells the names of functions need the room of the note beside them."""
+"""On narrower screens function names need the room of the note beside them."""
 LOCALS_SHOWN = 8
 
 
 class StackView(Struct, frozen=True):
-    """What is painted. `culprits`: ranks that stand apart in the verdict, `role`: their colour.
-
-    `unfolded`: places of classes shown with all their frames.
-    """
+    """What is painted. `culprits`: ranks that stand out in the verdict; `role`: their colour. `unfolded`: places of classes with
+    all their frames."""
 
     looks: tuple[StacksReading, ...]
     stacks: tuple[Stack, ...]
@@ -44,12 +40,19 @@ class StackView(Struct, frozen=True):
 
     @property
     def before(self) -> dict[int, Stack]:
-        """The stacks of the look before, by pid."""
+        """The stacks of the previous look, by pid."""
         return {stack.pid: stack for stack in self.looks[-2].stacks} if len(self.looks) > 1 else {}
 
 
+def stacks_of(process: Process, looks: Iterable[StacksReading]) -> list[Stack]:
+    """The stacks of this process in these looks, oldest first. A pid may be used again: the start time must fit, where it is
+    known."""
+    stacks = (stack for look in looks for stack in look.stacks if stack.pid == process.pid)
+    return [stack for stack in stacks if stack.started_ticks in (0, process.start_ticks)]
+
+
 def rows(view: StackView, width: int) -> list[Row]:
-    """The whole view in lines of at most `width` cells."""
+    """All rows, in at most `width` cells."""
     if view.look.problem:
         return list(_refused(view.look.problem, view.look.mend))
     ranked = [stack for stack in view.stacks if stack.rank is not None and stack.threads]
@@ -57,8 +60,8 @@ def rows(view: StackView, width: int) -> list[Row]:
     shown, others = (ranked, rest) if ranked else (rest, [])
     folded = classes(shown)
     found: list[Row] = []
-    for place, one in enumerate(folded):
-        found += [*_class_rows(one, folded, view, width, whole=place in view.unfolded), BLANK]
+    for place, stack_class in enumerate(folded):
+        found += [*_class_rows(stack_class, folded, view, width, whole=place in view.unfolded), BLANK]
     found += _other_rows(others, width)
     found += _parting_rows(folded, view, width)
     found += _problem_rows(view.stacks, width)
@@ -66,7 +69,7 @@ def rows(view: StackView, width: int) -> list[Row]:
 
 
 def far_rows(far: RemoteStacksReading | None, width: int, *, may_ask: bool) -> list[Row]:
-    """What is on its way from other nodes; and where their dashboard gave nothing, what else can be done: said before it is."""
+    """Stacks of other nodes that are still awaited; where the dashboard gave none, the offer to run a task there."""
     if far is None:
         return []
     who = text.some(far.asked, "worker")
@@ -113,63 +116,65 @@ def _over_time(view: StackView) -> str:
     return f" · {'unchanged' if found == {'still'} else 'not all unchanged'} in 2 looks over {seconds:.0f} s"
 
 
-def _class_rows(one: StackClass, among: Sequence[StackClass], view: StackView, width: int, *, whole: bool) -> Iterator[Row]:
-    blamed = bool(view.culprits & set(one.ranks)) if view.culprits else stands_out(one, among)
+def _class_rows(
+    stack_class: StackClass, among: Sequence[StackClass], view: StackView, width: int, *, whole: bool
+) -> Iterator[Row]:
+    blamed = bool(view.culprits & set(stack_class.ranks)) if view.culprits else stands_out(stack_class, among)
     edge: Span = ("▌", view.role) if blamed else ("▏", "faint")
     yield cut(
         (
             edge,
             (" ", ""),
-            *_members(one, view.role if blamed else "ink"),
+            *_members(stack_class, view.role if blamed else "ink"),
             ("  ", ""),
-            (_what(one, view), "ink" if blamed else "muted"),
+            (_what(stack_class, view), "ink" if blamed else "muted"),
         ),
         width,
     )
-    frames = one.frames
-    last = len(frames) - 1 if whole else _last_shown(one)
+    frames = stack_class.frames
+    last = len(frames) - 1 if whole else _last_shown(stack_class)
     for place, frame in enumerate(frames[: last + 1]):
-        yield _frame_row(edge, one, place, blamed=blamed, width=width)
+        yield _frame_row(edge, stack_class, place, blamed=blamed, width=width)
         yield from (cut((edge, (f"       {name} = {value}", "stale")), width) for name, value in frame.locals[:LOCALS_SHOWN])
     if folded := frames[last + 1 :]:
         yield cut((edge, (f"   ⋯ {library_summary(folded)}", "stale")), width)
 
 
-def _members(one: StackClass, role: str) -> tuple[Span, ...]:
+def _members(stack_class: StackClass, role: str) -> tuple[Span, ...]:
     role = f"{role} bold"
-    if one.ranks:
-        return ((text.some(len(one.ranks), "rank"), role), (f"   {text.rank_ranges(one.ranks)}", role))
-    return ((text.some(len(one.members), "process"), role), (f"   pid {one.pids[0]}", role))
+    if stack_class.ranks:
+        return ((text.some(len(stack_class.ranks), "rank"), role), (f"   {text.rank_ranges(stack_class.ranks)}", role))
+    return ((text.some(len(stack_class.members), "process"), role), (f"   pid {stack_class.pids[0]}", role))
 
 
-def _what(one: StackClass, view: StackView) -> str:
+def _what(stack_class: StackClass, view: StackView) -> str:
     """`waits for a lock in load_shard · S futex_do_wait · unchanged · MainThread`."""
-    thread = one.activity.thread
+    thread = stack_class.activity.thread
     kernel = " ".join(word for word in (thread.state, thread.wchan) if word)
     gil = "holds the GIL" if thread.owns_gil else ""
-    before = view.before.get(one.members[0].pid)
-    moved = motion(before, one.members[0]) if before else None
+    before = view.before.get(stack_class.members[0].pid)
+    moved = motion(before, stack_class.members[0]) if before else None
     return " · ".join(
-        word for word in (one.activity.text, kernel, gil, MOTION_WORDS[moved] if moved else "", thread.name) if word
+        word for word in (stack_class.activity.text, kernel, gil, MOTION_WORDS[moved] if moved else "", thread.name) if word
     )
 
 
-def _last_shown(one: StackClass) -> int:
-    """Place of the outermost frame that is shown: where the classes part, else the user's outermost one."""
-    if one.parts_at is not None:
-        return max(one.parts_at, 0)
-    return max(one.own, default=len(one.frames) - 1)
+def _last_shown(stack_class: StackClass) -> int:
+    """Place of the outermost frame shown: where the classes part, else the user's outermost."""
+    if stack_class.parts_at is not None:
+        return max(stack_class.parts_at, 0)
+    return max(stack_class.own, default=len(stack_class.frames) - 1)
 
 
-def _frame_row(edge: Span, one: StackClass, place: int, *, blamed: bool, width: int) -> Row:
-    frame = one.frames[place]
-    mine = place in one.own
+def _frame_row(edge: Span, stack_class: StackClass, place: int, *, blamed: bool, width: int) -> Row:
+    frame = stack_class.frames[place]
+    mine = place in stack_class.own
     if not mine or rule(frame):
         role = "muted"
     else:
-        role = f"{edge[1]} bold" if blamed and (one.parts_at is None or place < one.parts_at) else "ink"
+        role = f"{edge[1]} bold" if blamed and (stack_class.parts_at is None or place < stack_class.parts_at) else "ink"
     parting, cells = ("◂ the classes part here", 28) if width >= WIDE else ("◂ they part", 16)
-    note = parting if place == one.parts_at else ""
+    note = parting if place == stack_class.parts_at else ""
     name = align(f"   {frame.function}", max(20, width - PLACE_CELLS - cells), role)
     return cut(
         (edge, name, ("  ", ""), align(place_of(frame, mine=mine), PLACE_CELLS, role), ("  ", ""), (note, "muted")),
@@ -190,7 +195,7 @@ def place_of(frame: Frame, *, mine: bool) -> str:
 
 
 def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
-    """Processes of the run that are no ranks, one line each."""
+    """Processes that are no ranks, one line each."""
     if not others:
         return
     yield cut((("Not ranks", "ink bold"), (f"  {len(others)}", "muted")), width)
@@ -202,13 +207,13 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
 
 
 def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> Iterator[Row]:
-    """The source lines at which the classes part, each with its ranks."""
+    """The source lines where the classes part, with their ranks."""
     known = view.look.excerpts
     marks: dict[tuple[str, int], list[StackClass]] = {}
-    for one in folded:
-        if one.parts_at is not None:
-            frame = one.frames[one.parts_at]
-            marks.setdefault((frame.file, frame.line), []).append(one)
+    for stack_class in folded:
+        if stack_class.parts_at is not None:
+            frame = stack_class.frames[stack_class.parts_at]
+            marks.setdefault((frame.file, frame.line), []).append(stack_class)
     texts = {place: excerpt for place in marks if (excerpt := excerpt_of(Frame("", *place), known))}
     if len(marks) < 2 or not texts:
         return
@@ -218,7 +223,7 @@ def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> 
     yield cut(
         (("Where they part", "ink bold"), (f"  {', '.join(PurePath(file).name for file in files)} · {note}", "muted")), width
     )
-    lines = {(one.file, one.first + nth): line for one in texts.values() for nth, line in enumerate(one.lines)}
+    lines = {(excerpt.file, excerpt.first + nth): line for excerpt in texts.values() for nth, line in enumerate(excerpt.lines)}
     previous: tuple[str, int] | None = None
     for place in sorted(lines):
         if previous and (previous[0], previous[1] + 1) != place:
@@ -231,19 +236,19 @@ def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> 
 def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequence[StackClass], odd: str, width: int) -> Row:
     if not here:
         return cut(((f"{number:>8}  ", "stale"), (line, "muted")), width)
-    role = f"{odd} bold" if any(stands_out(one, folded) for one in here) else "ink"
-    who = " and ".join(_who(one) for one in here)
+    role = f"{odd} bold" if any(stands_out(stack_class, folded) for stack_class in here) else "ink"
+    who = " and ".join(_who(stack_class) for stack_class in here)
     return cut(((f"▸{number:>7}  ", role), (line, role), (f"   ◂ {who}", role)), width)
 
 
-def _who(one: StackClass) -> str:
-    if one.ranks:
-        return text.numbered("rank", one.ranks)
-    return f"pid {one.pids[0]}"
+def _who(stack_class: StackClass) -> str:
+    if stack_class.ranks:
+        return text.numbered("rank", stack_class.ranks)
+    return f"pid {stack_class.pids[0]}"
 
 
 def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
-    """Processes without a stack, folded by the reason, with the command that mends it."""
+    """Processes without a stack, by reason, with the command that helps."""
     reasons: dict[tuple[str, str | None], list[Stack]] = {}
     for stack in stacks:
         if stack.problem:

@@ -1,4 +1,4 @@
-"""How a verdict is called and coloured. One table for badge, band, log, title and help."""
+"""Word, sign and colour of each verdict, for badge, band, log, title and help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hangtop.records.verdict import Verdict, VerdictWord
 
 
 class VerdictLabel(Struct, frozen=True):
-    """`fill`: the badge is reversed. `meaning`: the line on the help screen."""
+    """`fill`: the badge is reversed. `meaning`: on the help page."""
 
     sign: str
     word: str
@@ -54,6 +54,3 @@ def verdict_label(verdict: Verdict) -> VerdictLabel:
     if verdict.word == "running" and verdict.confidence == "possible":
         return NO_WRITER
     return LOOKS[verdict.word]
-
-
-CALM_WORDS: frozenset[VerdictWord] = frozenset({"running", "finished"})

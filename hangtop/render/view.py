@@ -1,4 +1,4 @@
-"""All that a pane may paint from: one frozen value, made once a paint."""
+"""All that panes and pages paint from: one frozen value for each tick."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import Rank, join
+from hangtop.diagnosis.members.rank_table import join
 from hangtop.monitor.verdict_history import VerdictEntry
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM, Alarm
@@ -15,7 +16,7 @@ from hangtop.state.run_state import RunState
 
 
 class View(Struct, frozen=True, dict=True):
-    """`verdict` is `None` before the first log reading. `title` names the run. `history`: what was said, oldest first."""
+    """`verdict`: `None` before the first log reading. `title`: names the run. `history`: earlier verdicts, oldest first."""
 
     state: RunState
     verdict: Verdict | None
@@ -28,15 +29,15 @@ class View(Struct, frozen=True, dict=True):
 
     @cached_property
     def ranks(self) -> tuple[Rank, ...]:
-        """All that is known of each rank, joined once a paint."""
+        """The ranks, joined once."""
         return join(self.state)
 
     @property
     def reading_yet(self) -> bool:
-        """Whether anything of the run is known."""
+        """Whether there is a verdict."""
         return self.state.log is not None and self.verdict is not None
 
     @property
     def lit(self) -> bool:
-        """Whether the signs of an alarm are filled at this moment."""
+        """Whether the alarm is lit at this moment."""
         return self.alarm.lit(self.now, calm=self.calm)

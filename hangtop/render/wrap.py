@@ -1,4 +1,4 @@
-"""Facts and longer sentences on pages: a label, then what there is to say, wrapped at words where it is long."""
+"""The parts of a page: section heads, labelled facts, wrapped sentences."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from hangtop.render.spans import Row, align, cut
 
 LABEL_CELLS = 8
 FACT_CELLS = 14
+
+
+def section(title: str, width: int, said: str = "") -> Row:
+    """A section head: title, words beside it, and a rule to the edge."""
+    more = f"{said} " if said else ""
+    rule = "─" * max(0, width - len(title) - text.cells(more) - 2)
+    return cut(((title, "ink bold"), ("  ", ""), (more, "muted"), (rule, "faint")), width)
 
 
 def fact_row(label: str, value: str, width: int) -> Row:

@@ -135,7 +135,7 @@ def _thread(thread: Thread) -> Activity:
     innermost = owned[0] if owned else len(frames) - 1
     caller = next((frames[place] for place in owned if frames[place].name not in NAMELESS), frames[innermost])
     known = [(kind, frame) for frame in frames[: innermost + 1] if (kind := rule(frame))]
-    kind, call = min(known, key=lambda one: STRENGTH[one[0]], default=(None, frames[innermost]))
+    kind, call = min(known, key=lambda rule: STRENGTH[rule[0]], default=(None, frames[innermost]))
     plain = kind in WEAK or (kind in FOR_PEERS and owner(call.file) == "python")  # a Barrier serves any collective of the user's
     if not thread.runs and plain and (names := _by_name(thread, owned)):
         kind, call, caller = names

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Frame
 
 DoingKind = Literal[
@@ -85,7 +86,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def table() -> Table:
-    return msgspec.toml.decode(Path(__file__).with_name("frames.toml").read_bytes(), type=Table)
+    return decode_toml(Path(__file__).with_name("frames.toml").read_bytes(), Table)
 
 
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")
@@ -142,9 +143,9 @@ def rule(frame: Frame) -> DoingKind | None:
 
 def named(frame: Frame) -> DoingKind | None:
     """What a user's function says by its name alone; only to be believed of a thread that waits."""
-    return next((one.kind for one in table().named if re.fullmatch(one.pattern, frame.name)), None)
+    return next((known.kind for known in table().named if re.fullmatch(known.pattern, frame.name)), None)
 
 
 def phase(frame: Frame) -> Phase | None:
     """What a function is about, by its name."""
-    return next((one.phase for one in table().phase if re.search(one.pattern, frame.name)), None)
+    return next((known.phase for known in table().phase if re.search(known.pattern, frame.name)), None)

@@ -39,12 +39,12 @@ def loop_at(source: str, line: int) -> Loop | None:
 
 
 def _does_nothing(loop: ast.While | ast.For) -> bool:
-    return isinstance(loop, ast.While) and all(isinstance(one, NOTHING) for one in loop.body)
+    return isinstance(loop, ast.While) and all(isinstance(statement, NOTHING) for statement in loop.body)
 
 
 def _is_endless(loop: ast.While) -> bool:
     """Its condition is always true, and nothing in it leaves it; or the condition rests on what the loop never changes."""
-    body = [node for one in loop.body for node in ast.walk(one)]
+    body = [node for statement in loop.body for node in ast.walk(statement)]
     if any(isinstance(node, EXITS) or (isinstance(node, ast.Call) and not _is_pure(node)) for node in body):
         return False
     if isinstance(loop.test, ast.Constant):

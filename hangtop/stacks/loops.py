@@ -146,7 +146,7 @@ def _does_more(process: Process) -> bool:
 
 
 def _source(place: Frame, sources: Sources) -> Excerpt | None:
-    return next((one for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+    return next((excerpt for excerpt in sources if (excerpt.file, excerpt.at) == (place.file, place.line)), None)
 
 
 def _around(place: Frame, sources: Sources) -> Loop | None:

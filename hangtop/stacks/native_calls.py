@@ -17,7 +17,9 @@ def take_in(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[Stac
     """The looks with this part added; once the source lines are there, the compiled calls that they name are frames as well."""
     looks = add_look(looks, part)
     calls = {
-        (one.file, one.at): call for one in part.excerpts if not one.changed and (call := _called(one.lines[one.at - one.first]))
+        (excerpt.file, excerpt.at): call
+        for excerpt in part.excerpts
+        if not excerpt.changed and (call := _called(excerpt.lines[excerpt.at - excerpt.first]))
     }
     return tuple(_with_calls(look, calls) if look.ask == part.ask else look for look in looks) if calls else looks
 

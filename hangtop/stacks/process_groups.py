@@ -64,11 +64,11 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     Children that are a pool without work make none: what their parent waits for was lost.
     """
     known, seen = activity_of(parent), [one for child in children if (one := activity_of(child)) is not None]
-    if seen and all(one.kind == "idle" and not functions(one) for one in seen):
+    if seen and all(child.kind == "idle" and not functions(child) for child in seen):
         return False
     if known is None or known.kind in ("child", "join"):
         return True
-    ways = {name for one in seen for name, _ in functions(one)}
+    ways = {name for child in seen for name, _ in functions(child)}
     inner = next(iter(functions(known)), ("", ""))[0]
     return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
 

@@ -123,25 +123,25 @@ def dumps(pids: Iterable[int], command_of: Callable[[int], tuple[str, ...]], lim
                 pid, tries, ends_at = waiting.popleft()
                 running.append(_Running(command_of(pid), pid, tries, ends_at or time.monotonic() + limit_s))
             time.sleep(0.004)
-            for one in [one for one in running if one.finished() or time.monotonic() > one.ends_at]:
-                running.remove(one)
-                result = _result(one, limit_s)
-                if result.error and one.tries > 1 and _may_pass(result.error):
-                    waiting.append((one.pid, one.tries - 1, one.ends_at))
+            for dump in [dump for dump in running if dump.finished() or time.monotonic() > dump.ends_at]:
+                running.remove(dump)
+                result = _result(dump, limit_s)
+                if result.error and dump.tries > 1 and _may_pass(result.error):
+                    waiting.append((dump.pid, dump.tries - 1, dump.ends_at))
                 else:
-                    yield structs.replace(result, argv=one.argv)
+                    yield structs.replace(result, argv=dump.argv)
     finally:
-        for one in running:
-            one.end()
-            one.close()
+        for dump in running:
+            dump.end()
+            dump.close()
 
 
-def _result(one: _Running, limit_s: float) -> Dump:
-    if one.finished():
-        return one.dump()
-    one.end()
-    one.close()
-    return Dump(one.pid, error=f"no answer within {limit_s:g} s", late=True)
+def _result(running: _Running, limit_s: float) -> Dump:
+    if running.finished():
+        return running.dump()
+    running.end()
+    running.close()
+    return Dump(running.pid, error=f"no answer within {limit_s:g} s", late=True)
 
 
 def _may_pass(error: str) -> bool:
@@ -165,5 +165,5 @@ def first_words(stderr: bytes) -> str:
 
 def frame(spied: SpyFrame) -> Frame:
     """A frame as hangtop keeps it, its text cleaned."""
-    kept = tuple((clean_text(one.name), clean_text(one.repr or "")[:LONGEST_REPR]) for one in spied.locals or ())
+    kept = tuple((clean_text(local.name), clean_text(local.repr or "")[:LONGEST_REPR]) for local in spied.locals or ())
     return Frame(clean_text(spied.name), clean_text(spied.filename), spied.line, kept)

@@ -102,9 +102,9 @@ def _parting(paths: list[tuple[Step, ...]]) -> int:
     return shared
 
 
-def _order(one: StackClass) -> tuple[bool, int, int]:
-    first = min(one.ranks, default=one.pids[0])
-    return (one.activity.waits_for_peers or one.activity.kind == "idle", len(one.members), first)
+def _order(stack_class: StackClass) -> tuple[bool, int, int]:
+    first = min(stack_class.ranks, default=stack_class.pids[0])
+    return (stack_class.activity.waits_for_peers or stack_class.activity.kind == "idle", len(stack_class.members), first)
 
 
 def motion(before: Stack, now: Stack) -> Motion | None:
@@ -118,10 +118,10 @@ def motion(before: Stack, now: Stack) -> Motion | None:
     return "still" if [frame.line for frame in old] == [frame.line for frame in new] else "within"
 
 
-def stands_out(one: StackClass, among: Iterable[StackClass]) -> bool:
+def stands_out(stack_class: StackClass, among: Iterable[StackClass]) -> bool:
     """Whether this class is one to look at: it waits for nobody's sake while others wait for their peers."""
     waiting = any(other.activity.waits_for_peers for other in among)
-    return waiting and not one.activity.waits_for_peers and one.activity.kind not in ("idle", "loader_worker")
+    return waiting and not stack_class.activity.waits_for_peers and stack_class.activity.kind not in ("idle", "loader_worker")
 
 
 def only(
@@ -132,9 +132,9 @@ def only(
     for stack in stacks:
         if ranks is not None and stack.rank not in ranks:
             continue
-        named = [one for one in stack.threads if thread is None or thread.lower() in one.name.lower()]
+        named = [each for each in stack.threads if thread is None or thread.lower() in each.name.lower()]
         found = [
-            one for one in named if function is None or any(function.lower() in frame.function.lower() for frame in one.frames)
+            each for each in named if function is None or any(function.lower() in frame.function.lower() for frame in each.frames)
         ]
         if found or (stack.problem and not thread and not function):
             kept.append(replace(stack, threads=tuple(found)))
@@ -148,9 +148,9 @@ def each_thread(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
 
 def excerpt_of(frame: Frame, excerpts: Iterable[Excerpt]) -> Excerpt | None:
     """The lines around this frame, if they were readable."""
-    for one in excerpts:
-        if one.file == frame.file and one.first <= frame.line < one.first + len(one.lines):
-            return one
+    for excerpt in excerpts:
+        if excerpt.file == frame.file and excerpt.first <= frame.line < excerpt.first + len(excerpt.lines):
+            return excerpt
     return None
 
 

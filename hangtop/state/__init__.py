@@ -1,1 +1,1 @@
-"""All that is known of a run at one moment, folded from readings, and its short history. Pure."""
+"""The state of a run at one moment, folded from readings, and its short history. Pure."""

@@ -1,4 +1,4 @@
-"""The GPUs of a node over the life of the watch: each keeps its index, its last values and its past. Pure."""
+"""The GPUs of a node over the whole watch: each keeps its index, its last values and its history. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def fold_gpus(known: NodeGpus | None, reading: GpuReading, at: float) -> NodeGpu
 
 
 def _with_their_index(gpus: Iterable[Gpu], before: Mapping[int, Gpu]) -> dict[int, Gpu]:
-    """By UUID: a driver that was started again counts only the GPUs it finds (nvtop shows GPU 4 as 3 then)."""
+    """The GPUs by their old index, matched by UUID: a restarted driver numbers only the GPUs that it finds (nvtop then shows GPU
+    4 as 3)."""
     index_of: dict[str | None, int] = {gpu.uuid: index for index, gpu in before.items() if gpu.uuid}
     found: dict[int, Gpu] = {}
     for gpu in sorted(gpus, key=lambda gpu: gpu.uuid not in index_of):
@@ -45,11 +46,11 @@ def _with_their_index(gpus: Iterable[Gpu], before: Mapping[int, Gpu]) -> dict[in
 
 
 def _merged(gpu: Gpu, before: Gpu | None) -> Gpu:
-    """What a new probe cannot know is kept: the values of a GPU that it never reached, and the last Xid."""
+    """The GPU with what a new probe cannot know: the values of a GPU that it never reached, and the last Xid."""
     if before is None:
         return gpu
     if gpu.read_at is None:
-        if gpu.status in ("reading", before.status):  # NVML was opened again: nothing new was said of it
+        if gpu.status in ("reading", before.status):  # NVML was reopened and has told nothing new
             return before if gpu.xid is None else replace(before, xid=gpu.xid, xid_at=gpu.xid_at)
         return replace(before, status=gpu.status, since=gpu.since, why=gpu.why, xid=gpu.xid or before.xid)
     return gpu if gpu.xid is not None else replace(gpu, xid=before.xid, xid_at=before.xid_at)
@@ -60,14 +61,14 @@ def _lost(gpu: Gpu, at: float) -> Gpu:
 
 
 def _unanswered(gpu: Gpu, since: float | None) -> Gpu:
-    """A driver that is being opened again says nothing yet; one that hangs there answers for no GPU."""
+    """The GPU while the driver lists none: unchanged while NVML is being reopened, `no answer` if that hangs."""
     return (
         gpu if since is None or gpu.status in ("lost", "no answer") else replace(gpu, status="no answer", why=None, since=since)
     )
 
 
 def _track(track: GpuTrack, gpu: Gpu, before: Gpu | None) -> GpuTrack:
-    """Only what was read anew is added: a value that stands still because nothing answers is no history."""
+    """The history with the new values. A value that stays because the driver does not answer is not added."""
     at = gpu.read_at
     if at is None or (before is not None and before.read_at == at):
         return track

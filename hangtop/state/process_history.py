@@ -1,4 +1,4 @@
-"""Each rank over time: its CPU, which tells when it stopped computing or began to spin, and its memory. Pure."""
+"""The history of each rank: its CPU, which shows when it stopped computing or began to spin, and its memory. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from hangtop.records.samples import Samples, add_recent, add_whole
 
 SLOT_S = 10.0
 ProcessKey = tuple[str, int, int]
-"""Host, pid and start ticks: this process and no other."""
+"""Host, pid and start ticks: they identify a process for good."""
 
 
 class ProcessTrack(Struct, frozen=True):
-    """`cpu_percent`: the last 10 minutes; `held_bytes`: the whole watch, ever coarser, of it and what it started."""
+    """`cpu_percent`: the last 10 minutes; `held_bytes`: memory of the process and its descendants over the whole watch, ever
+    coarser."""
 
     cpu_percent: Samples = Samples(SLOT_S)
     held_bytes: Samples = Samples(SLOT_S)
@@ -26,9 +27,9 @@ ProcessTracks = Mapping[ProcessKey, ProcessTrack]
 
 
 def fold_tracks(known: ProcessTracks, reading: ProcessReading, host: str, at: float, log_pids: Collection[int]) -> ProcessTracks:
-    """The tracks after this reading: of ranks, also of those that the log alone names, and of a run without any of its topmost
-    process. What is gone keeps its track while it is listed as ended."""
-    kept = {(host, one.pid, one.start_ticks) for one in reading.ended}
+    """The tracks after this reading: of the ranks (also those that only the log names), or of the topmost processes if there are
+    none. A rank that is gone keeps its track while it is listed as ended."""
+    kept = {(host, process.pid, process.start_ticks) for process in reading.ended}
     tracks = {key: track for key, track in known.items() if key[0] != host or key in kept}
     followed = _followed(reading.processes, log_pids)
     held = _held(reading.processes, followed)
@@ -44,15 +45,15 @@ def fold_tracks(known: ProcessTracks, reading: ProcessReading, host: str, at: fl
 
 
 def _followed(processes: Collection[Process], log_pids: Collection[int]) -> set[int]:
-    ranks = {one.pid for one in processes if one.role == "rank" or one.pid in log_pids}
-    pids = {one.pid for one in processes}
-    return ranks or {one.pid for one in processes if one.ppid not in pids}
+    ranks = {process.pid for process in processes if process.role == "rank" or process.pid in log_pids}
+    pids = {process.pid for process in processes}
+    return ranks or {process.pid for process in processes if process.ppid not in pids}
 
 
 def _held(processes: Collection[Process], followed: Collection[int]) -> dict[int, int]:
-    """Resident bytes by pid, each with what it started, but for those that are followed themselves. Parents come first."""
-    held = {one.pid: one.rss_bytes or 0 for one in processes}
-    for one in reversed(tuple(processes)):
-        if one.ppid in held and one.pid not in followed:
-            held[one.ppid] += held[one.pid]
+    """Resident bytes by pid, with the descendants that have no track of their own. `processes`: parents first."""
+    held = {process.pid: process.rss_bytes or 0 for process in processes}
+    for process in reversed(tuple(processes)):
+        if process.ppid in held and process.pid not in followed:
+            held[process.ppid] += held[process.pid]
     return held

@@ -1,4 +1,4 @@
-"""All that is known now: one frozen state, and how a reading changes it. No clock, no I/O."""
+"""The state of a run as one frozen record, and `fold`, which makes the next state of it and a reading. No clock, no I/O."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ MOST_ASK_ENDS = 64
 
 
 class RunState(Struct, frozen=True):
-    """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
+    """The run as its sources show it. `log`: the latest log reading; its new ranks and lines are added to `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes; `tracks`: each rank's over time.
-    `ask_ends`: of the last questions that have ended.
-    `looks`: the last looks at the stacks, latest last; `nccl`: the last two at the collectives.
-    `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
+    `processes`, `gpus`, `ray`: by host; `procs`: the latest process reading; `tracks`: history of each rank.
+    `ask_ends`: the last questions that have ended.
+    `looks`: the last samples of the stacks, latest last; `nccl`: the last two samples of the collectives.
+    `heard_at`: when the probe last gave a sign of life, by the clock of the readings.
     """
 
     log: LogReading | None = None
@@ -69,7 +69,7 @@ class RunState(Struct, frozen=True):
 
 
 def fold(state: RunState, reading: Reading) -> RunState:
-    """The state after this reading. Readings of unknown kinds cannot occur: the wire refuses them."""
+    """The state after this reading. The wire refuses readings of unknown kinds."""
     match reading.value:
         case LogReading() as log:
             state = _fold_log(state, log)

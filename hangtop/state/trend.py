@@ -1,4 +1,4 @@
-"""Whether a number grows steadily over the watch, and how fast: the sign of a leak."""
+"""Steady growth of a number over the watch, the sign of a leak."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from hangtop.records.samples import Samples, points
 LEAST_SPAN_S = 600.0
 LEAST_POINTS = 12
 WARM_UP_PART = 0.25
-"""The first part of the watch is left out: a start fills memory and is no leak."""
+"""This first part of the watch is left out: a run fills memory when it starts, and that is no leak."""
 LEAST_FIT = 0.8
 
 
 def growth(samples: Samples, least: float) -> float | None:
-    """Of steady growth by more than `least` how much an hour, by least squares; `None`: too short, level, falling, or one jump.
+    """The growth per hour by least squares, if the samples grow steadily by more than `least` in all; `None` if they are too few,
+    level or falling, or jump once.
 
-    The line must fit: a single step in the middle has an r² of 0.75.
+    The line must fit: a single jump in the middle has an r² of 0.75.
     """
     if len(samples.means) < LEAST_POINTS or (samples.means[-1] or 0.0) <= (samples.means[0] or 0.0):
         return None

@@ -1,9 +1,8 @@
-"""Reads that may wait for another process, kept from holding up the rest.
+"""Time limits for reads that may wait for another process.
 
-Reading `cmdline`, `environ` or `io` of a process in uninterruptible sleep can block the reader for good (moby#15204,
-NordicHPC/sonar#121, mej/nhc#156). So each such read has a time limit. A reader that passes it is left behind with
-its question, and that question is not asked again until it has been answered.
-"""
+Reading `cmdline`, `environ` or `io` of a process in uninterruptible sleep can block for ever (moby#15204, NordicHPC/sonar#121,
+mej/nhc#156). A thread that passes the limit is left behind with its question, which is not asked again until it has been
+answered."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ MAX_STUCK = 8
 
 
 class Guard(Generic[Key, Answer]):
-    """Asks questions one after another, each with a limit of `patience_s`. For one calling thread."""
+    """Runs questions one after another, each with a limit of `patience_s`. For one calling thread."""
 
     def __init__(self, patience_s: float = PATIENCE_S, max_stuck: int = MAX_STUCK) -> None:
         self._patience_s = patience_s
@@ -31,12 +30,12 @@ class Guard(Generic[Key, Answer]):
 
     @property
     def stuck(self) -> frozenset[Key]:
-        """The questions that still wait for an answer, past their limit."""
+        """The questions that are past their limit and not answered yet."""
         self._left_behind = {key: left for key, left in self._left_behind.items() if not left.over}
         return frozenset(self._left_behind)
 
     def ask(self, questions: Mapping[Key, Callable[[], Answer]]) -> dict[Key, Answer | OSError]:
-        """The answers that came in time; an `OSError` stands for its answer. When too many are stuck, the rest is left out."""
+        """The answers that came in time, an `OSError` in place of an answer. If too many are stuck, the rest is left out."""
         stuck = self.stuck
         waiting = deque((key, question) for key, question in questions.items() if key not in stuck)
         answers: dict[Key, Answer | OSError] = {}
@@ -49,9 +48,13 @@ class Guard(Generic[Key, Answer]):
                 self._left_behind[late] = asked
         return answers
 
+    def known(self, questions: Mapping[Key, Callable[[], Answer]]) -> dict[Key, Answer]:
+        """The answers that came in time, without errors."""
+        return {key: answer for key, answer in self.ask(questions).items() if not isinstance(answer, OSError)}
+
 
 class _Round(Generic[Key, Answer]):
-    """Works off a shared queue until it is empty, or until it is left behind."""
+    """Works off a shared queue until it is empty, or the thread is left behind."""
 
     def __init__(self, waiting: deque[tuple[Key, Callable[[], Answer]]]) -> None:
         self.answers: dict[Key, Answer | OSError] = {}
@@ -103,11 +106,11 @@ class _Round(Generic[Key, Answer]):
 
 
 _idle: list[SimpleQueue[_Round[Any, Any]]] = []
-"""Threads that wait for a round, of all guards: to start one for each round cost more than what it read."""
+"""Idle threads of all guards: to start a thread costs more than most rounds."""
 
 
 def _reader() -> SimpleQueue[_Round[Any, Any]]:
-    """Where to put a round for a thread that has nothing else to do."""
+    """The queue of an idle thread."""
     try:
         return _idle.pop()
     except IndexError:

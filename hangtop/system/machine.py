@@ -20,15 +20,15 @@ NO_LIMIT = 1 << 60
 """cgroup v1 says "no limit" by a number near 2^63."""
 GROWTH_OVER_S = 30.0
 SILENT_S = 10.0
-"""A busy file server takes its time; after this it is said to be silent."""
+"""A file server that does not answer for this long is said to be silent."""
 
 CACHE = ("total_inactive_file", "total_active_file"), ("inactive_file", "active_file")
-"""In memory.stat, of version 1 with the groups below, and of version 2: what the kernel drops before it kills anyone. Data that
-is read fills every limit with it (kubelet and docker leave out its inactive half)."""
+"""Names of the page cache in memory.stat, of cgroup versions 1 and 2. The kernel drops it before it kills a process, and reading
+data fills every limit with it (kubelet and docker leave out its inactive half)."""
 
 
 class GroupMemory(Struct, frozen=True):
-    """Of the control group that will be full first. `oom_kills`: in it and below it, on the way to the process."""
+    """The control group that will be full first. `oom_kills`: in it and in the groups between it and the process."""
 
     group: str | None = None
     limit_bytes: int | None = None
@@ -37,7 +37,7 @@ class GroupMemory(Struct, frozen=True):
 
 
 class MachineReader:
-    """Looks at the machine. The disks are asked through a guard: statvfs waits for a dead file server."""
+    """Reads the machine. Disks are read through a guard, because statvfs waits for a dead file server."""
 
     def __init__(self) -> None:
         self._disks: Guard[str, DiskSpace] = Guard()
@@ -47,10 +47,10 @@ class MachineReader:
         self._oom_at: float | None = None
 
     def read(self, pid: int | None, paths: Iterable[str], now: float) -> HostReading:
-        """`pid`: a process of the run, whose limit and file systems count. `paths`: of interest on these. `now`: unix time."""
+        """`pid`: a process of the run, with its limits and file systems. `paths`: whose disks are read. `now`: unix time."""
         memory = psutil.virtual_memory()
         group = memory_limit(pid) if pid is not None else GroupMemory()
-        kills = _kills_of_machine() if group.oom_kills is None else group.oom_kills
+        kills = _field(Path("/proc/vmstat"), "oom_kill") if group.oom_kills is None else group.oom_kills
         if kills is not None:
             scope = None if group.oom_kills is None else group.group
             if kills > self._kills.setdefault(scope, kills):
@@ -83,7 +83,7 @@ class MachineReader:
                 yield Disk(path, 0, 0, problem="the file system does not answer")
 
     def _growth(self, path: str, space: DiskSpace, now: float) -> float | None:
-        """Bytes a second that it filled by, over at least a look and at most half a minute. Another file system begins anew."""
+        """By how many bytes a second it fills, over at most half a minute. Another file system starts over."""
         key, free = (path, space.number, space.size_bytes), space.free_bytes
         at, before = self._free.setdefault(key, (now, free))
         if now - at >= GROWTH_OVER_S:
@@ -92,16 +92,16 @@ class MachineReader:
 
 
 def memory_limit(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> GroupMemory:
-    """Of the control group of this process, or one above it, that has the least left below its limit; without a limit its own.
+    """The control group of this process, or one above, with the least memory left; its own one if none has a limit.
 
     Version 2: memory.max, memory.current, memory.events. Version 1: memory.limit_in_bytes … (kernel docs, cgroup-v1/memory).
     """
     groups = _groups(pid, root, proc)
     if not groups:
         return GroupMemory()
-    limited = {place: one.limit_bytes - (one.used_bytes or 0) for place, one in enumerate(groups) if one.limit_bytes is not None}
+    limited = {place: g.limit_bytes - (g.used_bytes or 0) for place, g in enumerate(groups) if g.limit_bytes is not None}
     tightest = min(limited, default=0, key=lambda place: limited[place])
-    kills = [one.oom_kills for one in groups[: tightest + 1] if one.oom_kills is not None]
+    kills = [group.oom_kills for group in groups[: tightest + 1] if group.oom_kills is not None]
     return replace(groups[tightest], oom_kills=max(kills, default=None))
 
 
@@ -136,10 +136,6 @@ def _group(group: Path) -> GroupMemory | None:
     return GroupMemory(str(group), None if limit is None or limit >= NO_LIMIT else limit, used, kills)
 
 
-def _kills_of_machine() -> int | None:
-    return _field(Path("/proc/vmstat"), "oom_kill")
-
-
 def _field(path: Path, name: str) -> int | None:
     for line in (_text(path) or "").splitlines():
         words = line.split()
@@ -162,7 +158,7 @@ def _text(path: Path) -> str | None:
 
 
 class DiskSpace(Struct, frozen=True):
-    """Of a file system, with the number that statvfs(3) tells it by, which is 0 for some."""
+    """Size and free bytes of a file system, with its id from statvfs(3), which is 0 for some."""
 
     number: int
     size_bytes: int
@@ -170,7 +166,7 @@ class DiskSpace(Struct, frozen=True):
 
 
 def _space(pid: int | None, path: str) -> DiskSpace:
-    """As this process sees the path: a container has a `/dev/shm` of its own. Without the right to look there, our own."""
+    """As this process sees the path (a container has its own `/dev/shm`); without permission, as we see it."""
     try:
         space = os.statvfs(path if pid is None else f"/proc/{pid}/root{path}")
     except OSError:

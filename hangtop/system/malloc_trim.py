@@ -1,4 +1,4 @@
-"""Memory that is free is given back to the kernel: glibc keeps what small pieces left behind for good."""
+"""Gives free memory back to the kernel: glibc keeps freed small pieces for ever."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 
 
 def give_back() -> None:
-    """Of a heap that was large for a while, what is free at once. Elsewhere than with glibc, nothing."""
+    """After a moment with a large heap. Does nothing without glibc."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Why another process's memory may not be read, and the exact command that permits it (ptrace(2), capabilities(7))."""
+"""Why another process's memory may not be read, and the command that permits it (ptrace(2), capabilities(7))."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CAP_SYS_PTRACE = 19
 
 
 class PtracePermission(Struct, frozen=True):
-    """What decides over the right. `scope`: Yama's ptrace_scope, `None` where there is no Yama. `None` elsewhere: not known."""
+    """What decides the permission. `scope`: Yama's ptrace_scope, `None` without Yama. Other `None`s: not known."""
 
     user: int
     owner: int | None
@@ -25,7 +25,7 @@ class PtracePermission(Struct, frozen=True):
 
 
 def ptrace_permission(pid: int) -> PtracePermission:
-    """How we stand towards this process."""
+    """Our permission for this process."""
     try:
         owner: int | None = psutil.Process(pid).uids().real
     except psutil.Error:
@@ -34,7 +34,7 @@ def ptrace_permission(pid: int) -> PtracePermission:
 
 
 def refusal(at: PtracePermission, command: tuple[str, ...]) -> tuple[str, str]:
-    """What is missing, in words, and the command that mends it. `command` is what was refused."""
+    """(what is missing, the command that mends it). `command`: what was refused."""
     again = f"sudo {shlex.join(command)}"
     foreign = at.owner is not None and at.owner != at.user and at.user != 0
     if foreign:

@@ -1,13 +1,14 @@
-"""HangtopApp: readings in, keys out. It never waits for anything: what may block lives in the probe."""
+"""HangtopApp: readings in, keys out. It never waits for anything; what may block is in the probe."""
 
 from __future__ import annotations
 
 import asyncio
 import locale
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -22,11 +23,12 @@ from hangtop.monitor.monitor import Monitor
 from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
-from hangtop.records.verdict import Verdict
+from hangtop.records.verdict import Subscriber, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
+from hangtop.tui import dialogs, pages
 from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
@@ -43,20 +45,18 @@ if TYPE_CHECKING:
 
 TICK_S = 1.0
 PAINT_S = 0.25
-"""Readings may come ten times a second; the screen follows at most four times."""
+"""Readings come up to ten times a second; the screen follows at most four times."""
 LOAD_S = 3.0
-"""So long after the start, when all is painted, the rest of the program is loaded."""
+"""By then the first picture is painted, and the pages and dialogs are loaded."""
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
 class HangtopApp(Navigation):
-    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken; `broken_themes` that nobody asked
-    for are left out.
+    """Watches one run. Raises `ThemeError` if the theme asked for is missing or broken; other broken themes are left out, and
+    named in `broken_themes`.
 
-    `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
-    `started`: the run was started with hangtop, so `q` asks what becomes of it. `keys`: what can be pressed. `replay`: the
-    recording that is played, if one is.
-    `ascii_only`: no sign beyond ASCII; by default when the locale has no UTF-8.
+    `now`: unix seconds, the time of the recording in a replay. `title`: names the run on the screen and in the terminal's title.
+    `started`: hangtop started the run, so `q` asks what becomes of it. `ascii_only`: by default if the locale has no UTF-8.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -74,6 +74,7 @@ class HangtopApp(Navigation):
         title: str | None = None,
         ascii_only: bool | None = None,
         started: bool = False,
+        subscribers: Iterable[Subscriber] = (),
     ) -> None:
         self.broken_themes: list[str] = []
         self.palettes = load_palettes(*theme_folders(spec.config_dir), broken=self.broken_themes.append)
@@ -86,10 +87,10 @@ class HangtopApp(Navigation):
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
-        self.replay = feed if isinstance(feed, Seekable) else None
+        self.replay: Seekable | None = feed if isinstance(feed, Seekable) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = StackRequester(feed)
-        self.monitor = Monitor(spec)
+        self.monitor = Monitor(spec, subscribers)
         self.run_title = title or _title_of(spec)
         self.state = RunState()
         calm = calm or self.animation_level == "none"
@@ -103,7 +104,7 @@ class HangtopApp(Navigation):
 
     @property
     def footer_keys(self) -> tuple[Key, ...]:
-        """The keys as the footer tells them: of an action that was left under way, that its key shows it."""
+        """The keys for the footer; the key of a running action says so."""
         told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
         return tuple(
             replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
@@ -112,15 +113,14 @@ class HangtopApp(Navigation):
 
     @property
     def enlarged(self) -> str | None:
-        """Id of the pane that has the whole screen."""
         return self.watch_screen.active if self.watch_screen.enlarged else None
 
     def get_default_screen(self) -> Screen[None]:
-        """The watch screen itself: an empty one below it would be made and laid out for nothing."""
+        """The watch screen; mounting an empty default screen below it would cost time."""
         return self.watch_screen
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Before there is a screen the theme's colours are enough: Textual would parse every rule once more."""
+        """Before the first screen only colours are set: Textual would parse all CSS once more."""
         if self.screen_stack:
             super().refresh_css(animate)
         else:
@@ -134,7 +134,7 @@ class HangtopApp(Navigation):
         self.run_worker(self._follow(), name="follow", exclusive=True)
 
     def _come_back(self) -> None:
-        """After Ctrl-Z and `fg`, or SIGTSTP and SIGCONT: the terminal has forgotten everything."""
+        """After Ctrl-Z and `fg` the terminal has forgotten everything."""
         self._told_title = ""
         self.screen.refresh(layout=True)
 
@@ -143,7 +143,7 @@ class HangtopApp(Navigation):
         self._to_terminal(RESTORE_TITLE)
 
     def tick(self) -> None:
-        """Judge what is known at this moment, and paint it."""
+        """Judge the state, and paint."""
         now = self.now()
         read = self.state.log is not None and self.state.log.caught_up  # before, stages and limits are not known: a draft
         case = self.monitor.look(self.state, now, draft=not read)
@@ -164,17 +164,17 @@ class HangtopApp(Navigation):
             screen.flush()
 
     def _doable(self, verdict: Verdict) -> Verdict:
-        """What to do next names no key that does nothing here: without rights to act, or in a replay."""
+        """Leave out next steps whose key does nothing here (read-only, replay)."""
         there = {key.shown for key in self.keys}
-        return replace(verdict, next=tuple(one for one in verdict.next if one[0] in there or word_of(one[0]) is None))
+        return replace(verdict, next=tuple(step for step in verdict.next if step[0] in there or word_of(step[0]) is None))
 
     def repaint(self) -> None:
-        """Let what is in sight paint the present view."""
+        """Paint the present view on all screens in sight."""
         for screen in self._in_sight():
             screen.show(self.view)
 
     def _in_sight(self) -> Iterator[LiveScreen]:
-        """The screen in front, and those that are to be seen around a box."""
+        """The screen in front, and the screens around it if it is a dialog."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, LiveScreen):
                 yield screen
@@ -216,7 +216,7 @@ class HangtopApp(Navigation):
             self._driver.write(codes)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Letters are letters while a filter is typed; an open plan takes every key; what is not in `keys` has none."""
+        """Which keys work: none in a dialog, which reads keys itself; letters are text while a filter is typed."""
         if isinstance(self.focused, FilterPrompt):
             return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
         if isinstance(self.screen, ModalScreen):
@@ -224,37 +224,38 @@ class HangtopApp(Navigation):
         return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
 
     def action_act(self, name: str) -> None:
-        """Open the plan, or the screen, of an action; of one that was left under way its progress."""
-        from hangtop.tui.lazy_screens import ACTS, ActionScreen
+        """Open the plan or page of an action, or its progress if it is under way."""
+        from hangtop.tui.dialogs.action_dialog import ActionScreen
+        from hangtop.tui.open_action import open_action
 
         if (deed := self.under_way.get(name)) is not None:
             self.push_screen(ActionScreen.of(deed))
         else:
-            ACTS[name](self)
+            open_action(self, name)
 
     async def action_quit(self) -> None:
         if self.started:
             from hangtop.actions.plans.restart_plan import may_live
-            from hangtop.tui.lazy_screens import QuitScreen
+            from hangtop.tui.dialogs.quit_dialog import QuitScreen
 
             if may_live(self.state):
-                self.push_screen(QuitScreen())
+                self.push_screen(QuitScreen(self))
                 return
         self.action_leave()
 
     def action_leave(self) -> None:
-        """End at once, whatever the feed is doing."""
+        """End at once, even if the feed is stuck."""
         self.feed.close()
         self.exit()
 
     def action_help(self) -> None:
-        from hangtop.tui.lazy_screens import HelpScreen
+        from hangtop.tui.pages.help_page import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
     def action_theme(self) -> None:
-        """The next theme; without colour only those that need none."""
+        """The next theme; with NO_COLOR only ANSI themes."""
         names = [name for name, palette in self.palettes.items() if not self.no_color or palette.ansi]
         self.palette = self.palettes[names[(names.index(self.palette.name) + 1) % len(names)]]
         self.theme = self.palette.name
@@ -273,8 +274,11 @@ class HangtopApp(Navigation):
 
 
 def _load_what_opens() -> None:
-    """Before it is asked for: the first page opens at once, and an upgrade of hangtop meanwhile cannot mix old and new."""
-    import_module("hangtop.tui.lazy_screens")
+    """Load pages and dialogs in advance, so that they open at once, and an upgrade of hangtop meanwhile cannot mix versions."""
+    for package in (pages, dialogs):
+        for module in iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    import_module("hangtop.tui.open_action")
 
 
 def _title_of(spec: WatchSpec) -> str:

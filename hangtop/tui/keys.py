@@ -1,25 +1,30 @@
-"""Every key, once: bindings, footer and help are made from this table. An action is an entry in `ACT`."""
+"""Every key, once: bindings, footer and help are made from these tables. A key that does something is an entry here and a method
+`action_…` of the app or of its page; what changes the run is an entry in `hangtop.actions.registry`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.binding import Binding, BindingType
+
+from hangtop.actions.registry import ACTIONS
 
 
 class Key(Struct, frozen=True):
-    """`keys`: as Textual names them. `shown`: as a person reads it. `word`: in the footer (empty: not there), `role`: its colour.
+    """`keys`: as Textual names them. `shown`: as a person reads it. `action`: what it calls; empty where the focused pane or page
+    binds it. `word`: in the footer, empty if not there; `role`: its colour. `help`: on the help page.
 
-    `dangerous`: gone in read-only mode. `live`: gone in a replay, whose run is not here. `bubbles`: what has the focus may
-    take the key first; other keys act at once, in the order of a burst, for over a slow line `/loss` comes in one packet.
+    `dangerous`: changes the run, so not there when read-only or in a replay. `live`: not in a replay. `bubbles`: the focused
+    widget may take the key first; other keys act at once and in order, for over a slow line `/loss` comes in one packet.
     """
 
-    keys: str
-    shown: str
-    action: str
-    word: str
-    help: str
+    keys: str = ""
+    shown: str = ""
+    action: str = ""
+    word: str = ""
+    help: str = ""
     dangerous: bool = False
     live: bool = False
     bubbles: bool = False
@@ -28,7 +33,7 @@ class Key(Struct, frozen=True):
 
 LOOK: tuple[Key, ...] = (
     Key("1", "1", "verdict", "", "the verdict in full, with causes and fixes"),
-    Key("", "2 … 6", "", "", "focus a pane, again: maximise"),
+    Key(shown="2 … 6", help="focus a pane, again: maximise"),
     Key("tab", "Tab", "next_pane", "", "next pane", bubbles=True),
     Key("up,down", "↑ ↓", "", "", "choose a row, scroll the log"),
     Key("enter", "Enter", "detail", "", "detail of the row, or of the finding", bubbles=True),
@@ -47,55 +52,53 @@ LOOK: tuple[Key, ...] = (
 )
 
 IN_A_PANE: tuple[Key, ...] = (
-    Key("", "PgUp PgDn", "", "", "ten rows, or a page of the log"),
-    Key("", "Home End", "", "", "first and last row; start and end of the log"),
-    Key("", "← →", "", "", "fold and unfold; the log: to the left and right"),
-    Key("", "Space", "", "", "fold or unfold; the log: a page on"),
-    Key("", "o", "", "", "another order (processes, actors)"),
-    Key("", "a", "", "", "all training processes; of Ray its nodes"),
-    Key("", "y", "", "", "copy, on a page: a fix, the stacks"),
+    Key(shown="PgUp PgDn", help="ten rows, or a page of the log"),
+    Key(shown="Home End", help="first and last row; start and end of the log"),
+    Key(shown="← →", help="fold and unfold; the log: to the left and right"),
+    Key(shown="Space", help="fold or unfold; the log: a page on"),
+    Key(shown="o", help="another order (processes, actors)"),
+    Key(shown="a", help="all training processes; of Ray its nodes"),
+    Key(shown="y", help="copy, on a page: a fix, the stacks"),
 )
-"""Bound where they have a meaning: by panes and pages."""
+"""For the help page: the panes and pages bind them."""
 
 REPLAY: tuple[Key, ...] = (
     Key("p", "p", "pause", "pause", "pause or go on"),
     Key("less_than_sign,comma", "<", "seek(-30)", "back 30 s", "30 s back"),
     Key("greater_than_sign,full_stop", ">", "seek(30)", "on 30 s", "30 s on"),
 )
-"""Only while a recording plays."""
+"""Only in a replay."""
+
+TEXTUAL_NAMES = {"!": "exclamation_mark"}
 
 ACT: tuple[Key, ...] = (
     Key("s", "s", "act('stacks')", "stacks", "stacks of all ranks, taken again"),
     Key("b", "b", "act('bundle')", "bundle", "bundle the evidence for a bug report", live=True),
-    Key("c", "c", "act('clean')", "clean", "clean up what dead runs left behind", dangerous=True, live=True),
-    Key("k", "k", "act('stop')", "stop", "stop the run, or what is chosen", dangerous=True, live=True),
-    Key("r", "r", "act('restart')", "restart", "stop it, start it again, with more debugging", dangerous=True, live=True),
-    Key("R", "R", "act('ray')", "Ray", "stop this Ray session, clean, start it again", dangerous=True, live=True),
-    Key(
-        "exclamation_mark",
-        "!",
-        "act('recover')",
-        "recover",
-        "evidence, stop all, Ray again, start, watch",
-        dangerous=True,
-        live=True,
+    *(
+        Key(TEXTUAL_NAMES.get(do.key, do.key), do.key, f"act('{do.name}')", do.word, do.help, dangerous=True)
+        for do in ACTIONS
+        if do.key
     ),
 )
-"""What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.tui.action_registry` does
-it."""
+"""Evidence of the run, and what a person can do to it: `hangtop.tui.open_action` opens it."""
 
 NEVER_DROPPED = ("Esc", "?", "q")
 DROPPED_FIRST = ("t", "f", "!", "R", "c", "r")
 DROPPED_FIRST_WHEN_OVER = ("t", "f", "!", "R", "k", "s", "r")
-"""What leaves a narrow footer first, in this order; then the others from the end."""
+"""The order in which a narrow footer drops keys; then the others from the end."""
 
 
-def actions(*, read_only: bool, replay: bool) -> tuple[Key, ...]:
-    return tuple(key for key in ACT if not ((read_only and key.dangerous) or (replay and key.live)))
+PAGE_KEYS = tuple(replace(key, word=key.word or key.help) for key in LOOK if key.shown in (*NEVER_DROPPED, "t"))
+"""In the footer of every page."""
+
+
+def bindings(keys: Iterable[Key]) -> list[BindingType]:
+    """What binds the keys of a page to its actions."""
+    return [Binding(key.keys, key.action, key.word) for key in keys if key.action]
 
 
 def bound_keys(panes: Iterable[tuple[str, str, str]]) -> list[BindingType]:
-    """Bindings of every key, and of the key of each pane (key, id, title). Actions bubble, so that a page may use their keys."""
+    """Bindings of every key, and of each pane's (key, id, title). Keys of `ACT` bubble, so that a page may use them itself."""
     table = [*((key, key.bubbles) for key in (*LOOK, *REPLAY)), *((key, True) for key in ACT)]
     keys = [Binding(k.keys, k.action, k.help, show=False, priority=not bubbles) for k, bubbles in table if k.keys and k.action]
     digits = [Binding(key, f"pane('{id_}')", title, show=False, priority=True) for key, id_, title in panes]
@@ -107,10 +110,11 @@ def action_names(keys: Iterable[Key]) -> frozenset[str]:
 
 
 def all_keys(*, read_only: bool, replay: bool) -> tuple[Key, ...]:
-    """What can be pressed now, in the order of the footer."""
-    return (*actions(read_only=read_only, replay=replay), *(REPLAY if replay else ()), *LOOK)
+    """The keys that do something, in the order of the footer."""
+    acts = (key for key in ACT if not ((read_only and key.dangerous) or (replay and (key.dangerous or key.live))))
+    return (*acts, *(REPLAY if replay else ()), *LOOK)
 
 
 def word_of(shown: str) -> str | None:
-    """What a key is called, `None` for a key that does nothing (yet)."""
+    """What the help page says of a key; `None` if no key is shown so."""
     return next((key.help for key in (*ACT, *LOOK) if key.shown == shown), None)

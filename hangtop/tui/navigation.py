@@ -1,4 +1,4 @@
-"""Where keys lead: to a pane, a page, a line of the log, and back."""
+"""Where keys lead: to a pane, to a page, to a line of the log, and back."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from abc import abstractmethod
 from textual.app import App
 
 from hangtop.render.log.log_query import LogQuery
-from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
+from hangtop.tui.panes.gpus_pane import GpusPane
+from hangtop.tui.selection import Selection
 
 
 class Navigation(App[None]):
-    """The part of the app that knows its way: `watch_screen` is always below, pages come and go over it."""
+    """The part of the app that opens and closes pages over `watch_screen`."""
 
     watch_screen: WatchScreen
 
     @abstractmethod
     def repaint(self) -> None:
-        """Let the screen in front paint the present view."""
+        """Paint the present view."""
 
     @property
     def active(self) -> str:
-        """Id of the pane that the keys mean."""
         return self.watch_screen.active
+
+    @property
+    def selection(self) -> Selection:
+        front = self.screen
+        return (front.selection if isinstance(front, LiveScreen) else None) or self.watch_screen.selection
+
+    def activate(self, pane: str) -> None:
+        self.watch_screen.active = pane
 
     def action_pane(self, id_: str) -> None:
         if self.screen is self.watch_screen:
@@ -34,14 +43,14 @@ class Navigation(App[None]):
         self.watch_screen.next_pane(by)
 
     def action_verdict(self) -> None:
-        from hangtop.tui.lazy_screens import VerdictScreen
+        from hangtop.tui.pages.verdict_page import VerdictScreen
 
         if self.screen is self.watch_screen:
             self.push_screen(VerdictScreen())
 
     def action_detail(self) -> None:
-        """Of the chosen rank; without one, of the verdict."""
-        from hangtop.tui.lazy_screens import RankScreen, VerdictScreen
+        from hangtop.tui.pages.rank_page import RankScreen
+        from hangtop.tui.pages.verdict_page import VerdictScreen
 
         if self.screen is not self.watch_screen:
             return
@@ -49,7 +58,6 @@ class Navigation(App[None]):
         self.push_screen(VerdictScreen() if chosen is None or self.active == "log" else RankScreen(chosen))
 
     async def action_back(self) -> None:
-        """One step back: page, filter, choice, maximised pane, focus."""
         watch = self.watch_screen
         if self.screen is not watch:
             self.pop_screen()
@@ -81,32 +89,32 @@ class Navigation(App[None]):
     def choose_rank(self, rank: int) -> None:
         self.watch_screen.ranks_pane.chosen = rank
 
+    def choose_gpu(self, index: int) -> None:
+        self.watch_screen.query_one(GpusPane).chosen = index
+
     def show_rank(self, rank: int) -> None:
-        """The page of this rank, in place of the one that asks."""
-        from hangtop.tui.lazy_screens import RankScreen
+        from hangtop.tui.pages.rank_page import RankScreen
 
         self.pop_screen()
         self.choose_rank(rank)
         self.push_screen(RankScreen(rank))
 
     def show_process(self, key: ProcessKey) -> None:
-        from hangtop.tui.lazy_screens import ProcessScreen
+        from hangtop.tui.pages.process_page import ProcessScreen
 
         self.push_screen(ProcessScreen(key))
 
     def show_gpu(self, host: str, index: int) -> None:
-        from hangtop.tui.lazy_screens import GpuScreen
+        from hangtop.tui.pages.gpu_page import GpuScreen
 
         self.push_screen(GpuScreen(host, index))
 
     def show_actor(self, key: str) -> None:
-        """The page of this actor, by its key in the Ray pane."""
-        from hangtop.tui.lazy_screens import ActorScreen
+        from hangtop.tui.pages.actor_page import ActorScreen
 
         self.push_screen(ActorScreen(key))
 
     def show_line(self, file: int, offset: int) -> None:
-        """Close the page and show this line of the log."""
         self.pop_screen()
         self.watch_screen.active = "log"
         self.watch_screen.log_pane.jump((file, offset))

@@ -1,4 +1,4 @@
-"""An action that was begun. It goes on whether or not a screen shows it, and can be shown again."""
+"""An action under way. It goes on whether or not a screen shows it, and its key shows it again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hangtop.records.plan import Plan, Step
 
 
 class RunningAction:
-    """`act`: the name of its key's action. `verb`: the word of its button. `at_once`: it changes nothing of the run."""
+    """`act`: the name of the action. `verb`: the word on its button. `at_once`: it changes nothing of the run."""
 
     def __init__(self, act: str, verb: str, plan: Plan, work: AsyncIterable[Step], *, at_once: bool = False) -> None:
         self.act, self.verb, self.plan, self.at_once = act, verb, plan, at_once
@@ -23,13 +23,13 @@ class RunningAction:
         return isinstance(self._work, RunningPlan)
 
     def break_off(self) -> None:
-        """No further step; those that were begun end. What is left undone is told by the performer."""
+        """Begin no further step; the current one ends. The executor says what is left undone."""
         if not self.over and isinstance(self._work, RunningPlan):
             self.breaking_off = True
             self._work.break_off()
 
     async def carry_out(self, told: Callable[[], None]) -> None:
-        """To its end; `told` is called after each step."""
+        """Run it to its end; `told` is called after each step."""
         async for step in self._work:
             self.steps.append(step)
             told()

@@ -11,6 +11,8 @@ from rich.color import Color, ColorParseError
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
+from hangtop.common.decode_toml import decode_toml
+
 DEFAULT_THEME = "dark"
 ATTRIBUTES = ("bold", "dim", "reverse", "italic", "underline")
 
@@ -20,8 +22,10 @@ class ThemeError(ValueError):
 
 
 class Palette(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One theme file. A colour is `#rrggbb` or, in a theme with `ansi = true`, a name of the terminal's 16 colours or `default`.
+    """One theme file. The colour of a role is `#rrggbb`, another role's name, or, in a theme with `ansi = true`, a name of the
+    terminal's 16 colours or `default`.
 
+    A new role is a field here whose default is another role: themes that do not know it, a person's own among them, still load.
     `dim` lists the roles that are painted dim besides, so that the hierarchy survives without colour.
     """
 
@@ -43,6 +47,13 @@ class Palette(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ansi: bool = False
     dim: tuple[str, ...] = ()
 
+    def colour(self, role: str) -> str:
+        """The colour of a role, whatever roles it names in between; roles that name each other have none."""
+        value = role
+        for _ in ROLES:
+            value = getattr(self, value) if value in ROLES else value
+        return value
+
     def style(self, role: str) -> Style:
         """The style of a role with its attributes, such as `bad bold reverse`."""
         return _style(self, role)
@@ -52,28 +63,35 @@ class Palette(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ansi = "ansi_default"
         variables = dict(BUILTIN_THEMES["ansi-dark" if self.dark else "ansi-light"].variables) if self.ansi else {}
         variables |= {
-            "tint-bad": ansi if self.ansi else _blend(self.bad, self.background, 0.09),
-            "tint-warn": ansi if self.ansi else _blend(self.warn, self.background, 0.08),
+            "tint-bad": ansi if self.ansi else _blend(self.colour("bad"), self.colour("background"), 0.09),
+            "tint-warn": ansi if self.ansi else _blend(self.colour("warn"), self.colour("background"), 0.08),
             "input-cursor-text-style": "reverse",
         }
         if not self.ansi:
-            variables |= {"input-cursor-background": self.ink, "input-cursor-foreground": self.background}
+            variables |= {"input-cursor-background": self.colour("ink"), "input-cursor-foreground": self.colour("background")}
         return Theme(
             name=self.name,
-            primary=_css(self.accent),
-            accent=_css(self.accent),
-            warning=_css(self.warn),
-            error=_css(self.bad),
-            success=_css(self.ok),
-            foreground=_css(self.ink),
-            background=_css(self.background),
-            surface=_css(self.surface),
-            panel=_css(self.panel),
-            boost=_css(self.surface),
+            primary=self._css("accent"),
+            accent=self._css("accent"),
+            warning=self._css("warn"),
+            error=self._css("bad"),
+            success=self._css("ok"),
+            foreground=self._css("ink"),
+            background=self._css("background"),
+            surface=self._css("surface"),
+            panel=self._css("panel"),
+            boost=self._css("surface"),
             dark=self.dark,
             ansi=self.ansi,
             variables=variables,
         )
+
+    def _css(self, role: str) -> str:
+        colour = self.colour(role)
+        return colour if colour.startswith("#") else f"ansi_{colour}"
+
+
+ROLES = tuple(name for name, kind in Palette.__annotations__.items() if kind == "str" and name != "name")
 
 
 @lru_cache(maxsize=1024)
@@ -81,7 +99,7 @@ def _style(palette: Palette, role: str) -> Style:
     words = role.split()
     attributes = {word for word in words if word in ATTRIBUTES}
     names = [word for word in words if word not in ATTRIBUTES]
-    colour = getattr(palette, names[0]) if names else palette.ink
+    colour = palette.colour(names[0] if names else "ink")
     dim = "dim" in attributes or bool(names and names[0] in palette.dim)
     return Style(
         color=None if colour == "default" else Color.parse(colour),
@@ -91,10 +109,6 @@ def _style(palette: Palette, role: str) -> Style:
         italic="italic" in attributes or None,
         underline="underline" in attributes or None,
     )
-
-
-def _css(colour: str) -> str:
-    return colour if colour.startswith("#") else f"ansi_{colour}"
 
 
 def _blend(colour: str, background: str, part: float) -> str:
@@ -116,13 +130,13 @@ def theme_folders(config_dir: str | None) -> tuple[Path, ...]:
 def load_palette(path: Path) -> Palette:
     """Raises `ThemeError` for a file that cannot be read or is no theme."""
     try:
-        palette = msgspec.toml.decode(path.read_bytes(), type=Palette)
-        for role in ("ink", "muted", "stale", "faint", "trend", "data", "accent", "ok", "warn", "bad"):
+        palette = decode_toml(path.read_bytes(), Palette)
+        for role in ROLES:
             palette.style(role)
         palette.theme()
     except OSError as error:
         raise ThemeError(f"cannot read theme {path}: {error.strerror}") from error
-    except (ValueError, msgspec.DecodeError, ColorParseError) as error:
+    except (ValueError, ColorParseError) as error:
         raise ThemeError(f"theme {path}: {error}") from error
     return palette
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from play import at_rest
+
+from tests.app.play import at_rest
 
 
 @pytest.fixture(autouse=True)
-def _still(monkeypatch):
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Textual takes the app for idle when it used no CPU for 20 ms: so it is as well where the machine had no core for it."""
     for user in ("textual.pilot", "textual.app"):
         monkeypatch.setattr(f"{user}.wait_for_idle", at_rest)
 
 
 @pytest.fixture(autouse=True)
-def _own_action_log(monkeypatch, tmp_path: Path):
+def own_action_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

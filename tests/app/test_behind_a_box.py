@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pyte
-from play import Clock, MemoryFeed, session, settle
 from test_updates import Mirrored
 
 from hangtop.tui.dialogs.quit_dialog import QuitScreen
+from tests.app.play import Clock, MemoryFeed, session, settle
 
 
 async def test_the_badge_around_a_box_ticks_and_turns():
@@ -16,7 +16,7 @@ async def test_the_badge_around_a_box_ticks_and_turns():
     app.mirror = pyte.Screen(120, 40)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)
-        app.push_screen(QuitScreen())
+        app.push_screen(QuitScreen(app))
         await settle(pilot, app)
         before = app.shown()
         assert "RUNNING" in before[0]
@@ -43,7 +43,7 @@ async def test_a_tick_that_finds_a_box_without_its_parts_leaves_it_alone():
     app.mirror = pyte.Screen(120, 40)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)
-        app.push_screen(QuitScreen())
+        app.push_screen(QuitScreen(app))
         await settle(pilot, app)
         await app.screen.remove_children()
         app.tick()

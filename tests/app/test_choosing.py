@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from play import on_screen, screen_text, session, settle
 from textual.events import Key
 
 from hangtop.tui.keys import all_keys
 from hangtop.tui.pages.help_page import HelpScreen
 from hangtop.tui.pages.rank_page import RankScreen
 from hangtop.tui.pages.verdict_page import VerdictScreen
+from tests.app.play import on_screen, screen_text, session, settle
 
 
 async def test_the_choice_is_a_rank_not_a_line():

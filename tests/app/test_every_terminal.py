@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, line, on_screen, screen_text, session, settle
 
 from hangtop.records.log import LogReading
 from hangtop.tui.app import HangtopApp
+from tests.app.play import Clock, MemoryFeed, line, on_screen, screen_text, session, settle
 
 
 async def test_t_goes_round_the_themes():

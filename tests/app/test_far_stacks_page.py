@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from play import Clock, MemoryFeed, screen_text, settle
-
 from hangtop.records.ask import Ask, RemoteStacksAsk
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
@@ -12,6 +10,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.tui.app import HangtopApp
+from tests.app.play import Clock, MemoryFeed, screen_text, settle
 
 NOW = 1_768_125_000.0
 OFF = "the dashboard does not permit profiling"
@@ -41,7 +40,7 @@ def app(*, read_only: bool = False) -> tuple[HangtopApp, Nodes]:
     node = RayNode("f" * 56, "n2", moved_at=NOW - 1)
     plain = {"node": node.id, "host": "n2", "method": "update_actor", "since": NOW - 40, "world": 2}
     actors = tuple(RayActor("WorkerDict", "running", id=f"{n}", rank=n, ray_pid=77 + n, **plain) for n in range(2))  # type: ignore[arg-type]
-    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True)
+    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, profiles=("verl", "ray"), fresh=True)
     ray = RayReading((RayCluster("session_x", nodes=(node,), actors=actors, actors_total=2),), named=True)
     feed = Nodes(Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, ray))
     return HangtopApp(WatchSpec(logs=("train.log",)), feed, now=Clock(NOW), read_only=read_only), feed

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
-from play import app_on, screen_text, settle
-from rich.cells import cell_len
-from test_terminal import Terminal
 
 from hangtop.logs.catalog.load import load
 from hangtop.records.log import LogReading
@@ -18,6 +11,7 @@ from hangtop.records.reading import Reading
 from hangtop.render.spans import width_of
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.pages.verdict_page import VerdictScreen
+from tests.app.play import app_on, screen_text, settle
 
 SIZES = ((80, 24), (120, 40))
 
@@ -88,36 +82,3 @@ async def test_y_copies_the_chosen_fix_and_says_so(size):
         await pilot.press("left")
         await settle(pilot, app)
         assert "✓ sent" not in screen_text(app)
-
-
-PLAY = """
-import asyncio, sys
-from msgspec.structs import replace
-sys.path[:0] = [{here!r}]
-import play_in_terminal, test_findings
-real = play_in_terminal.session
-def session(name):
-    spec, readings, at = real(name)
-    log = lambda one: replace(one, value=test_findings.in_chinese(one.value)) if one.source == "log" else one
-    return spec, [log(one) for one in readings], at
-play_in_terminal.session = session
-play_in_terminal.main("crashed", "--calm")
-"""
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_real_terminal_shows_chinese_where_it_belongs(size, tmp_path):
-    columns, _ = size
-    program = tmp_path / "play.py"
-    program.write_text(PLAY.format(here=str(Path(__file__).parent)))
-    with Terminal(sys.executable, str(program), size=size, PYTHONPATH=os.pathsep.join(sys.path)) as terminal:
-        terminal.until(lambda text: "CRASHED" in text and "q quit" in text, "the screen")
-        terminal.press(b"\r")
-
-        def whole(text: str) -> bool:
-            shown = text.splitlines()
-            ruled = any("Findings" in line and line.rstrip().endswith("──") for line in shown)
-            return ruled and any("cause" in line and "显存" in line for line in shown) and "减小" in text
-
-        shown = terminal.until(whole, "the page of findings").splitlines()
-        assert all(cell_len(line.rstrip()) <= columns for line in shown)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from play import Clock, MemoryFeed, screen_text, session, settle
 
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.panes.gpus_pane import GpusPane
+from tests.app.play import Clock, MemoryFeed, screen_text, session, settle
 
 HOST = "n1"
 PIDS_HIDDEN = "this container hides the GPU processes"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, line, screen_text, session, settle
 from textual.events import Key
 
 from hangtop.records.reading import Reading
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.panes.log_pane import FilterPrompt
+from tests.app.play import Clock, MemoryFeed, line, screen_text, session, settle
 
 
 class TestLogPane:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, screen_text, session, settle
 from textual.pilot import Pilot
 
 from hangtop.records.health import Heartbeat, SourceHealth
@@ -14,6 +13,7 @@ from hangtop.tui.app import HangtopApp
 from hangtop.tui.pages.process_page import ProcessScreen
 from hangtop.tui.pages.rank_page import RankScreen
 from hangtop.tui.panes.processes_pane import ProcessesPane
+from tests.app.play import Clock, MemoryFeed, screen_text, session, settle
 
 HOST = "n1"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
 from hangtop.records.ask import Ask, LaunchAsk, RayAsk
 from hangtop.records.launch import Launch, LaunchReading
@@ -23,6 +22,7 @@ from hangtop.system.stores import launch_store
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
+from tests.app.play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
 NAME = "session_2026-01-01_00-00-00_000000_7"
 START = RayStart(("/env/bin/ray", "start", "--head", "--port=6379"), "/", "/state/e.environ", "10.0.0.1:6379")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, screen_text, settle, until
 
 from hangtop.records.ask import ActorLogAsk, Ask
 from hangtop.records.log import LogFile, LogReading
@@ -16,6 +15,7 @@ from hangtop.render.ray.ray_rows import key_of
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.pages.actor_page import ActorScreen
 from hangtop.tui.panes.ray_pane import RayPane
+from tests.app.play import Clock, MemoryFeed, screen_text, settle, until
 
 NOW = 1_768_125_000.0
 LOGS = "/tmp/ray/session_x/logs"
@@ -57,7 +57,7 @@ class Workers(MemoryFeed):
 
 
 def readings(ray: RayCluster) -> list[Reading]:
-    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True)
+    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, profiles=("verl", "ray"), fresh=True)
     return [Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, RayReading((ray,), named=True))]
 
 

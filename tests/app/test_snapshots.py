@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from play import app_on, settle
+
+from tests.app.play import app_on, settle
 
 SHOTS = {
     "healthy-120x40": ("healthy", (120, 40), "dark", ()),

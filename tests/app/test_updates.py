@@ -7,13 +7,13 @@ import random
 import pyte
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, screen_text, session, settle
 from textual._compositor import CompositorUpdate
 from textual.pilot import Pilot
 
 from hangtop.records.log import LogLine
 from hangtop.records.reading import Reading
 from hangtop.tui.app import HangtopApp
+from tests.app.play import Clock, MemoryFeed, screen_text, session, settle
 
 
 class Mirrored(HangtopApp):

@@ -6,13 +6,13 @@ import asyncio
 import time
 
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, beat, line, on_screen, screen_text, session, settle
 
 from hangtop.records.health import ProbeState
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.widgets.row_widget import RowWidget
+from tests.app.play import Clock, MemoryFeed, beat, line, on_screen, screen_text, session, settle
 
 
 async def test_the_first_paint_does_not_wait_for_a_reading():

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors, troubles
 from hangtop.probe.context import ProbeContext
@@ -18,7 +19,7 @@ from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.records import wire
 from hangtop.records.log import LogReading
 from hangtop.records.ray import RayReading
-from hangtop.records.reading import Reading
+from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.ray.ray_rows import actor_rows, table_rows
 from tests.bench.options import Options
@@ -29,34 +30,36 @@ REPORT_S = 5.0
 
 
 def rows(options: Options) -> Iterator[Row]:
-    server = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "tests.fakes.ray_dashboard", str(NODES), str(WORKERS), "0"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
-    )
-    try:
-        yield from _measured(server, options.seconds)
-    finally:
-        server.stdin.close()
-        server.wait(10)
+    ) as server:  # its end is that of its input, which is closed here
+        assert server.stdin is not None
+        assert server.stdout is not None
+        yield from _measured(server.stdin, server.stdout, options.seconds)
 
 
-def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
-    context = ProbeContext(WatchSpec(ray=f"127.0.0.1:{int(server.stdout.readline())}"))
-    context.log = LogReading((), framework="verl")  # so that its ranks are taken for those of the run
+def _measured(tick: IO[str], told: IO[str], seconds: float) -> Iterator[Row]:
+    context = ProbeContext(WatchSpec(ray=f"127.0.0.1:{int(told.readline())}"))
+    context.log = LogReading((), profiles=("verl", "ray"))  # so that its ranks are taken for those of the run
     ray, workers = RaySource(context), RayWorkerSource(context)
-    full, full_cpu, usual, cpu_s, last = [], [], [], time.process_time(), None
+    full: list[float] = []
+    full_cpu: list[float] = []
+    usual: list[float] = []
+    last = RayReading()
+    cpu_s = time.process_time()
     began = ticked = time.monotonic()
     _timed(ray)
     while time.monotonic() - began < seconds:
         moved = time.monotonic() - ticked >= REPORT_S
         if moved:
             ticked = time.monotonic()
-            server.stdin.write("tick\n")
-            server.stdin.flush()
-            server.stdout.readline()
+            tick.write("tick\n")
+            tick.flush()
+            told.readline()
         took_ms, took_cpu_ms, values = _timed(ray)
         (full if moved else usual).append(took_ms)
         full_cpu += [took_cpu_ms] if moved else []
@@ -64,17 +67,19 @@ def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
         last = next((value for value in values if isinstance(value, RayReading)), last)
         time.sleep(max(0.0, ray.interval_s - took_ms / 1000))
     spent_s, lasted_s = time.process_time() - cpu_s, time.monotonic() - began
-    dashboard = next(iter(ray._clusters.values())).poll.dashboard
-    far = [log for files in ray._far_workers._files.values() for log in files]
-    logs = next(iter(ray._far_workers._logs.values()))
+    cluster = next(iter(ray._clusters.values()))
+    assert cluster.poll is not None
+    dashboard, servers = cluster.poll.dashboard, cluster.logs.servers
+    far = [log for files in cluster._far_logs.values() for log in files]
+    requests, received_kb = sum(server.requests for server in servers), sum(server.received_bytes for server in servers) / 1e3
     what = f"Ray of {NODES} nodes × {WORKERS} workers"
     yield Row(f"{what}: CPU of a look, all nodes have reported", _middle(full_cpu), "ms", 100)
     yield Row(f"{what}: the same, from question to answer", _middle(full), "ms")
     yield Row(f"{what}: a look in between", _middle(usual), "ms")
     yield Row(f"{what}: put on the cluster", dashboard.requests / lasted_s, "asks/s")
     yield Row(f"{what}: put on the cluster", dashboard.received_bytes / lasted_s / 1e3, "kB/s")
-    yield Row(f"{what}: put on its agents, for the steps of ranks", logs.requests / lasted_s, "asks/s", 8)
-    yield Row(f"{what}: put on its agents, for the steps of ranks", logs.received_bytes / lasted_s / 1e3, "kB/s", 128)
+    yield Row(f"{what}: put on its agents, for the steps of ranks", requests / lasted_s, "asks/s", 8)
+    yield Row(f"{what}: put on its agents, for the steps of ranks", received_kb / lasted_s, "kB/s", 128)
     yield Row(f"{what}: output files read in {lasted_s:.0f} s", sum(log.first_bytes is not None for log in far), f"of {len(far)}")
     yield Row(f"{what}: CPU of both sources", 100 * spent_s / lasted_s, "%")
     yield Row(f"{what}: a reading", len(wire.encode(Reading("ray", "head", 0.0, last))) / 1e3, "kB")
@@ -91,7 +96,7 @@ def _rows_ms(last: RayReading) -> float:
     return 1e3 * (time.perf_counter() - began)
 
 
-def _timed(ray: RaySource) -> tuple[float, float, list[object]]:
+def _timed(ray: RaySource) -> tuple[float, float, list[Value]]:
     """Milliseconds by the clock, of CPU in all threads, and what was said."""
     began, cpu_s = time.perf_counter(), time.process_time()
     values = list(ray.read(time.time()))

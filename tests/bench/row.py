@@ -19,14 +19,26 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        if self.budget is None:
+        if self.budget is None or self.measured != self.measured:
             return ""
         kept = self.measured >= self.budget if self.at_least else self.measured <= self.budget
         return "ok" if kept else "OVER"
 
+    @property
+    def limit(self) -> str:
+        return "" if self.budget is None else f"{'≥' if self.at_least else '≤'} {number(self.budget)}"
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """What, measured and budget, for a table."""
+        return (
+            self.what,
+            f"{number(self.measured)} {self.unit}".strip(),
+            self.limit + (" (over)" if self.verdict == "OVER" else ""),
+        )
+
     def __str__(self) -> str:
-        limit = "" if self.budget is None else f"{'≥' if self.at_least else '≤'} {number(self.budget)}"
-        return f"{self.what:<58}{number(self.measured):>10} {self.unit:<8}{limit:>9}  {self.verdict}"
+        return f"{self.what:<58}{number(self.measured):>10} {self.unit:<8}{self.limit:>9}  {self.verdict}"
 
 
 def number(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from statistics import median
 
 from msgspec.structs import replace
@@ -40,12 +41,12 @@ async def _measured() -> list[Row]:
     async with app.run_test(size=(200, 60)) as pilot:
         for step in range(RUNS + 1):
             clock.now += 1
-            refreshes.append(await _cpu_ms(lambda step=step: _refreshed(app, pilot, step)))
+            refreshes.append(await _cpu_ms(partial(_refreshed, app, pilot, step)))
         for _ in range(RUNS):
             for key, taken in keys.items():
                 await settle(pilot, app)
                 before = app.screen
-                taken.append(await _cpu_ms(lambda key=key: _pressed(pilot, key)))
+                taken.append(await _cpu_ms(partial(_pressed, pilot, key)))
                 assert app.is_running
                 assert app.screen is before
     what = f"{RANKS:,} ranks, GPUs and actors"
@@ -89,6 +90,7 @@ def log_reading(step: int, now: float) -> LogReading:
         last_output_at=now,
         last_line="step",
         framework="verl",
+        profiles=("verl", "ray"),
         world=RANKS,
         progress=Progress(step=step + 100, total=5000),
         ranks=ranks,

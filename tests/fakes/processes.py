@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Stat, open_table
+from hangtop.system.processes.tree import ancestors
 
 Seen = TypeVar("Seen")
 

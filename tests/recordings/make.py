@@ -160,6 +160,7 @@ def many() -> Iterable[Reading]:
         verl_log(START, silent_s=192.0),
         files=files,
         framework="megatron",
+        profiles=("megatron",),
         world=256,
         ranks=ranks,
         tail=tail,

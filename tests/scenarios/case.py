@@ -44,6 +44,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tee: bool = False
     stall_s: float = STALL_S
     aged_s: float | None = None
+    miss: str | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -78,6 +79,18 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def false_hung(self) -> bool:
         return self.scenario.lives and any(answer.verdict in ("hung", "stalled", "crashed") for answer in self.answers)
+
+    @property
+    def right(self) -> bool:
+        """All that was asked of it."""
+        return self.verdict_right and self.kind_right is not False and self.culprit_right is not False
+
+    @property
+    def surprise(self) -> str | None:
+        """What nobody expected of it: a miss that is not known, or a known one that is right by now."""
+        if self.right:
+            return "right by now, take its `miss` off" if self.scenario.miss else None
+        return None if self.scenario.miss else "a new miss"
 
     @property
     def seconds(self) -> float:
@@ -138,7 +151,7 @@ def play_in_time(scenario: Scenario) -> Result:
 
 def main(name: str) -> None:
     """Play one and print its answers, before the folder is removed."""
-    scenario = next(one for one in scenarios() if one.name == name)
+    scenario = next(scenario for scenario in scenarios() if scenario.name == name)
     with TemporaryDirectory(prefix="hangtop-scenario-", ignore_cleanup_errors=True) as folder:
         print(msgspec.json.encode(play(scenario, Path(folder)).answers).decode(), flush=True)
 
@@ -171,9 +184,9 @@ def _wait_for_silence(log: Path, after: bytes, *, trains: bool) -> None:
     """Until the log is `STALL_S` old and holds `after`; or, of a run that goes on, until it trains."""
     ends = time.monotonic() + START_S
     while time.monotonic() < ends:
-        files = [one for one in log.rglob("*") if one.is_file()] if log.is_dir() else [log] if log.exists() else []
+        files = [path for path in log.rglob("*") if path.is_file()] if log.is_dir() else [log] if log.exists() else []
         written = [file.stat() for file in files]
-        silent = any(one.st_size for one in written) and time.time() - max(one.st_mtime for one in written) > STALL_S + 0.2
+        silent = any(stat.st_size for stat in written) and time.time() - max(stat.st_mtime for stat in written) > STALL_S + 0.2
         if silent and any(after in file.read_bytes() for file in files):
             return
         if trains and any(b"step 5/" in file.read_bytes() for file in files):
@@ -189,7 +202,7 @@ def _check(log: Path, stall_s: float) -> Answer:
     if not done.stdout:
         raise RuntimeError(f"hangtop check said nothing: {done.stderr[-500:]}")
     said = json.loads(done.stdout)
-    culprits = tuple(one["rank"] for one in said["culprits"])
+    culprits = tuple(culprit["rank"] for culprit in said["culprits"])
     return Answer(said["verdict"], said["kind"], culprits, said["headline"], time.monotonic() - began)
 
 

@@ -1,4 +1,4 @@
-"""A performer that cannot go on says what failed, and blames the action log only where that is what failed."""
+"""An executor that cannot go on says what failed, and blames the action log only where that is what failed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hangtop.records.plan import EvidenceCommand, Plan, Step
 
 BREAKS = """
 import sys
-from hangtop.actions import performer
+from hangtop.actions.execute import executor
 def breaks(errands, halt):
-    yield performer.step("doing", "the first part")
+    yield executor.step("doing", "the first part")
     raise {error}
-performer.errands.run_all = breaks
-performer.main()
+executor.evidence_commands.run_all = breaks
+executor.main()
 """
 
 

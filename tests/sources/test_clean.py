@@ -92,7 +92,7 @@ def reasons(reading: LeftoversReading) -> dict[str, str]:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The performer, too, looks an hour from now."""
+    """The executor, too, looks an hour from now."""
     monkeypatch.setattr(delete_leftovers.clock, "now", lambda: time.time() + OLD_S)
 
 

@@ -190,7 +190,7 @@ def test_ranks_end_with_their_launcher_when_a_person_stops_it(start: Callable[[s
     assert not members(run.pid)
 
 
-@pytest.mark.parametrize("part", ["launcher", "rank"])
+@pytest.mark.parametrize("part", ["launcher", "demo_rank"])
 def test_a_part_started_by_hand_says_where_it_belongs_and_ends(part: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", f"hangtop.demo.{part}", "hang", str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S)

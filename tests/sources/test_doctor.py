@@ -120,7 +120,7 @@ def test_the_framework_of_a_command_or_of_an_earlier_log_tells_what_does_work(tm
 def test_settings_that_nobody_reads_and_brakes_are_named_with_what_works() -> None:
     checks = list(environment.settings(subject(NCCL_TIMEOUT="600", NCCL_P2P_DISABLE="1", PATH="/bin")))
     assert [check.title for check in checks] == ["NCCL_P2P_DISABLE", "NCCL_TIMEOUT"]
-    assert "nobody reads it" in checks[1].detail
+    assert "no program reads it" in checks[1].detail
     assert checks[1].mend == "unset NCCL_TIMEOUT"
 
 
@@ -299,14 +299,14 @@ def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(("kept", "status"), [(True, "ok"), (False, "warn"), (None, "unknown")])
 def test_a_clock_that_nothing_keeps_right_warns(kept: bool | None, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(administration, "is_kept", lambda: kept)
+    monkeypatch.setattr(administration, "is_synchronised", lambda: kept)
     check = found(administration.clock(subject()), "time")
     assert check.status == status
     assert bool(check.mend) == (status != "ok")
 
 
 def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
-    assert administration.is_kept() in (True, False, None)
+    assert administration.is_synchronised() in (True, False, None)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The performer is killed at every line of its journal: nothing is half done, the log tells the truth, a second run finishes."""
+"""The executor is killed at every line of its action log: nothing is half done, the log is true, a second run finishes."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ LATER_S = 3600.0
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
 WILLING = "import time; print(flush=True); time.sleep(600)"
 NEW = (sys.executable, "-c", "import time; time.sleep(600)", "--the-new-run")
-QUICK = "ending.RESTARTED_WITHIN_S = 0.0; launching.LIVES_S = 0.1"
+QUICK = "terminate.RESTARTED_WITHIN_S = 0.0; start_run.LIVES_S = 0.1"
 KILLED_AT = f"""
 import os, signal, sys, time
-from hangtop.actions import ending, launching, performer, removing
-from hangtop.actions.execute.action_log import Journal
+from hangtop.actions.execute import delete_leftovers, executor, start_run, terminate
+from hangtop.actions.execute.action_log import ActionLog
 {QUICK}
-removing.clock.now = lambda: time.time() + {LATER_S}
+delete_leftovers.clock.now = lambda: time.time() + {LATER_S}
 left = int(sys.argv[1])
-class Killed(Journal):
+class Killed(ActionLog):
     def write(self, plan, step):
         global left
         super().write(plan, step)
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-performer.Journal = Killed
-performer.main()
+executor.ActionLog = Killed
+executor.main()
 """
 
 
@@ -150,7 +150,7 @@ def finish(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[Step]:
 def test_killed_at_any_line_nothing_is_half_done_and_a_second_run_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
-    """Every fourth line, from `first` on, until a performer reaches its end."""
+    """Every fourth line, from `first` on, until an executor reaches its end."""
     line, code = first, -signal.SIGKILL
     while code == -signal.SIGKILL:
         folder = tmp_path / str(line)

@@ -20,17 +20,15 @@ from msgspec.structs import replace
 from hangtop.actions.command_line.typed import command
 from hangtop.actions.execute import client as perform_module
 from hangtop.actions.execute.executor import execute
-from hangtop.actions.prove import preflight
-from hangtop.actions.prove.preflight import fit
-from hangtop.cli.commands.stop import show
+from hangtop.actions.prove import preflight, start_check
+from hangtop.actions.prove.start_check import check_start, wait_for_start_check
+from hangtop.cli.commands.action import show
 from hangtop.common.raw_text import from_os
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
 from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
 from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
-from hangtop.tui.dialogs import start_check as fitting_module
-from hangtop.tui.dialogs.start_check import fitting
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, python
 
@@ -71,7 +69,7 @@ def start(run: Path, text: str, **more: object) -> Start:
 
 
 def problems(run: Path, text: str, **more: object) -> str:
-    return "\n".join(fit(FitAsk(start(run, text, **more))).problems)
+    return "\n".join(wait_for_start_check(FitAsk(start(run, text, **more))).problems)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +148,7 @@ def test_what_cannot_start_is_refused_with_the_reason_and_nothing_is_signalled(r
         steps = list(execute(Plan("restart", "Restart", targets=(target,), start=start(run, text)), table))
         said = "\n".join(step.text for step in steps)
         assert {step.kind for step in steps} == {"failed"}, said
-        assert "nothing was signalled, for the run could not be started again: " in said
+        assert "nothing was signalled, because the run could not be started again: " in said
         assert why in said
         assert old.poll() is None
 
@@ -175,23 +173,26 @@ def test_an_interpreter_that_does_not_come_up_is_seen(run: Path) -> None:
 def test_an_edited_script_that_its_shell_does_not_read_is_a_warning(run: Path) -> None:
     """A shell reads a script as it goes: what comes after its `exit` need be none."""
     (run / "run.sh").write_text("exit 0\nif (\n")
-    found = fit(FitAsk(start(run, "bash run.sh")))
+    found = wait_for_start_check(FitAsk(start(run, "bash run.sh")))
     assert found.problems == ()
     assert "bash does not read all of run.sh" in found.warnings[0]
 
 
 def test_the_folder_and_the_log(run: Path) -> None:
     good = start(run, "python train.py")
-    assert "no such folder" in fit(FitAsk(replace(good, cwd=str(run / "none")))).problems[0]
-    assert "the output goes there" in fit(FitAsk(replace(good, log=str(run / "none" / "x.log")))).problems[0]
-    assert "is a directory" in fit(FitAsk(replace(good, log=str(run)))).problems[0]
+    assert "no such folder" in wait_for_start_check(FitAsk(replace(good, cwd=str(run / "none")))).problems[0]
+    assert "the output goes there" in wait_for_start_check(FitAsk(replace(good, log=str(run / "none" / "x.log")))).problems[0]
+    assert "is a directory" in wait_for_start_check(FitAsk(replace(good, log=str(run)))).problems[0]
     os.mkfifo(run / "pipe")
-    assert "it is a pipe" in fit(FitAsk(replace(good, log=str(run / "pipe")))).problems[0]
+    assert "it is a pipe" in wait_for_start_check(FitAsk(replace(good, log=str(run / "pipe")))).problems[0]
     reader = os.open(run / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    assert "is a pipe: its reader ends with the run" in fit(FitAsk(replace(good, log=str(run / "pipe")))).problems[0]
+    assert (
+        "is a pipe: its reader ends with the run"
+        in wait_for_start_check(FitAsk(replace(good, log=str(run / "pipe")))).problems[0]
+    )
     os.close(reader)
     assert not (run / "train.log").exists()
-    assert "its environment is lost" in fit(FitAsk(replace(good, environ_file="/no/such"))).problems[0]
+    assert "its environment is lost" in wait_for_start_check(FitAsk(replace(good, environ_file="/no/such"))).problems[0]
 
 
 @needs_root
@@ -207,11 +208,11 @@ def test_what_another_user_owns_cannot_take_the_output(run: Path) -> None:
     assert "cannot be appended: permission denied" in said
 
 
-def test_a_book_of_starts_that_cannot_be_written_is_a_problem(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_starts_that_cannot_be_written_is_a_problem(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = start(run, "python train.py")
     (run / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(run / "file"))
-    assert any("a start must be taken down" in problem for problem in fit(FitAsk(made)).problems)
+    assert any("a start must be recorded" in problem for problem in wait_for_start_check(FitAsk(made)).problems)
 
 
 def test_a_full_disk_is_a_problem_and_little_room_a_warning(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +226,7 @@ def test_a_full_disk_is_a_problem_and_little_room_a_warning(run: Path, monkeypat
 
 def test_what_the_plan_itself_removes_is_not_there_any_more(run: Path) -> None:
     """A driver that `ray job submit` started stands in the session's folder."""
-    found = fit(FitAsk(start(run, "python train.py"), removed=(str(run),)))
+    found = wait_for_start_check(FitAsk(start(run, "python train.py"), removed=(str(run),)))
     assert "which this plan removes" in found.problems[0]
     plan = Plan("recover", "r", removals=(Removal(str(run), "session", 0, 0, 0, 0, 0.0, 0),), start=start(run, "python train.py"))
     assert any("which this plan removes" in step.text for step in execute(plan, open_table()))
@@ -249,8 +250,11 @@ def test_limits_that_cannot_be_as_they_were_are_said(run: Path) -> None:
 
 
 def test_a_look_that_hangs_is_a_problem(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "ANSWER_S", 0.0)
-    assert "whether it can start is not known: no answer within" in fit(FitAsk(start(run, "python train.py"))).problems[0]
+    monkeypatch.setattr(start_check, "ANSWER_S", 0.0)
+    assert (
+        "whether it can start is not known: no answer within"
+        in wait_for_start_check(FitAsk(start(run, "python train.py"))).problems[0]
+    )
 
 
 async def test_a_full_temporary_folder_does_not_keep_it_from_looking(
@@ -258,7 +262,7 @@ async def test_a_full_temporary_folder_does_not_keep_it_from_looking(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
     ask = FitAsk(start(run, "python train.py"))
-    assert fit(ask).problems == (await fitting(ask)).problems == ()
+    assert (await check_start(ask)).problems == ()
 
 
 async def test_where_no_process_can_be_had_nothing_begins_and_the_reason_is_said(
@@ -268,10 +272,10 @@ async def test_where_no_process_can_be_had_nothing_begins_and_the_reason_is_said
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     ask = FitAsk(start(run, "python train.py"))
-    for module in (preflight, fitting_module, perform_module):
+    for module in (start_check, perform_module):
         monkeypatch.setattr(module, "begin", none_left)
     why = "Resource temporarily unavailable"
-    assert fit(ask).problems == (await fitting(ask)).problems == (f"whether it can start is not known: {why}",)
+    assert (await check_start(ask)).problems == (f"whether it can start is not known: {why}",)
     steps = [step async for step in perform_module.carry_out(Plan("stop", "Stop"))]
     assert [(step.kind, step.text) for step in steps] == [("failed", f"nothing was done: {why}")]
 
@@ -297,5 +301,7 @@ def test_what_cannot_be_written_whole_is_not_left_in_part(tmp_path: Path, monkey
 
 
 def test_a_look_that_breaks_off_is_not_called_late(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "MODULE", "hangtop.no_such_module")
-    assert fit(FitAsk(start(run, "python train.py"))).problems == ("whether it can start is not known: the look at it broke off",)
+    monkeypatch.setattr(start_check, "MODULE", "hangtop.no_such_module")
+    assert wait_for_start_check(FitAsk(start(run, "python train.py"))).problems == (
+        "whether it can start is not known: the look at it broke off",
+    )

@@ -12,10 +12,11 @@ from typing import get_args
 
 import pytest
 
-from hangtop.cli.commands import stop
+from hangtop.actions.action import Choices
+from hangtop.actions.registry import action
+from hangtop.cli.commands import action as command
 from hangtop.feeds import probe_feed
 from hangtop.feeds.probe_feed import ProbeFeed
-from hangtop.monitor import headless
 from hangtop.monitor.questions import unanswered
 from hangtop.probe.source import SOURCES
 from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
@@ -154,8 +155,8 @@ async def test_the_flight_recorders_are_asked_where_no_port_of_nccl_is_found():
 
 
 def test_a_command_whose_probe_dies_again_and_again_ends_and_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(headless, "FIRST_LOOK_S", 1.0)
+    monkeypatch.setattr(command, "FIRST_LOOK_S", 1.0)
     feed, out = ProbeFeed(SPEC, (sys.executable, "-c", "raise SystemExit(7)")), io.StringIO()
-    assert stop.run(feed, None, yes=True, out=out) == 2
+    assert command.run(action("stop"), SPEC, Choices(), yes=True, out=out, feed_of=lambda _: feed) == 2
     assert "the probe ended with exit code 7" in out.getvalue()
     assert "file system" not in out.getvalue()

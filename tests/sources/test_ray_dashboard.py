@@ -13,7 +13,7 @@ from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.probe.ray.local.daemons import daemon_of
 from hangtop.probe.ray.ray_source import RaySource, parse_address
 from hangtop.probe.source import Absent, SourceError
@@ -200,7 +200,7 @@ def test_a_token_in_the_file_is_used_and_never_told(fake, tmp_path, capsys, sour
     (folder / "auth_token").write_text("s3cr3t-of-the-cluster\n")
     values = list(source(dashboard.address).read(1000.0))
     assert any(isinstance(value, RayReading) and value.clusters[0].actors for value in values)
-    assert "s3cr3t" not in repr(values) + repr(Token("s3cr3t")) + "".join(capsys.readouterr())
+    assert "s3cr3t" not in repr(values) + repr(AuthToken("s3cr3t")) + "".join(capsys.readouterr())
 
 
 def test_a_wrong_token_is_told_apart_from_none(fake, monkeypatch, source):

@@ -177,7 +177,7 @@ def test_zombies_that_a_bad_pid_1_does_not_reap_are_told_and_hold_nothing(tmp_pa
 
 REUSED = """
 import msgspec, os, signal, subprocess, sys, time
-from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.executor import execute
 from hangtop.records.plan import Plan, Target
 from hangtop.system.processes.table import open_table
 sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -192,7 +192,7 @@ with open("/proc/sys/kernel/ns_last_pid", "w") as last:
     last.write(str(first.pid - 1))
 second = subprocess.Popen(sleeper, start_new_session=True)
 print(second.pid == first.pid)
-print(*(step.text for step in perform(plan, open_table())), sep="; ")
+print(*(step.text for step in execute(plan, open_table())), sep="; ")
 print(second.poll())
 """
 

@@ -170,24 +170,3 @@ def test_causes_and_fixes_are_told_in_chinese_and_in_english_where_nobody_transl
     untold = [name for name, signature in english.items() if not signature.cause_zh]
     assert untold
     assert all(chinese[name] == english[name] for name in untold)
-
-
-AT_ONCE = """
-import sys, threading
-from hangtop.logs.catalog.load import load
-sys.setswitchinterval(1e-6)
-start, loaded = threading.Barrier(8), []
-def begin():
-    start.wait()
-    loaded.append(load())
-threads = [threading.Thread(target=begin) for _ in range(8)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-sys.exit(len(loaded) != 8)
-"""
-
-
-def test_threads_may_load_it_at_once() -> None:
-    """In a new interpreter each time: without a lock every second one ended with a segmentation fault."""
-    codes = [subprocess.run([sys.executable, "-c", AT_ONCE], check=False, timeout=240).returncode for _ in range(5)]
-    assert codes == [0] * 5

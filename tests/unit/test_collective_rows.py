@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
 from hangtop.render.collective_rows import collective_rows
-from hangtop.render.plan_rows import plain
+from hangtop.render.spans import plain
 
 
 def lines(reading: NcclReading) -> list[str]:

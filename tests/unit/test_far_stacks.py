@@ -59,7 +59,7 @@ def ranks(*places: int | None) -> RunState:
         )
         for n, pid in enumerate(places)
     )
-    log = LogReading((LogFile("train.log", "ok"),), framework="verl", fresh=True)
+    log = LogReading((LogFile("train.log", "ok"),), profiles=("verl", "ray"), fresh=True)
     state = fold(RunState(), Reading("log", "n1", NOW, log))
     return fold(
         state, Reading("ray", "n1", NOW, RayReading((RayCluster("s", actors=actors, actors_total=len(actors)),), named=True))
@@ -169,6 +169,6 @@ def test_the_command_does_not_wait_for_other_nodes_of_a_run_that_has_none():
     feed = Asked()
     assert RemoteStackRequester(feed).told(ranks(100, 101))  # type: ignore[arg-type]
     assert not feed.asks
-    log = LogReading((LogFile("train.log", "ok"),), framework="torchrun", fresh=True)
+    log = LogReading((LogFile("train.log", "ok"),), profiles=("torchrun",), fresh=True)
     assert RemoteStackRequester(feed).told(fold(RunState(), Reading("log", "n1", NOW, log)))  # type: ignore[arg-type]
     assert not RemoteStackRequester(feed).told(RunState()), "nothing was read yet"  # type: ignore[arg-type]

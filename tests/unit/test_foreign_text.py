@@ -10,13 +10,13 @@ import pytest
 
 from hangtop.actions.execute.steps import step
 from hangtop.cli.commands import check, plain
-from hangtop.cli.commands.stop import show
+from hangtop.cli.commands.action import show
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.plan import Refusal
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.plan_rows import plain as in_words
+from hangtop.render.spans import plain as in_words
 from hangtop.state.run_state import RunState
 
 NOW = 10_000.0

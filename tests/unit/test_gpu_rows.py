@@ -8,12 +8,12 @@ import pytest
 
 from hangtop.common.text import ascii_only
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, MigInstance, NodeGpus
+from hangtop.render.gpu_head import nodes_summary, short_name, summary
 from hangtop.render.gpu_nodes import node_rows, node_table
 from hangtop.render.gpu_rows import gpu_rows, table_rows
 from hangtop.render.jitter_filter import settle
 from hangtop.render.spans import Row, width_of
 from hangtop.state.gpu_history import fold_gpus
-from hangtop.tui.panes.gpus_pane import nodes_summary, short_name, summary
 
 G = 2**30
 START = 1_000_000.0

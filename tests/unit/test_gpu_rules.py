@@ -9,7 +9,7 @@ import pytest
 from hangtop.common.text import clock
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.facts.gpu_outliers import GpuFact, busy_waits, facts, status_now, status_words
-from hangtop.diagnosis.members.rank_gpus import gpus_of, holders, memory_of
+from hangtop.diagnosis.members.rank_gpus import gpus_of, memory_of
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.samples import SLOTS, Samples, add_whole
 from hangtop.state.gpu_history import fold_gpus
@@ -178,7 +178,6 @@ def test_processes_are_joined_to_gpus_by_the_drivers_list_or_by_their_open_devic
     assert gpus_of(200, gpus, devices=(0, 1, 2)) == ()
     assert gpus_of(200, gpus, devices=(0, 1, 2), visible_devices="2") == (2,)
     assert gpus_of(200, gpus, visible_devices="GPU-1") == (1,)
-    assert holders(gpus, {200: (1,), 300: (1,), 100: (0, 1, 2)}) == {0: (100,), 1: (200, 300), 2: ()}
 
 
 def test_minor_numbers_are_not_indices() -> None:

@@ -38,7 +38,7 @@ def facts(data: bytes) -> FileFacts:
 
 
 def steps(data: bytes) -> dict[int | None, float | None]:
-    return {writer.rank: each.step for writer in facts(data).writers for each in writer.sightings}
+    return {writer.rank: each.step for writer in facts(data).writers for each in writer.progress}
 
 
 def test_a_storm_of_one_message_is_counted_to_the_last() -> None:
@@ -82,7 +82,7 @@ def test_words_that_flood_the_same_lines_are_looked_for_once_and_lines_of_their_
 @pytest.mark.parametrize("who", [b"[worker %d]", b"(trainer %d)", b"Proc#%d -"])
 def test_however_a_launcher_numbers_its_members_each_keeps_its_newest_step(who: bytes) -> None:
     lines = [b"2026-03-01 10:00:00 INFO " + who % (n % 8) + b" step %d/9000 loss=0.5\n" % (n // 8) for n in range(4_000)]
-    told = {writer.writer: each.step for writer in facts(b"".join(lines)).writers for each in writer.sightings}
+    told = {writer.writer: each.step for writer in facts(b"".join(lines)).writers for each in writer.progress}
     assert list(told.values()) == [499] * 8
 
 

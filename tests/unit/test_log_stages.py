@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import Profile, Stage
 from hangtop.logs.extract.framework_votes import active, leading
+from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.stages import StageCourse, StageMachine, StageMarks, plan_of
 from hangtop.logs.lines.block_lines import Line
 from hangtop.logs.lines.prefixes import Prefix
@@ -38,7 +39,7 @@ BOTH = {(profile.name, stage.id): (profile, stage) for profile in (RUN, ENGINE) 
 
 def course(*steps: str, fatal_at: tuple[int, ...] = ()) -> StageCourse:
     """The course of marks written as `stage`, `stage:writer`, `stage!` (done), `stage~` (late), one a line of 10 bytes."""
-    marks = StageMarks()
+    marks = StageMarks(RankTable())
     for number, step in enumerate(steps):
         name, _, writer = step.partition(":")
         stage_id = name.rstrip("!~")
@@ -93,7 +94,7 @@ def test_a_rank_that_is_late_does_not_move_the_run_back() -> None:
 
 def test_ranks_that_pass_one_after_another_do_not_move_the_run_back_and_forth() -> None:
     """Also when two profiles know the same line: the second look at it must not take the first for an earlier visit."""
-    marks = StageMarks()
+    marks = StageMarks(RankTable())
     twin = replace(RUN, name="twin")
     for number, (stage_id, rank) in enumerate((stage, rank) for rank in range(4) for stage in ("dataset", "actor_init")):
         line = Line(number * 10, number * 10 + 9, Prefix(), "", at=float(number))

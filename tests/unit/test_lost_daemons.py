@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.probe.ray.local.lost_daemons import is_daemon, lost_daemons
+from hangtop.probe.leftovers.orphans import is_daemon, lost_daemons
 from hangtop.system.processes.table import OpenFile
 
 A, B = "/tmp/ray/session_2026-01-10_08-00-00_1_5", "/data/r/session_2026-01-10_09-00-00_1_6"

@@ -12,6 +12,7 @@ from hangtop.cli.commands import check, plain
 from hangtop.monitor.monitor import Monitor
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, Progress
+from hangtop.records.verdict import VerdictChanged
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
@@ -47,6 +48,27 @@ def test_a_draft_holds_nothing_back() -> None:
     monitor.look(FLAPS[0], NOW, draft=True)
     monitor.look(FLAPS[1], NOW + 1)
     assert monitor.verdict.word == "slow"
+
+
+def test_subscribers_are_told_of_each_change_once_and_of_no_draft() -> None:
+    told: list[VerdictChanged] = []
+    monitor = Monitor(SPEC, (told.append,))
+    monitor.look(silent(NOW), NOW, draft=True)
+    assert told == []
+    for second in range(3):
+        monitor.look(silent(NOW + second, silence_s=1.0 + second), NOW + second)
+    monitor.look(silent(NOW + 200), NOW + 200)
+    assert [(change.at, change.before and change.before.word, change.verdict.word) for change in told] == [
+        (NOW, None, "running"),
+        (NOW + 200, "running", "stalled"),
+    ]
+
+
+def test_subscribers_are_told_at_once_that_nothing_can_be_seen() -> None:
+    told: list[VerdictChanged] = []
+    lost = RunState(health={"log": SourceHealth("log", problem="the file system does not answer")})
+    Monitor(SPEC, (told.append,)).look(lost, NOW, draft=True)
+    assert [change.verdict.word for change in told] == ["blind"]
 
 
 class NoFeed:

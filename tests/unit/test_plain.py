@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.cli.commands.plain import PrintedState, changes, new_stages
 from hangtop.logs.extract.stages import _newest
 from hangtop.records.log import LogReading, StageEvent
-from hangtop.records.verdict import Culprit, Verdict
+from hangtop.records.verdict import Culprit, Verdict, VerdictChanged
 from hangtop.state.run_state import RunState
 
 STATE = RunState(log=LogReading(files=()))
@@ -18,7 +18,7 @@ def said_of(said: PrintedState, *behind: int, steps: int = 2) -> list[str]:
 
 
 def test_a_laggard_of_a_healthy_run_is_named_once_and_again_when_it_fell_back_anew() -> None:
-    said = PrintedState(headline="Running as before.")
+    said = PrintedState(is_begun=True)
     assert said_of(said, 3) == ["behind   rank 3: 2 steps behind its peers"]
     assert said_of(said, 3, steps=5) == []
     assert said_of(said, 3, 7) == ["behind   rank 7: 2 steps behind its peers"]
@@ -53,3 +53,25 @@ def test_after_another_log_leads_only_what_came_later_is_told() -> None:
     told = StageEvent("train_loop", "training", "run", 0, 500, at=50.0)
     other = (StageEvent("launch", "launch", "run", 1, 0, at=10.0), StageEvent("checkpoint", "save", "run", 1, 90, at=60.0))
     assert [stage.title for stage in new_stages(told, other)] == ["save"]
+
+
+def verdict_lines(*changed: VerdictChanged) -> list[str]:
+    """What is printed of a verdict after these changes."""
+    said = PrintedState(is_begun=True)
+    for change in changed:
+        said.note(change)
+    return [line.split("  ", 1)[1] for line in changes(said, STATE, changed[-1].verdict, 0.0)]
+
+
+RUNNING = Verdict(word="running", headline="Running as before.", refute="")
+CRASHED = Verdict(word="crashed", headline="Rank 3: out of memory.", refute="")
+
+
+def test_a_change_is_printed_once() -> None:
+    assert verdict_lines(VerdictChanged(0.0, RUNNING, CRASHED)) == ["crashed  Rank 3: out of memory."]
+    assert verdict_lines(VerdictChanged(0.0, None, CRASHED)) == ["crashed  Rank 3: out of memory."]
+
+
+def test_neither_a_healthy_start_nor_a_change_that_was_taken_back_is_news() -> None:
+    assert verdict_lines(VerdictChanged(0.0, None, RUNNING)) == []
+    assert verdict_lines(VerdictChanged(0.0, RUNNING, CRASHED), VerdictChanged(1.0, CRASHED, RUNNING)) == []

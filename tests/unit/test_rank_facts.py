@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.rank import Rank
+from hangtop.render.rank_facts import fact_rows, gpu_facts
 from hangtop.state.gpu_history import fold_gpus
 from hangtop.state.run_state import RunState
-from hangtop.tui.pages.rank_facts import fact_rows, gpu_facts
 
 NOW = 1_000.0
 

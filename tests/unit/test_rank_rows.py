@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.records.rank import Rank
 from hangtop.render.heat_grid import blocks_of, grid_rows, odd_rows
 from hangtop.render.rank_rows import rank_rows, summary, table_rows
 from hangtop.render.spans import width_of

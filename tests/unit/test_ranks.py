@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import Rank, join
+from hangtop.diagnosis.members.rank_table import join
 from hangtop.probe.processes.run_members import gpu_numbers
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.log import LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, RecentActivity, Rendezvous
+from hangtop.records.rank import Rank
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
@@ -175,8 +176,10 @@ def test_a_ray_worker_says_its_actor_and_method_in_its_title() -> None:
 def test_what_ray_knows_of_an_actor_without_a_process_here_is_joined() -> None:
     actor = RayActor("WorkerDict", "running", method="generate", rank=4, world=8, host="n2", ray_pid=77, gpus=(3,))
     ray = RayReading(clusters=(RayCluster("session_1", actors=(actor,)),), named=True)
-    rank = only(state_of(LogReading(files=(), framework="verl"), ray))
-    assert join(state_of(LogReading(files=(), framework="verl"), RayReading(ray.clusters))) == ()  # not proven to be this run's
+    rank = only(state_of(LogReading(files=(), profiles=("verl", "ray")), ray))
+    assert (
+        join(state_of(LogReading(files=(), profiles=("verl", "ray")), RayReading(ray.clusters))) == ()
+    )  # not proven to be this run's
     assert (rank.rank, rank.world, rank.host, rank.gpu, rank.actor, rank.doing) == (4, 8, "n2", 3, "WorkerDict", "generate")
 
 

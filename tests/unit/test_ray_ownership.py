@@ -48,7 +48,7 @@ def state(
     ties: tuple[RayTie, ...] = (),
     said: RaySaid | None = None,
     alive: bool = True,
-    framework: str = "gkd",
+    profiles: tuple[str, ...] = ("gkd", "ray"),
     procs: ProcessReading | None = None,
     named: bool = False,
 ) -> RunState:
@@ -56,7 +56,7 @@ def state(
     writer = Writer(DRIVER, BEGAN + 60, "python", "python main.py", 5_000, alive=alive)
     driver = Process(DRIVER, BEGAN + 60, 5_000, 1, "python", "python main.py", "S")
     procs = procs or ProcessReading((writer,), processes=(driver,) if alive else (), ray=ties)
-    log = LogReading((LogFile("/runs/train.log"),), last_output_at=NOW - 60, framework=framework, ray=said)
+    log = LogReading((LogFile("/runs/train.log"),), last_output_at=NOW - 60, profiles=profiles, ray=said)
     found = RunState()
     for value in (log, procs, RayReading(clusters, named=named)):
         found = fold(found, Reading("x", "here", NOW, value))
@@ -247,7 +247,7 @@ def test_an_environment_or_a_command_line_names_a_session_that_was_there_before(
 
 def test_an_inherited_environment_makes_no_run_on_ray_of_one_that_is_none():
     named = RayTie("environment", GCS, DRIVER, BEGAN + 60, 5_000)
-    plain = state(cluster(), ties=(named,), framework="torchrun")
+    plain = state(cluster(), ties=(named,), profiles=("torchrun",))
     assert owned(plain)
     assert clusters_of_run(plain) == ()
 

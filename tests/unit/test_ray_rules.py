@@ -187,7 +187,7 @@ def test_a_dashboard_that_does_not_know_the_health_of_its_gcs_is_not_taken_for_a
 
 def quiet_run(ray: RayCluster) -> tuple[RunState, WatchSpec]:
     """A Ray run whose log is silent for ten minutes."""
-    log = LogReading(files=(LogFile("train.log", size_bytes=9),), last_output_at=NOW - 600, framework="verl")
+    log = LogReading(files=(LogFile("train.log", size_bytes=9),), last_output_at=NOW - 600, profiles=("verl", "ray"))
     state = RunState()
     for value in (log, RayReading((ray,), named=True)):
         state = fold(state, Reading("test", "n1", NOW, value))

@@ -16,8 +16,10 @@ from hangtop.state.run_state import RunState, fold
 from tests.unit.test_ray_rules import NOW, cluster, worker
 
 
-def view(*clusters: RayCluster, framework: str = "generic", spec: WatchSpec | None = None, pids: tuple[int, ...] = ()) -> View:
-    log = LogReading((LogFile("train.log", "ok", 10, 10, 1, NOW - 1),), last_output_at=NOW - 1, framework=framework)
+def view(
+    *clusters: RayCluster, profiles: tuple[str, ...] = (), spec: WatchSpec | None = None, pids: tuple[int, ...] = ()
+) -> View:
+    log = LogReading((LogFile("train.log", "ok", 10, 10, 1, NOW - 1),), last_output_at=NOW - 1, profiles=profiles)
     procs = ProcessReading(processes=tuple(Process(pid, SINCE, 0, 1, "python", "python train.py", "S") for pid in pids))
     state = RunState()
     for value in (log, procs, RayReading(clusters)):
@@ -35,7 +37,7 @@ OWN = cluster(session="session_a", actors=(worker(0, "train", started_at=SINCE),
 
 
 def test_a_session_without_proof_is_only_counted_with_whose_it_is():
-    found = view(FOREIGN, framework="verl")
+    found = view(FOREIGN, profiles=("verl", "ray"))
     assert clusters_shown(found) == ()
     assert said([nothing(found)]) == ["1 Ray session on this machine, not this run's: session_b of bob"]
     assert said([nothing(view(FOREIGN, OWN))]) == ["2 Ray sessions on this machine, not this run's: session_b of bob and 1 more"]

@@ -7,7 +7,8 @@ import pytest
 from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.daemons import daemon_of, without_secrets
 from hangtop.probe.ray.local.session_files import WORKER_LOG
-from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title, verl_ranks
+from hangtop.probe.ray.local.worker_names import verl_ranks
+from hangtop.records.ray_titles import WorkerTitle, assigned_title
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title, verl
     ],
 )
 def test_a_title_says_class_method_and_name(text, title):
-    assert parse_title(text) == title
+    assert assigned_title(text) == title
 
 
 def test_a_worker_s_file_names_its_session_and_its_job():

@@ -17,7 +17,8 @@ from hangtop.records.plan import Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayCluster, RayPart, RayReading
 from hangtop.records.verdict import Verdict
-from hangtop.render.plan_rows import plain, rows
+from hangtop.render.plan_rows import rows
+from hangtop.render.spans import plain
 from hangtop.state.run_state import RunState
 from hangtop.tui.dialogs.start_changes import StartChanges
 

@@ -87,5 +87,5 @@ def test_in_a_flood_the_rank_that_stopped_first_keeps_its_step(form: str) -> Non
     text = "".join(lines).encode()
     for begin in range(0, len(text), 1 << 20):
         digest.feed(text[begin : begin + (1 << 20)])
-    steps = {writer.rank: writer.sightings[0].step for writer in digest.facts().writers if writer.rank is not None}
+    steps = {writer.rank: writer.progress[0].step for writer in digest.facts().writers if writer.rank is not None}
     assert steps == {rank: 1499 if rank == 5 else 3999 for rank in range(8)}

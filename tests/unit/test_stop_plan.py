@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +12,8 @@ from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
-from hangtop.render.plan_rows import plain, rows
+from hangtop.render.plan_rows import rows
+from hangtop.render.spans import plain
 from hangtop.state.run_state import RunState
 
 ME = OwnProcess(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
@@ -98,44 +101,44 @@ def test_no_plan_without_processes_and_the_reason_is_one_line() -> None:
     assert isinstance(stop_plan(run(*TREE), ME, rank=7), Refusal)
 
 
-@st.composite
-def forests(draw: st.DrawFn) -> tuple[tuple[Process, ...], OwnProcess, int | None]:
+def forest(seed: int) -> tuple[tuple[Process, ...], OwnProcess, int | None]:
     """Processes with random parents (cycles too), users, states and roles, and a random place for hangtop among them."""
-    pids = draw(st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True))
+    chance = Random(seed)
+    pids = chance.sample(range(61), chance.randint(1, 25))
     processes = tuple(
         process(
             pid,
-            draw(st.sampled_from([0, 1, *pids])),
-            uid=draw(st.sampled_from([None, 0, 1000, 1001])),
-            state=draw(st.sampled_from("RSDZTtX")),
-            role=draw(st.sampled_from(["launcher", "rank", "data worker", "ray daemon", "other"])),
-            rank=draw(st.none() | st.integers(0, 3)),
+            chance.choice([0, 1, *pids]),
+            uid=chance.choice([None, 0, 1000, 1001]),
+            state=chance.choice("RSDZTtX"),
+            role=chance.choice(["launcher", "rank", "data worker", "ray daemon", "other"]),
+            rank=chance.choice([None, None, 0, 1, 2, 3]),
         )
         for pid in pids
     )
-    me = OwnProcess(draw(st.sampled_from(pids)), frozenset(draw(st.lists(st.sampled_from(pids), max_size=4))), 1000)
-    return processes, me, draw(st.none() | st.integers(0, 3))
+    me = OwnProcess(chance.choice(pids), frozenset(chance.choices(pids, k=chance.randint(0, 4))), 1000)
+    return processes, me, chance.choice([None, None, 0, 1, 2, 3])
 
 
 @settings(max_examples=1_500, deadline=None)
-@given(forests())
-def test_no_forest_makes_a_plan_that_leaves_the_run(forest: tuple[tuple[Process, ...], OwnProcess, int | None]) -> None:
-    processes, me, rank = forest
+@given(st.integers(0, 2**32))
+def test_no_forest_makes_a_plan_that_leaves_the_run(seed: int) -> None:
+    processes, me, rank = forest(seed)
     stop = stop_plan(run(*processes), me, rank)
     if isinstance(stop, Refusal):
         return
-    known = {one.pid: one for one in processes}
+    known = {process.pid: process for process in processes}
     order = [target.pid for target in stop.targets]
     assert len(order) == len(set(order))
     for target in stop.targets:
-        one = known[target.pid]
+        meant = known[target.pid]
         assert target.pid > 1
         assert target.pid != me.pid
         assert target.pid not in me.ancestors
-        assert one.uid == me.uid
-        assert one.role != "ray daemon"
-        assert one.state not in "ZX"
-        assert target.start_ticks == one.start_ticks
+        assert meant.uid == me.uid
+        assert meant.role != "ray daemon"
+        assert meant.state not in "ZX"
+        assert target.start_ticks == meant.start_ticks
     for place, pid in enumerate(order):
         parent = known[pid].ppid
         if parent in order[:place]:

@@ -92,3 +92,13 @@ def test_without_colour_an_ansi_theme_is_taken():
     assert pick_palette(PALETTES, None, no_color=True).ansi
     assert pick_palette(PALETTES, "light", no_color=True).ansi
     assert pick_palette(PALETTES, None, no_color=False).name == "dark"
+
+
+def test_a_role_may_name_another_role_and_a_circle_of_names_is_no_theme(tmp_path):
+    path = tmp_path / "mine.toml"
+    mine = (theme_folder() / "dark.toml").read_text()
+    path.write_text(mine.replace('trend = "#46515d"', 'trend = "data"'))
+    assert load_palette(path).style("trend").color == load_palette(path).style("data").color
+    path.write_text(mine.replace('trend = "#46515d"', 'trend = "data"').replace('data = "#6aa3b5"', 'data = "trend"'))
+    with pytest.raises(ThemeError, match="not a valid color"):
+        load_palette(path)

@@ -97,7 +97,13 @@ def test_a_command_that_is_shown_and_taken_back_is_the_same(argv: tuple[str, ...
 def test_variables_of_ones_own_are_pairs_and_nothing_else() -> None:
     assert variables_in("A=1 B='x y'  C=") == {"A": "1", "B": "x y", "C": ""}
     assert variables_in("") == {}
-    for text, why in [("A", "no NAME=value"), ("1A=2", "no name"), ("A=$B", "quote"), ("A=1; B=2", "shell"), ("A='x", "closing")]:
+    for text, why in [
+        ("A", "not NAME=value"),
+        ("1A=2", "not the"),
+        ("A=$B", "quote"),
+        ("A=1; B=2", "shell"),
+        ("A='x", "closing"),
+    ]:
         with pytest.raises(CommandError, match=why):
             variables_in(text)
 

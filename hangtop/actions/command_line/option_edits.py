@@ -14,7 +14,7 @@ SCRIPTS = frozenset("bash sh dash zsh ksh fish".split())
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
-    """`--name value` (`flag`), or `name=value` as Hydra takes it. `add`: at the end, where the command does not have it yet.
+    """`--name value` (`flag`), or `name=value` in Hydra's style. `add`: append it when the command does not have it yet.
 
     In the name of a flag `-` and `_` are the same, as in most launchers.
     """
@@ -36,7 +36,7 @@ def has_option(argv: tuple[str, ...], option: Option) -> bool:
 
 
 def with_option(argv: tuple[str, ...], option: Option) -> tuple[str, ...] | None:
-    """The command line with it; `None` where it is not there and cannot be added: a shell script may not pass it on."""
+    """The command line with this option; `None` when it cannot be added, because a shell script may not pass it on."""
     if has_option(argv, option):
         return _replaced(argv, option)
     program = innermost(argv)
@@ -46,7 +46,7 @@ def with_option(argv: tuple[str, ...], option: Option) -> tuple[str, ...] | None
 
 
 def _replaced(argv: tuple[str, ...], option: Option) -> tuple[str, ...]:
-    """Every place where it is given, for programs differ in which one they take."""
+    """Replace every occurrence: programs differ in whether the first or the last one counts."""
     words: list[str] = []
     value_follows = False
     for word in argv:

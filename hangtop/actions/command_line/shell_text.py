@@ -1,7 +1,7 @@
 """A command line as a shell reads it: words, operators, simple commands. Pure.
 
-The grammar is that of POSIX, "Shell Command Language" (2.2 quoting, 2.3 tokens, 2.9 commands). What only a running shell knows,
-the value of a variable or what a pattern stands for, is not worked out: such a word is told as one that is expanded.
+The grammar is that of POSIX, "Shell Command Language" (2.2 quoting, 2.3 tokens, 2.9 commands). Nothing is expanded, because
+only a running shell knows the value of a variable or the matches of a pattern: such a word has the kind `expanded`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ class CommandError(ValueError):
 
 
 class Token(Struct, frozen=True):
-    """`raw`: as it was typed. `text`: without its quotes. `kind`: a word that is taken as it is, one that a shell expands, or an
-    operator."""
+    """`raw`: as it was typed. `text`: without its quotes. `kind`: a literal word, a word that a shell expands, or an operator."""
 
     raw: str
     text: str
@@ -40,7 +39,7 @@ class Token(Struct, frozen=True):
 
 
 class SimpleCommand(Struct, frozen=True):
-    """A simple command without its redirections. `needed`: what comes after it is not there for the case that it fails."""
+    """A simple command without its redirections. `needed`: no alternative (`||`) follows for the case that it fails."""
 
     words: tuple[Token, ...]
     needed: bool = True
@@ -64,8 +63,8 @@ def tokens(text: str) -> list[Token]:
 
 
 def simple_commands(found: Sequence[Token]) -> Iterator[SimpleCommand]:
-    """Those that are run one after another, or beside each other in a pipe, up to where the way through is not plain to see: a
-    group, a function, an alternative (`||`), text in place (`<<`)."""
+    """The commands that run one after another or in a pipe, up to the first that may not run: a group, a function, an alternative
+    (`||`), a here-document (`<<`)."""
     words, skips = list[Token](), False
     for token in found:
         if token.kind != "operator":
@@ -114,7 +113,7 @@ def _ends(text: str, place: int, start: int) -> bool:
 
 
 def _double_quoted(text: str, place: int) -> tuple[str, bool, int]:
-    """(what stands in the quotes, whether something in it is expanded, the place after them)."""
+    """(the text in the quotes, whether a shell expands part of it, the place after the quotes)."""
     parts, expands = list[str](), False
     while place < len(text) and text[place] != '"':
         if text[place] == "\\" and text[place + 1 : place + 2] in ESCAPED_IN_QUOTES | {"\n"}:
@@ -135,7 +134,7 @@ def _closing(text: str, quote: str, place: int) -> int:
 
 
 def _expands(text: str, place: int, start: int) -> bool:
-    """Whether a shell takes this character, outside of quotes, for more than itself."""
+    """Whether this character, outside of quotes, makes a shell expand the word."""
     character = text[place]
     if character == "~":
         return place == start or text[place - 1] in "=:"

@@ -1,6 +1,6 @@
-"""Whether a command line can be run, as far as that can be known without running it: programs, scripts, modules, folders.
+"""Whether a command line can run, as far as can be known without running it: programs, scripts, modules, folders.
 
-What cannot be known is not held against it: a problem is told only where the start is sure to fail.
+A problem is reported only where the start is sure to fail.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from hangtop.actions.prove import python_check
 from hangtop.system.processes.roles import PYTHON
 
 Finding = tuple[Literal["problem", "warning"], str]
-"""Why it would not start, or what is odd, in one line."""
+"""Why it would not start (problem), or what is odd (warning), in one line."""
 HEAD_BYTES = 256
-"""Of a program: as much as Linux reads of a `#!` line (BINPRM_BUF_SIZE)."""
+"""Linux reads so much of a `#!` line (BINPRM_BUF_SIZE)."""
 MOST_INTERPRETERS = 4
 """So many `#!` lines may follow each other (execve(2))."""
 SYNTAX_S = 10.0
 HARMLESS = frozenset((":", "set", "ulimit", "umask", "wait", "trap", "shopt"))
-"""Built-in commands after which programs are found where they were found before."""
+"""Built-in commands that do not change where programs are found."""
 BEFORE_COMMAND = frozenset(("exec", "command", "time", "!"))
 VALUED_OF_SHELL = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file"))
 
 
 class SearchPlace(Struct, frozen=True):
-    """Where a program is looked for: the environment and the folder in which it will be started."""
+    """Where programs are searched: the environment and the working directory of the start."""
 
     environ: Mapping[str, str]
     cwd: str
 
 
 class NotFoundError(Exception):
-    """A program is not there, or may not be run. The message is one line."""
+    """A program does not exist, or may not be run. The message is one line."""
 
 
 def findings(argv: Sequence[str], scene: SearchPlace) -> Iterator[Finding]:
-    """Of a whole command line."""
+    """Check each program of a command line."""
     for layer in layers(argv):
         try:
             path = found(layer.words[0], scene)
@@ -61,7 +61,7 @@ def findings(argv: Sequence[str], scene: SearchPlace) -> Iterator[Finding]:
 
 
 def found(word: str, scene: SearchPlace) -> str:
-    """The file that is run for this word, as execvp(3) finds it. Raises `NotFoundError`."""
+    """The file that execvp(3) runs for this word. Raises `NotFoundError`."""
     if os.sep in word:
         return _runnable(os.path.join(scene.cwd, word), word)
     refused: NotFoundError | None = None
@@ -79,7 +79,7 @@ def found(word: str, scene: SearchPlace) -> str:
 
 
 def _runnable(path: str, word: str) -> str:
-    """Raises `NotFoundError`; of one that is not there, for a word that is looked for in the PATH, `FileNotFoundError`."""
+    """The path, if it is a program. Raises `NotFoundError`, or `FileNotFoundError` when a search in the PATH shall go on."""
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
@@ -94,7 +94,7 @@ def _runnable(path: str, word: str) -> str:
 
 
 def _looked_into(path: str, words: Sequence[str], scene: SearchPlace, depth: int = 0) -> Iterator[Finding]:
-    """An interpreter or a shell by what it is told to run; a script by the interpreter that its first line names."""
+    """Check what an interpreter or a shell runs, and the interpreter that the first line of a script names."""
     if (call := python_call(words)) is not None:
         yield from _interpreter_is_there(path, scene)
         yield from _python(path, call, scene)
@@ -107,7 +107,7 @@ def _looked_into(path: str, words: Sequence[str], scene: SearchPlace, depth: int
 
 
 def _script(path: str, line: Sequence[str], words: Sequence[str], scene: SearchPlace, depth: int) -> Iterator[Finding]:
-    """What the kernel runs for a script: its interpreter, with the script as a word."""
+    """Check what the kernel runs for a script: its interpreter, with the script as an argument."""
     if os.path.basename(line[0]) == "env" and len(line) > 1:
         line = [word for word in line[1:] if word != "-S"]
     try:
@@ -121,7 +121,7 @@ def _script(path: str, line: Sequence[str], words: Sequence[str], scene: SearchP
 
 
 def _interpreter_is_there(path: str, scene: SearchPlace) -> Iterator[Finding]:
-    """A `python` may be a script itself, whose interpreter is gone."""
+    """`python` may itself be a script whose interpreter is gone."""
     line = _first_line(path)
     if line:
         yield from (
@@ -130,7 +130,7 @@ def _interpreter_is_there(path: str, scene: SearchPlace) -> Iterator[Finding]:
 
 
 def _first_line(path: str) -> list[str] | None:
-    """The words of its `#!` line, empty for a binary and what may not be read; `None` for text without one."""
+    """The words of its `#!` line; empty for a binary or an unreadable file; `None` for text without such a line."""
     try:
         with open(path, "rb") as file:
             head = file.read(HEAD_BYTES)
@@ -142,15 +142,15 @@ def _first_line(path: str) -> list[str] | None:
 
 
 def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding]:
-    """Script or module of the interpreter, and of the launcher of ranks that it is."""
+    """Check the script or module of an interpreter, and what it starts in each rank if it is a launcher."""
     calls = [call, *([inner] if (inner := launched(call)) is not None else [])]
-    missing = [one.script for one in calls if one.script not in (None, "-") and not _exists(scene, one.script)]
+    files = [call.script for call in calls if call.script is not None and call.script != "-"]
+    missing = [file for file in files if not _exists(scene, file)]
     for script in missing:
-        yield "problem", f"{os.path.join(scene.cwd, script or '')}: no such file"
+        yield "problem", f"{os.path.join(scene.cwd, script)}: no such file"
     if missing:
         return
-    files = [one.script for one in calls if one.script is not None and one.script != "-"]
-    modules = [one.module for one in calls if one.module]
+    modules = [call.module for call in calls if call.module]
     try:
         told = python_check.problems(path, call.options, scene.environ, scene.cwd, modules=modules, files=files)
     except python_check.PythonError as error:
@@ -161,7 +161,7 @@ def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding
 
 
 def _shell(path: str, words: Sequence[str], scene: SearchPlace) -> Iterator[Finding]:
-    """A script, or the text after `-c`."""
+    """Check the script of a shell, or the text after `-c`."""
     place, is_text = 1, False
     while place < len(words) and words[place][:1] in ("-", "+") and len(words[place]) > 1:
         word, place = words[place], place + 1
@@ -182,7 +182,7 @@ def _shell(path: str, words: Sequence[str], scene: SearchPlace) -> Iterator[Find
 
 
 def _text(shell: str, text: str, scene: SearchPlace) -> Iterator[Finding]:
-    """Whether the shell can read it, and whether its commands are there, up to one after which that cannot be known."""
+    """Check whether the shell can read the text, then its commands, up to the first after which nothing is certain."""
     if said := _misread((shell, "-n", "-c", text), scene):
         yield "problem", f"{os.path.basename(shell)} cannot read the command: {said}"
         return
@@ -214,7 +214,7 @@ def _text(shell: str, text: str, scene: SearchPlace) -> Iterator[Finding]:
 
 
 def _built_in(certain: Sequence[str], count: int, scene: SearchPlace) -> Generator[Finding, None, SearchPlace | None]:
-    """What a built-in command changes for those after it; `None` where that cannot be known."""
+    """The search place after a built-in command; `None` when it cannot be known."""
     name, given = certain[0], certain[1:]
     if name in HARMLESS:
         return scene
@@ -232,7 +232,7 @@ def _built_in(certain: Sequence[str], count: int, scene: SearchPlace) -> Generat
 
 
 def _until_expanded(words: Sequence[Token]) -> tuple[str, ...]:
-    """The words before the first that only a shell can work out."""
+    """The words before the first one that a shell expands."""
     known: list[str] = []
     for token in words:
         if token.kind != "word":
@@ -242,7 +242,7 @@ def _until_expanded(words: Sequence[Token]) -> tuple[str, ...]:
 
 
 def _misread(argv: Sequence[str], scene: SearchPlace) -> str:
-    """What a shell says that only reads; empty when it can, or does not say."""
+    """The error of a shell that only parses (`-n`); empty when there is none."""
     try:
         done = subprocess.run(
             argv,
@@ -272,5 +272,5 @@ def _why(error: OSError) -> str:
 
 
 def _lost_link(path: str) -> str:
-    """A link whose target is gone: a virtual environment whose Python was removed."""
+    """What to add for a dangling link, such as the Python of a virtual environment that was removed."""
     return f" (a link to {os.readlink(path)}, which is gone)" if os.path.islink(path) and not os.path.exists(path) else ""

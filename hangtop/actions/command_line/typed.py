@@ -1,7 +1,7 @@
-"""A command line as a person types it: the words that are run, or the shell that must read it. Pure.
+"""A command line as a person types it: the words to run, or the shell that must read it. Pure.
 
-What a shell would do more with than split it (pipes, `&&`, redirections, variables, patterns, built-in commands) is given to a
-shell as it was typed; a plain command is run as it is, without one.
+A command with pipes, `&&`, redirections, variables, patterns or built-in commands goes to a shell as it was typed. A plain
+command runs without one.
 """
 
 from __future__ import annotations
@@ -21,15 +21,13 @@ BUILT_IN = frozenset(
     + "select set shift shopt source then time times trap type typeset ulimit umask unalias unset until wait while".split()
     + ["[[", "{", "}", "!"]
 )
-"""Words that a shell does itself, and whose programs, where there are any, do something else."""
+"""Words that a shell executes itself. A program of the same name, if there is one, does something else."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def command(text: str, shell: str = "") -> tuple[str, ...]:
-    """The words to run. `shell`: that of the run (its SHELL), for what needs one. Raises `CommandError`.
-
-    Variables set before a plain command stay with it, by way of `env`.
-    """
+    """The words to run; variables set before a plain command become `env NAME=value`. `shell`: the run's SHELL, for a command
+    that needs one. Raises `CommandError`."""
     found = tokens(text)
     if not found:
         raise CommandError("an empty command starts nothing")
@@ -48,7 +46,7 @@ def command(text: str, shell: str = "") -> tuple[str, ...]:
 
 
 def plain_words(text: str) -> tuple[str, ...]:
-    """The words of a line that no shell reads: quotes count, and nothing is expanded. Raises `CommandError`."""
+    """The words of a line that no shell reads: quotes work, nothing is expanded. Raises `CommandError`."""
     try:
         found = tuple(shlex.split(text))
     except ValueError as error:
@@ -59,7 +57,7 @@ def plain_words(text: str) -> tuple[str, ...]:
 
 
 def with_variables(words: Sequence[str]) -> tuple[str, ...]:
-    """Words that a shell has split already: variables set before the command stay with it, by way of `env`."""
+    """Words that a shell has already split; variables set before the command become `env NAME=value`."""
     before = next((number for number, word in enumerate(words) if not ASSIGNMENT.match(word)), len(words))
     return ("env", *words) if 0 < before < len(words) else tuple(words)
 
@@ -70,25 +68,25 @@ def posix_shell(shell: str) -> str:
 
 
 def is_shell(program: str) -> bool:
-    """Whether it is one that reads POSIX, by its name."""
+    """Whether this program is a POSIX shell, by its name."""
     return os.path.basename(program) in POSIX_SHELLS
 
 
 def variables(pairs: Sequence[str]) -> dict[str, str]:
-    """`NAME=value` each. Raises `CommandError` for what is none, in one line."""
+    """A variable of each `NAME=value`. Raises `CommandError`, in one line, for anything else."""
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise CommandError(f"{pair!r} is no NAME=value")
+            raise CommandError(f"{pair!r} is not NAME=value")
         if not _NAME.fullmatch(name):
-            raise CommandError(f"{name!r} is no name of a variable: letters, digits and _, no digit first")
+            raise CommandError(f"{name!r} is not the name of a variable: letters, digits and _, no digit first")
         found[name] = value
     return found
 
 
 def variables_in(text: str) -> dict[str, str]:
-    """The same of one line, with the quotes of a shell; what a shell would expand is no value here. Raises `CommandError`."""
+    """The variables of a line with shell quotes. Raises `CommandError`, also for a value that a shell would expand."""
     found = tokens(text)
     for token in found:
         if token.kind != "word":

@@ -1,5 +1,4 @@
-"""What a command line runs in the end: `env`, `nohup`, `timeout` and their like taken off, and what each of them changes.
-Pure."""
+"""What a command line finally runs, below `env`, `nohup`, `timeout` and the like, and what each of these changes. Pure."""
 
 from __future__ import annotations
 
@@ -24,14 +23,14 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "time": ("fo", 0),
     "catchsegv": ("", 0),
 }
-"""Programs that become the one that follows, or wait for it: (letters of their options that take a word, words of their own
-before it), as their manual pages have it (coreutils, util-linux, numactl, GNU time)."""
+"""Programs that run the program after them: (letters of their options that take a value, number of their operands before it), by
+their manual pages (coreutils, util-linux, numactl, GNU time)."""
 LONG_FLAGS = frozenset(
     "--foreground --preserve-status --verbose --localalloc --fork --wait --ctty --portability --cpu-list".split()
 )
-"""Long options of these that take no word. After any other without `=` it is not plain where the command begins."""
+"""Their long options without a value. After any other one without `=` it is not clear where the command begins."""
 VALUED_OF_PYTHON = "WX"
-"""Options of the interpreter that take a word, beside `-c` and `-m`, which end its options (python(1))."""
+"""Options of the interpreter with a value, beside `-c` and `-m`, which end its options (python(1))."""
 LAUNCHER_MODULES = {
     "torch.distributed.run": "torchrun",
     "torch.distributed.launch": "torchrun",
@@ -39,14 +38,14 @@ LAUNCHER_MODULES = {
     "deepspeed.launcher.runner": "deepspeed",
 }
 LAUNCHERS = frozenset(("torchrun", "accelerate", "deepspeed"))
-"""They start a Python program of their own command line in each rank, with the interpreter that runs them."""
+"""They start the Python program on their command line in each rank, with the interpreter that runs them."""
 MODULE_FLAGS = frozenset(("-m", "--module"))
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
 class Wrapper(Struct, frozen=True):
-    """One program of a command line, and what it changes for the next. `words`: from its own name on. `clears`: it takes away the
-    whole environment. `folder`: where it goes to first."""
+    """One program of a command line, and what it changes for the next. `words`: from its name on. `clears`: it empties the
+    environment first. `folder`: its new working directory."""
 
     words: tuple[str, ...]
     sets: dict[str, str] = {}
@@ -56,8 +55,8 @@ class Wrapper(Struct, frozen=True):
 
 
 class PythonCall(Struct, frozen=True):
-    """What an interpreter is told to run. `options`: its own. `script`: a file, or `-` for its input; `module`: of `-m`; neither
-    for `-c`. `rest`: the words after it."""
+    """What a Python interpreter runs. `options`: its own. `script`: a file, or `-` for stdin; `module`: of `-m`; neither for
+    `-c`. `rest`: the words after it."""
 
     options: tuple[str, ...] = ()
     script: str | None = None
@@ -66,7 +65,7 @@ class PythonCall(Struct, frozen=True):
 
 
 def layers(argv: Sequence[str]) -> Iterator[Wrapper]:
-    """Each program in its order; the last is the one that runs in the end, as far as that can be told."""
+    """Each program of the command line, in order; the last is the one that finally runs, as far as that is clear."""
     words = tuple(argv)
     while words:
         name = os.path.basename(words[0])
@@ -81,7 +80,7 @@ def layers(argv: Sequence[str]) -> Iterator[Wrapper]:
 
 
 def innermost(argv: Sequence[str]) -> tuple[str, ...]:
-    """The words of the program that runs in the end; empty for none."""
+    """The words of the program that finally runs; empty when that is not clear."""
     found: tuple[str, ...] = ()
     for layer in layers(argv):
         found = layer.words
@@ -89,7 +88,7 @@ def innermost(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def python_call(words: Sequence[str]) -> PythonCall | None:
-    """What this interpreter runs; `None` when the first word is none."""
+    """What the interpreter runs; `None` when the first word is not a Python interpreter."""
     if not words or not PYTHON.search(words[0]):
         return None
     place = 1
@@ -112,17 +111,16 @@ def python_call(words: Sequence[str]) -> PythonCall | None:
 
 
 def launched(call: PythonCall) -> PythonCall | None:
-    """What a launcher of ranks starts in each of them, where that is plain to see; `None` when it is not, or this is no
-    launcher."""
+    """What a launcher starts in each rank; `None` when that is not clear, or this is not a launcher."""
     launcher = LAUNCHER_MODULES.get(call.module or "") or os.path.basename(call.script or "")
     return started_by(launcher, call.rest)
 
 
 def started_by(launcher: str, words: Sequence[str]) -> PythonCall | None:
-    """Which file or module of these words it starts: told only where no option could have taken that word for itself.
+    """The file or module among these words that the launcher starts; `None` when that is not clear.
 
-    `--name value` may be an option with a value or a flag before the program, which only the launcher knows. A word that ends in
-    `.py` is the program, for no option of these launchers takes such a file.
+    Only the launcher knows whether `--name value` is an option with a value, or a flag before the program. A word that ends in
+    `.py` is the program: no option of these launchers takes such a file.
     """
     if launcher not in LAUNCHERS:
         return None
@@ -136,7 +134,7 @@ def started_by(launcher: str, words: Sequence[str]) -> PythonCall | None:
 
 
 def _env(words: tuple[str, ...]) -> tuple[Wrapper, tuple[str, ...]]:
-    """`env [-i] [-u NAME] [-C FOLDER] [NAME=VALUE …] COMMAND` (env(1)). What it splits by itself (`-S`) is not looked into."""
+    """`env [-i] [-u NAME] [-C FOLDER] [NAME=VALUE …] COMMAND` (env(1)). Strings that it splits itself (`-S`) are not read."""
     clears, unsets, folder, place = False, list[str](), None, 1
     while place < len(words) and words[place].startswith("-"):
         word, place = words[place], place + 1
@@ -161,7 +159,7 @@ def _env(words: tuple[str, ...]) -> tuple[Wrapper, tuple[str, ...]]:
 
 
 def _after(words: tuple[str, ...], valued: str, operands: int) -> tuple[str, ...]:
-    """What follows the options and the own words of a wrapper; nothing where that is not plain to see."""
+    """The words after the options and operands of a wrapper; none when that is not clear."""
     place = 1
     while place < len(words) and words[place].startswith("-") and len(words[place]) > 1:
         word, place = words[place], place + 1

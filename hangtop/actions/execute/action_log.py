@@ -13,7 +13,7 @@ from hangtop.system.processes.users import Users
 
 
 def path() -> Path:
-    """Where it lies."""
+    """The file of the action log."""
     return user_state_path("hangtop") / "actions.log"
 
 
@@ -22,7 +22,7 @@ class ActionLogError(Exception):
 
 
 class ActionLog:
-    """Appends. Raises `ActionLogError` when that fails: then nothing more is done at all."""
+    """Appends steps. Raises `ActionLogError` when that fails: then nothing more is done at all."""
 
     def __init__(self, at: Path | None = None) -> None:
         self._path = at or path()

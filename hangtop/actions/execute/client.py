@@ -1,4 +1,4 @@
-"""Start the performer of a plan and follow its steps. Nothing here blocks; what was begun goes on without us."""
+"""Start the executor of a plan and follow its steps. Nothing here blocks; what was begun goes on without us."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hangtop.common import clock
 from hangtop.feeds.probe_feed import line_reader
 from hangtop.records.plan import Plan, Step
 
-REAP_LOOKS, REAP_PAUSE_S = 200, 0.01
+REAP_TRIES, REAP_PAUSE_S = 200, 0.01
 
 _step = msgspec.json.Decoder(Step)
 
@@ -26,23 +26,23 @@ _step = msgspec.json.Decoder(Step)
 class RunningPlan:
     """A plan that is being carried out: its steps as they happen, to be iterated once.
 
-    The performer has its own session: neither a closed terminal nor our end stops it halfway.
+    The executor has its own session: neither a closed terminal nor our end stops it halfway.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._performer: subprocess.Popen[bytes] | None = None
+        self._executor: subprocess.Popen[bytes] | None = None
         self._broken_off = False
 
     def break_off(self) -> None:
         """Ask it to begin no further step, and to say what was done and what was not."""
         self._broken_off = True
-        if self._performer is not None:
-            self._performer.send_signal(signal.SIGTERM)
+        if self._executor is not None:
+            self._executor.send_signal(signal.SIGTERM)
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         try:
-            self._performer, output = begin("hangtop.actions.execute.executor", self._plan)
+            self._executor, output = begin("hangtop.actions.execute.executor", self._plan)
         except OSError as error:  # no more processes or files for this user
             yield Step(clock.now(), "failed", f"nothing was done: {error.strerror or error}")
             return
@@ -55,22 +55,22 @@ class RunningPlan:
                 yield step
         finally:
             transport.close()
-        code = await _ended(self._performer)
+        code = await _ended(self._executor)
         if code == -signal.SIGTERM and self._broken_off:  # it listens before it does anything, so it had not begun
             yield Step(clock.now(), "failed", "broken off before the first step: nothing was done")
         elif code != 0 and not failed:
-            said = f"the performer broke off (exit code {code}); what it had done is in {journal_path()}"
+            said = f"the executor broke off (exit code {code}); what it had done is in {journal_path()}"
             yield Step(clock.now(), "failed", said)
 
 
 def carry_out(plan: Plan) -> RunningPlan:
-    """Carry it out, once the steps are asked for."""
+    """Carry out the plan, once its steps are asked for."""
     return RunningPlan(plan)
 
 
 async def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """Its exit code, soon after its output has ended."""
-    for _ in range(REAP_LOOKS):
+    """Its exit code, awaited for a moment after its output has ended."""
+    for _ in range(REAP_TRIES):
         if process.poll() is not None:
             break
         await asyncio.sleep(REAP_PAUSE_S)
@@ -78,7 +78,7 @@ async def _ended(process: subprocess.Popen[bytes]) -> int | None:
 
 
 def myself() -> OwnProcess:
-    """Who asks: this process, the chain above it, the user and the machine."""
+    """This process, its ancestors, its user and its machine."""
     import psutil
 
     above = frozenset(parent.pid for parent in psutil.Process().parents())

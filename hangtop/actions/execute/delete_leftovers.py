@@ -1,7 +1,7 @@
-"""Remove the leftovers of a plan: each is judged again, moved aside, looked at once more, and only then deleted.
+"""Delete the leftovers of a plan: each is judged again, moved aside, judged once more, and only then deleted.
 
-Moved within its own folder, so within its file system; by open folders and names, so that no link is ever followed.
-Killed at any moment, a thing is in its place, or aside with the action log saying so, or gone; never half there.
+It is moved within its folder, so within its file system, by open folders and names, so that no link is ever followed. If we are
+killed at any moment, a leftover is in its place, or aside as the action log says, or gone; never deleted in part.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 @dataclass
 class MovedAside:
-    """A thing that was moved: from `removal.path` to `name` in the open folder `trash`."""
+    """A leftover that was moved from `removal.path` to `name` in the open folder `trash`."""
 
     removal: Removal
     parent: int
@@ -36,13 +36,13 @@ class MovedAside:
 
 
 class Trash:
-    """Folders beside the things that go, one in each parent; removed at the end."""
+    """One folder in each parent folder of a leftover, which takes what is deleted; removed at the end."""
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[int, int, str]] = {}
 
     def beside(self, path: str) -> tuple[int, int, str]:
-        """(parent, trash, path of the trash), opened; both real folders. Raises `OSError`."""
+        """(open parent folder, open trash folder, path of the trash); neither is a link. Raises `OSError`."""
         folder = os.path.dirname(path)
         if folder not in self._open:
             parent = os.open(folder, FOLDER_FLAGS)
@@ -52,7 +52,7 @@ class Trash:
         return self._open[folder]
 
     def close(self) -> None:
-        """A trash that is not empty stays: what it holds could not be deleted."""
+        """Remove the trash folders; one that is not empty stays, because what it holds could not be deleted."""
         for parent, trash, path in self._open.values():
             os.close(trash)
             with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ class Trash:
 
 
 def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """Remove what the plan names, and nothing else. Gives whether all of it went. Broken off, what was moved is put back."""
+    """Remove what the plan names, nothing else. Returns whether all of it is gone. If broken off, it puts back what was moved."""
     folders = sorted({os.path.dirname(removal.path) for removal in plan.removals})
     guard = Guard[int, Holds]()
     trash = Trash()
@@ -108,7 +108,7 @@ def _move_all(
 
 
 def _changed(removal: Removal, judged: Removal | LeftAlone | None) -> str | None:
-    """Why it is not what the plan showed any more."""
+    """Why it is no longer what the plan showed; `None` when it is."""
     match judged:
         case None:
             return "it is gone, or belongs to another user now"
@@ -122,7 +122,7 @@ def _changed(removal: Removal, judged: Removal | LeftAlone | None) -> str | None
 
 
 def _used(aside: MovedAside, judge: LeftoverJudge) -> str | None:
-    """Whether somebody took it while it was being moved, or another thing was put in its place before."""
+    """Why it must not be deleted: in use since, or exchanged before it was moved; `None` when it may."""
     found = os.stat(aside.name, dir_fd=aside.trash, follow_symlinks=False)
     if (found.st_dev, found.st_ino, found.st_uid) != (aside.removal.device, aside.removal.inode, aside.removal.uid):
         return "it was exchanged for another one"
@@ -133,7 +133,7 @@ def _used(aside: MovedAside, judge: LeftoverJudge) -> str | None:
 
 
 def _put_back(aside: MovedAside, why: str) -> Iterator[Step]:
-    """Never over something new of the same name."""
+    """Move it back, but never over something new of the same name."""
     try:
         if aside.removal.folder:
             os.mkdir(aside.name, 0o700, dir_fd=aside.parent)

@@ -2,64 +2,36 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from hangtop.actions.execute.child import end_group
+from hangtop.actions.execute.command_run import run_command
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import text
 from hangtop.records.plan import EvidenceCommand, Step
-from hangtop.system.hangtop_child import start_hangtop
-
-LOOK_EVERY_S = 0.1
+from hangtop.system.hangtop_child import hangtop_command
 
 
-def place(now: float) -> str:
-    """Where evidence goes: into the folder where hangtop was started, by the time. The start of a path, without a suffix."""
-    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
-
-
-def run_all(errands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[Step]:
-    """One after the other. One that fails is told, and holds nothing up."""
-    for errand in errands:
+def run_all(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[Step]:
+    """One after another. A command that fails is reported, and holds nothing up."""
+    for command in commands:
         if halt():
-            yield step("skipped", f"{errand.title}: not begun")
-            continue
-        yield from _run(errand, halt)
+            yield step("skipped", f"{command.title}: not begun")
+        else:
+            yield from _run(command, halt)
 
 
-def _run(errand: EvidenceCommand, halt: CancelFlag) -> Iterator[Step]:
-    yield step("doing", f"{errand.title}, within {errand.deadline_s:.0f} s")
-    began = time.monotonic()
-    with tempfile.TemporaryFile() as spoken:
-        try:
-            with open(errand.output or os.devnull, "wb") as output:
-                child = start_hangtop("hangtop", *errand.words, stdout=output if errand.output else spoken, stderr=spoken)
-        except OSError as error:
-            yield step("skipped", f"{errand.title}: {error}")
-            return
-        code = _wait(child, errand.deadline_s, halt)
-        said = os.pread(spoken.fileno(), 1 << 16, 0).decode(errors="replace").strip().splitlines()
-    took = f"{time.monotonic() - began:.1f} s"
+def _run(command: EvidenceCommand, halt: CancelFlag) -> Iterator[Step]:
+    yield step("doing", f"{command.title}, within {command.deadline_s:.0f} s")
+    argv = hangtop_command("hangtop", *command.words)
+    try:
+        code, printed, took_s = run_command(argv, command.deadline_s, halt=halt, output=command.output)
+    except OSError as error:
+        yield step("skipped", f"{command.title}: {error}")
+        return
     if code is None:
-        yield step("skipped", f"{errand.title}: broken off after {took}")
+        yield step("skipped", f"{command.title}: broken off after {took_s:.1f} s")
     elif code == 0:
-        yield step("done", f"{errand.title}: {errand.output or (said[0] if said else 'done')}, {took}")
+        yield step("done", f"{command.title}: {command.output or (printed[0] if printed else 'done')}, {took_s:.1f} s")
     else:
-        last = said[-1] if said else "it said nothing"
-        yield step("skipped", f"{errand.title}: exit code {code} after {text.duration(time.monotonic() - began)}: {last[:200]}")
-
-
-def _wait(child: subprocess.Popen[bytes], within_s: float, halt: CancelFlag) -> int | None:
-    """Its exit code; `None` when it took too long, or nobody wants it any more: then it is ended."""
-    until = time.monotonic() + within_s
-    while (code := child.poll()) is None:
-        if halt.asked or time.monotonic() > until:
-            end_group(child)
-            return None
-        time.sleep(LOOK_EVERY_S)
-    return code
+        last = printed[-1] if printed else "it said nothing"
+        yield step("skipped", f"{command.title}: exit code {code} after {text.duration(took_s)}: {last[:200]}")

@@ -1,4 +1,4 @@
-"""The process that carries out a plan. It goes on when the screen goes away.
+"""The process that carries out a plan. It goes on when the screen is closed.
 
 stdin: the plan, one JSON document. stdout: its steps, one JSON line each. Every step is first written to the action log.
 SIGTERM: begin no further step, and say what was left undone.
@@ -20,8 +20,8 @@ from hangtop.actions.execute.start_run import started
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.execute.stop_record import record_stop
 from hangtop.actions.prove import verify_restart
-from hangtop.actions.prove.preflight import fit
 from hangtop.actions.prove.premise import broken, intruders, writers
+from hangtop.actions.prove.start_check import wait_for_start_check
 from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
 from hangtop.records.fit import fit_ask
@@ -33,7 +33,7 @@ BROKEN_OFF = "broken off as asked: what is not told as done was not done; the sa
 
 
 def execute(plan: Plan, table: ProcessTable, halt: CancelFlag | None = None) -> Iterator[Step]:
-    """The plan, and when it was broken off a last word on that. What it works on is locked until its end is proven."""
+    """Carry out the plan, under a lock on all that it touches until the end is proven."""
     halt = halt or CancelFlag()
     try:
         yield from _locked(plan, table, halt)
@@ -44,7 +44,7 @@ def execute(plan: Plan, table: ProcessTable, halt: CancelFlag | None = None) -> 
 
 
 def _locked(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
-    """The parts under a lock, then the look at what was started."""
+    """The steps under the lock, then watch what was started."""
     try:
         lock = Lock(plan)
     except HeldError as held:
@@ -57,12 +57,12 @@ def _locked(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]
 
 
 def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, verify_restart.LogLengths | None]:
-    """One after the other; the next only when the one before did what it should. Gives where the new run begins in the logs,
-    `None` when none was started."""
+    """Each part only when the one before it succeeded. Returns where the new run begins in the logs, `None` when none was
+    started."""
     try:
         nodes = start_ray.prepared(plan.ray)
     except (OSError, msgspec.DecodeError) as error:
-        yield step("failed", f"nothing was done, for Ray could not be started again: {_named(error)}")
+        yield step("failed", f"nothing was done, because Ray could not be started again: {_named(error)}")
         return None
     yield from evidence_commands.run_all(plan.errands, halt)
     table.refresh(tuple(table.stats))
@@ -72,35 +72,35 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
     ended = not plan.targets or (yield from record_stop(plan, table, halt))
     freed = yield from wait_gpu_freed(plan, halt)
     if not (ended and freed) and (plan.start is not None or plan.ray):
-        yield step("failed", "nothing was started, for something of the old run is left")
+        yield step("failed", "nothing was started, because something of the old run is left")
         return None
     if plan.removals:
         yield from remove(plan, table, halt)
     if nodes and not (yield from start_ray.started(nodes, halt)) and plan.start is not None:
-        yield step("failed", "the run was not started, for Ray is not as it was")
+        yield step("failed", "the run was not started, because Ray is not as it was")
         return None
     return None if plan.start is None else (yield from _start(plan, plan.start, before, table, halt))
 
 
 def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
-    """Whether the run is still the one of the plan, and can be started again: looked at before the first signal, for there is no
-    way back after it."""
+    """Whether the run is still the one of the plan, and can be started again. Checked before the first signal: there is
+    no way back after it."""
     if (why := broken(plan, table)) is not None:
         yield step("failed", f"nothing was signalled or started: {why}")
         return False
     ask = fit_ask(plan)
     if ask is None or not (plan.targets or plan.removals or plan.ray):
         return True
-    found = fit(ask)
+    found = wait_for_start_check(ask)
     for problem in found.problems:
-        yield step("failed", f"nothing was signalled, for the run could not be started again: {problem}")
+        yield step("failed", f"nothing was signalled, because the run could not be started again: {problem}")
     return not found.problems
 
 
 def _start(
     plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: CancelFlag
 ) -> Generator[Step, None, verify_restart.LogLengths | None]:
-    """The run. `before`: the processes that wrote to its output when the plan began."""
+    """Start the run. `before`: the processes that wrote to its output when the plan began."""
     if halt():
         yield step("skipped", "nothing was started")
         return None
@@ -114,7 +114,7 @@ def _start(
 
 
 class StepOutput:
-    """Where steps are told: nobody may be listening any more."""
+    """Steps as JSON lines on stdout. The reader may have gone: then nothing more is written."""
 
     def __init__(self) -> None:
         self._listening = True
@@ -129,7 +129,7 @@ class StepOutput:
             self._listening = False
 
     def leave(self, code: int) -> None:
-        """Without a last flush of stdout, which would fail when nobody listens."""
+        """Exit without a last flush of stdout, which would fail when nobody reads."""
         os._exit(code)
 
 
@@ -148,8 +148,7 @@ def main() -> None:
 
 
 def _carry_out(plan: Plan, journal: ActionLog, told: StepOutput, halt: CancelFlag) -> None:
-    """Every step into the action log, then to whoever listens. What breaks in between is named, with the step after which it
-    did."""
+    """Write each step to the action log, then to stdout. An error is reported with the last step before it."""
     last = "its beginning"
     try:
         for said in execute(plan, open_table(), halt):
@@ -166,7 +165,7 @@ def _carry_out(plan: Plan, journal: ActionLog, told: StepOutput, halt: CancelFla
 
 
 def _named(error: Exception) -> str:
-    """What failed, in one line."""
+    """The error in one line."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror} (system call, no file named)"
     return f"{type(error).__name__}: {text.first_line(str(error))}"

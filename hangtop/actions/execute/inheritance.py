@@ -1,4 +1,4 @@
-"""What a process of the run passes on to what it starts: memory as it lies, pipes, sockets, log, environment, control group."""
+"""What processes of the run pass on to what they start: memory layout, pipes, sockets, log, environment, control group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTPUTS = (1, 2)
 
 
 class Inheritance:
-    """As the run held them before the first signal. Of a process that may not be looked into nothing is known."""
+    """What the run held before the first signal. Nothing is known of a process that may not be inspected."""
 
     def __init__(self, plan: Plan, table: ProcessTable, kin: Collection[Identity]) -> None:
         self._table = table
@@ -37,7 +37,7 @@ class Inheritance:
         self._layout_of: dict[Identity, Layout | None] = {}
 
     def ask(self, stats: Iterable[Stat]) -> None:
-        """Look into these. A process may close what it inherited when it becomes another program, and open the log later."""
+        """Inspect these processes. One may close what it inherited when it becomes another program, and open the log later."""
         for identity, files in self._files_of(stat for stat in stats if stat.state not in "ZX").items():
             self._held[identity] = (
                 *self._held.get(identity, ()),
@@ -45,7 +45,7 @@ class Inheritance:
             )
 
     def shares(self, stat: Stat) -> bool:
-        """Whether it was seen to hold a pipe or socket that only the run held: it has inherited it."""
+        """Whether it held a pipe or socket that only the run held: it has inherited it."""
         return not self._ends.isdisjoint(_ends(self._held.get(stat.identity, ())))
 
     def writes_log(self, stat: Stat) -> bool:
@@ -60,11 +60,11 @@ class Inheritance:
         return self._layout(stat) in self._foreign_layouts
 
     def in_cgroup(self, stat: Stat) -> bool:
-        """Whether it is in a control group in which nobody but the run was, such as that of its Slurm step or systemd scope."""
+        """Whether its control group held only the run, such as that of its Slurm step or systemd scope."""
         return self._cgroup(stat) in self._cgroups
 
     def has_environ(self, stat: Stat) -> bool:
-        """Whether its environment is that of a rank of the run, to the last letter."""
+        """Whether its environment is exactly that of a rank of the run."""
         if stat.identity not in self._same_environ:
             self._same_environ[stat.identity] = bool(self._environs_of_ranks & self._environs_of((stat.identity,)))
         return self._same_environ[stat.identity]
@@ -76,7 +76,7 @@ class Inheritance:
             return ""
 
     def _layout(self, stat: Stat) -> Layout | None:
-        """As it was when it was first seen: it may become another program, and stays what it was born as."""
+        """Its memory layout when it was first seen: it may become another program later."""
         if stat.identity not in self._layout_of:
             self._layout_of[stat.identity] = self._layouts_of((stat,)).get(stat.identity)
         return self._layout_of[stat.identity]
@@ -90,19 +90,19 @@ class Inheritance:
         return found
 
     def _files_of(self, stats: Iterable[Stat]) -> dict[Identity, tuple[OpenFile, ...]]:
-        """Of our own user alone: processes of others are never ended, and pipes to them prove nothing."""
+        """Open files, of processes of our own user only: others are never ended, and pipes to them prove nothing."""
         ours = [stat for stat in stats if self._table.owner(stat.pid) == os.geteuid()]
         answers = self._files.ask({stat.identity: partial(self._table.open_files, stat.pid) for stat in ours})
         found = {stat.identity: answers.get(stat.identity) for stat in ours}
         return {identity: files for identity, files in found.items() if isinstance(files, tuple)}
 
-    def _environs_of(self, ones: Iterable[Identity]) -> frozenset[frozenset[tuple[str, str]]]:
-        answers = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in ones})
+    def _environs_of(self, identities: Iterable[Identity]) -> frozenset[frozenset[tuple[str, str]]]:
+        answers = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in identities})
         return frozenset(frozenset(environ.items()) for environ in answers.values() if isinstance(environ, Mapping) and environ)
 
 
 def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]) -> tuple[frozenset[Thing], frozenset[Thing]]:
-    """(what only kin hold, what others hold)."""
+    """(what only processes of the run hold, what others hold)."""
     of_kin = {thing for identity, things in held.items() if identity in kin for thing in things}
     others = {thing for identity, things in held.items() if identity not in kin for thing in things}
     return frozenset(of_kin - others), frozenset(others)
@@ -113,8 +113,8 @@ def _numbers_a_rank(environ: Iterable[tuple[str, str]]) -> bool:
 
 
 def _ends(files: Iterable[OpenFile]) -> set[tuple[str, bool]]:
-    """Pipes and sockets by name, and whether written to: a process that holds the reading end has not inherited the writing
-    one."""
+    """Pipes and sockets: (name, whether it may be written). A process that holds the reading end has not inherited the writing
+    end."""
     return {(file.target, file.writable) for file in files if file.target.startswith(("pipe:", "socket:"))}
 
 

@@ -1,7 +1,7 @@
-"""One action at a time: what it works on is locked from before its first step until the proof, on this machine.
+"""One action at a time on this machine: everything that a plan touches is locked, from before its first step until the proof.
 
-The locks are byte ranges of one file (fcntl(2)): the kernel lets go of them when the process ends, however it ends, and tells who
-holds one. A range stands for a process of the plan, by pid and start time, or for the output that a new run will write to.
+The locks are byte ranges of one file (fcntl(2)): the kernel releases them when the process ends, however it ends, and tells who
+holds one. A range stands for a process of the plan, by pid and start time, or for the output file of the new run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FLOCK = struct.Struct("@hhqqi4x")
 BOOT = "/proc/sys/kernel/random/boot_id"
 NO_LOCKS = frozenset((errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL))
 PROBED = 2**62
-"""A byte behind all that stand for something."""
+"""A byte beyond all that stand for something."""
 
 
 class HeldError(Exception):
@@ -34,7 +34,7 @@ class HeldError(Exception):
 
 
 class Lock:
-    """Everything that a plan touches, held. Raises `HeldError` with the holder, `OSError` when the file cannot be had."""
+    """A lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` when there can be no lock file."""
 
     def __init__(self, plan: Plan, at: Path | None = None) -> None:
         self._fd: int | None = _opened(at or user_state_path("hangtop") / "actions.lock")
@@ -67,8 +67,8 @@ class Lock:
 
 
 def _opened(path: Path) -> int:
-    """The file; where its file system knows no locks (Lustre without `flock`, NFS without a lock service), one of the same user
-    in /tmp. Raises `OSError`."""
+    """The lock file; where its file system has no locks (Lustre without `flock`, NFS without a lock service), one in /tmp. Raises
+    `OSError`."""
     try:
         return _lockable(path)
     except OSError as error:
@@ -94,7 +94,7 @@ def _lockable(path: Path) -> int:
 
 
 def names(plan: Plan) -> Iterator[bytes]:
-    """What is locked: each process that will be signalled, and the output that a start writes to, by path and by file."""
+    """What is locked: each process that will be signalled, and the output file of a start, by path and by inode."""
     for target in plan.targets:
         yield b"process %d %d" % (target.pid, target.start_ticks)
     if plan.start is None:
@@ -119,7 +119,7 @@ def _boot() -> bytes:
 
 
 def _holder(fd: int, place: int) -> str:
-    """The pid that the kernel names; one of another machine or container has none here."""
+    """The process that holds the lock: by pid, unless it is in another container or on another machine."""
     asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
     try:
         kind, _, _, _, pid = FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, asked))

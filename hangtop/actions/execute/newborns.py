@@ -1,10 +1,9 @@
-"""What the targets of a plan start while they are being ended: looked for in every poll, and told by proof from what others start
-in the same moment.
+"""Processes that the targets of a plan start while they are being ended: found in every poll, ended only with proof of descent.
 
-Proof of descent is what the kernel keeps of a fork: the parent, read while it still lives; the session and the process group,
-which outlive the parent, where nobody but the run was in them; the layout of its memory, which a fork keeps; a pipe or socket
-that nobody but the run held. What only writes the run's log, or lost its parent and has a rank's environment, the run's group or
-its control group, may be another's: it is named, and never ended.
+Proof is what the kernel keeps of a fork: the parent, read while it still lives; a session or process group that only the run was
+in; the memory layout, which a fork keeps; a pipe or socket that only the run held. A process that merely writes the run's log, or
+lost its parent and shares a rank's environment, process group or control group, may belong to another run: it is reported, and
+never ended.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from hangtop.system.processes.tree import children_of, descendants
 
 
 class Newborns:
-    """The processes that are born while a plan is carried out. Made before the first signal, from a table that is fresh."""
+    """Processes born while a plan is carried out. Made before the first signal, from a fresh table."""
 
     def __init__(self, plan: Plan, table: ProcessTable) -> None:
         stats = table.stats
@@ -39,7 +38,7 @@ class Newborns:
         self._heirlooms = Inheritance(plan, table, self._kin)
 
     def look(self, *, into_files: bool = False) -> None:
-        """One poll. `into_files`: ask newcomers also what they hold; that may wait a moment for them."""
+        """One poll. `into_files`: also read what newcomers have open, which may take a moment."""
         self._table.refresh([identity.pid for identity in (*self._kin, *self._strangers) if identity.pid in self._table.stats])
         stats = self._table.stats
         self._note_adopters(stats)
@@ -62,7 +61,7 @@ class Newborns:
                 self._take(stat, why)
 
     def living(self) -> list[tuple[Stat, str]]:
-        """What the run has started meanwhile and lives, with the proof, the youngest first: children before parents."""
+        """Living processes that the run has started meanwhile, with the proof; the youngest first, so children before parents."""
         known = ((self._table.stats.get(identity.pid), identity, why) for identity, why in self._born.items())
         alive = [
             (stat, why)
@@ -72,7 +71,7 @@ class Newborns:
         return sorted(alive, key=lambda found: (found[0].start_ticks, found[0].pid), reverse=True)
 
     def doubtful(self) -> Iterator[tuple[Stat, str]]:
-        """Newcomers that may be the run's and that nothing proves to be so, with what speaks for it."""
+        """Newcomers that may be the run's, without proof, with what suggests it."""
         for stat in self._strangers.values():
             if stat.state in "ZX" or self._heirlooms.is_foreign_fork(stat):
                 continue
@@ -86,7 +85,7 @@ class Newborns:
                 yield stat, "it lost its parent, and is in the run's control group, where nobody else was"
 
     def is_foreign(self, stat: Stat) -> bool:
-        """Whether a newcomer is proven to be a fork of a process that is not of the run."""
+        """Whether a newcomer is proven to be a fork of a process outside the run."""
         return self._heirlooms.is_foreign_fork(stat)
 
     def _take(self, stat: Stat, why: str) -> None:
@@ -94,14 +93,14 @@ class Newborns:
         self._kin.add(stat.identity)
 
     def _meet(self, stat: Stat) -> None:
-        """Ask at once whose child a newcomer is: the parent may end in the next moment."""
+        """Look at once for the parent of a newcomer: it may end in the next moment."""
         if self._has_parent_of_kin(stat):
             self._take(stat, f"pid {stat.ppid} started it")
         else:
             self._strangers[stat.identity] = stat
 
     def _has_parent_of_kin(self, stat: Stat) -> bool:
-        """The parent is read once more, after the child: when it is still the same, no other had its pid in between."""
+        """Whether its parent is of the run. The parent is read again after the child, so its pid was not reused."""
         parent = self._table.stats.get(stat.ppid)
         if parent is None or parent.identity not in self._kin or parent.start_ticks > stat.start_ticks:
             return False
@@ -126,7 +125,7 @@ class Newborns:
         return None
 
     def _note_adopters(self, stats: Mapping[int, Stat]) -> None:
-        """Note which processes take in what loses its parent: pid 1, or one that has asked for it (PR_SET_CHILD_SUBREAPER)."""
+        """Note which processes adopt orphans: pid 1, or a subreaper (PR_SET_CHILD_SUBREAPER)."""
         for identity in self._kin:
             stat = stats.get(identity.pid)
             if stat is not None and stat.identity == identity and self._parents.setdefault(identity, stat.ppid) != stat.ppid:
@@ -134,10 +133,10 @@ class Newborns:
 
 
 class _Shared:
-    """The sessions, or the process groups, of the run: those that are its alone, and those that others are in too.
+    """The sessions, or the process groups, of the run: those of the run alone, and those shared with others.
 
-    A number stays given for as long as anybody is in it, and is another's once a newcomer leads it. 0 and 1 are not the run's:
-    0 stands for all that was started outside of a container.
+    A number stays in use as long as any process is in it, and is lost to the run once a newcomer leads it. 0 and 1 never count:
+    0 stands for everything started outside the container.
     """
 
     def __init__(self, stats: Mapping[int, Stat], kin: Collection[Identity], number: Callable[[Stat], int]) -> None:
@@ -148,7 +147,7 @@ class _Shared:
         self._alone, self._mixed = of_run - others, of_run & others
 
     def follow(self, stats: Mapping[int, Stat], kin: Collection[Identity]) -> None:
-        """To be asked in each look, before newcomers are judged."""
+        """Update with a new poll, before newcomers are judged."""
         number = self._number
         present = {number(stat) for stat in stats.values()}
         led_anew = {each for each in self._alone if (leader := stats.get(each)) is not None and leader.identity not in kin}
@@ -165,7 +164,7 @@ class _Shared:
 
 
 def _started_since(plan: Plan, stats: Mapping[int, Stat], kin: Collection[Identity]) -> list[Stat]:
-    """What the targets have started since the plan was made, and what that has started; what is older was spared on purpose."""
+    """Descendants of the targets that are younger than the plan; older ones were spared on purpose."""
     children = children_of(stats)
     newest = plan.newest_ticks or max((target.start_ticks for target in plan.targets), default=0)
     known = {identity.pid for identity in kin}

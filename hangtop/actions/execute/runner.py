@@ -73,11 +73,11 @@ def _open(start: Start) -> int:
 
 
 def _keep(launch: Launch, log: int) -> None:
-    """Take it down. Where that fails the run goes on all the same: it can be started again as long as it lives."""
+    """Record the start. If that fails the run goes on all the same: it can be restarted as long as it lives."""
     try:
         launch_store.keep(launch)
     except OSError as error:
-        _write(log, f"hangtop: this start could not be taken down: {error}\n".encode(errors="replace"))
+        _write(log, f"hangtop: this start could not be recorded: {error}\n".encode(errors="replace"))
 
 
 def _spawn(start: Start, environ: dict[str, str]) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def _plain_output(terminal: int) -> None:
 
 
 def _launch(start: Start, pid: int, environ: dict[str, str], environ_file: str) -> Launch:
-    """What was set for this start alone is not kept: the next one begins without it."""
+    """The record of this start, without what was set for this start alone."""
     stat = read_stat(pid)
     return Launch(
         argv=start.usual_argv or start.argv,
@@ -146,7 +146,7 @@ def _launch(start: Start, pid: int, environ: dict[str, str], environ_file: str) 
 
 
 def _tell(line: bytes) -> None:
-    """Then nobody is told anything any more."""
+    """Answer who started us; after that, stdin, stdout and stderr are closed."""
     with contextlib.suppress(OSError):
         os.write(1, line)
     null = os.open(os.devnull, os.O_RDWR)
@@ -155,7 +155,7 @@ def _tell(line: bytes) -> None:
 
 
 def _copy(master: int, log: int) -> None:
-    """Until the last process of the run has closed the terminal. A full disk loses output, but never holds up the run."""
+    """Copy until the last process of the run has closed the terminal. A full disk loses output, but never blocks the run."""
     lost = 0
     while True:
         try:
@@ -183,7 +183,7 @@ def _write(log: int, data: bytes) -> int:
 
 
 def _end_like(code: int) -> None:
-    """As the run ended: who watches the log sees us end, and takes it for the end of the run."""
+    """End like the run, by exit code or signal: a watcher of the log takes our end for that of the run."""
     if code >= 0:
         sys.exit(code)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -193,13 +193,13 @@ def _end_like(code: int) -> None:
 
 
 def _pass_on(pid: int) -> None:
-    """Our own child, not reaped yet: its pid cannot be another's."""
+    """Forward SIGTERM. The child is ours and not reaped yet, so its pid cannot be another's."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
 
 
 def _reap(pid: int) -> int:
-    """Its exit code. From the moment that its pid may be given away, no signal is passed on to it any more."""
+    """Its exit code. Before its pid can be reused, forwarding of signals ends."""
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _, status = os.waitpid(pid, 0)

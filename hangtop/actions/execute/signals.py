@@ -1,7 +1,7 @@
-"""Signals that reach exactly the process that was meant: its start time is checked again, and a pidfd holds it.
+"""Signals that reach exactly the intended process: its start time is checked again, and a pidfd holds it.
 
 A pidfd is opened first and the start time read after it: if they agree, the descriptor names that process for ever, whatever
-happens to its pid (pidfd_open(2)). Elsewhere the start time is read right before each signal.
+happens to its pid (pidfd_open(2)). Where there is no pidfd, the start time is read right before each signal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORBIDDEN = frozenset({0, 1})
 
 
 class VerifiedProcess:
-    """One target, held. Raises `LookupError` with the reason when it is not there, not the same, or not ours."""
+    """One target, held by a pidfd. Raises `LookupError` with the reason when it is gone, not the same, or not ours."""
 
     def __init__(self, target: Target, table: ProcessTable, own: frozenset[int], uid: int) -> None:
         self.target = target
@@ -65,7 +65,7 @@ class VerifiedProcess:
             self._fd = None
 
     def _stat(self) -> Stat | None:
-        """Its line of the table as it is now: a table keeps old lines of pids that are not asked for."""
+        """Its line of the table, read now: a table keeps old lines of pids that are not refreshed."""
         self._table.refresh((self.target.pid,))
         return self._table.stats.get(self.target.pid)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import socket
-import subprocess
-import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hangtop.actions.execute.child import end_group
+from hangtop.actions.execute.command_run import run_command
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text
@@ -29,14 +26,14 @@ HIDDEN = "***"
 HEALTHY_WITHIN_S = 120.0
 LASTING_S = 30.0
 """What a healthy cluster still lacks after that long will not come."""
-LOOK_EVERY_S = 1.0
+POLL_S = 1.0
 CONNECT_S = 2.0
 GIVEN = frozenset({"memory", "object_store_memory"})
 """Bytes of these may be rounded on the way."""
 
 
 class Prepared(NamedTuple):
-    """A start with all that it takes, secrets and all: it stays in this process."""
+    """A start with its secrets, which never leave this process."""
 
     start: RayStart
     argv: list[str]
@@ -44,12 +41,12 @@ class Prepared(NamedTuple):
 
 
 def prepared(starts: Sequence[RayStart]) -> list[Prepared]:
-    """To be asked before anything is ended: what cannot be started again must not be stopped. Raises `OSError`, `DecodeError`."""
+    """Call it before anything is ended: what cannot be started again must not be stopped. Raises `OSError`, `DecodeError`."""
     return [Prepared(start, *_with_secrets(start)) for start in starts]
 
 
 def started(nodes: Sequence[Prepared], halt: CancelFlag) -> Generator[Step, None, bool]:
-    """Each node, the head first, then the proof. Gives whether all of it is as before."""
+    """Start each node, the head first, then prove it. Returns whether all of it is as before."""
     for node in nodes:
         if halt():
             yield step("skipped", f"not started: {shlex.join(node.start.argv)}")
@@ -60,33 +57,19 @@ def started(nodes: Sequence[Prepared], halt: CancelFlag) -> Generator[Step, None
 
 
 def _start(start: RayStart, argv: Sequence[str], environ: Mapping[str, str]) -> Generator[Step, None, bool]:
-    """`ray start` comes back when its daemons are up. They have sessions of their own, and outlive us."""
+    """`ray start` ends when its daemons are up. They have sessions of their own, and outlive us."""
     yield step("doing", f"{shlex.join(start.argv)}, within {start.deadline_s:.0f} s, in {start.cwd}")
-    began = time.monotonic()
-    with tempfile.TemporaryFile() as said:
-        try:
-            process = subprocess.Popen(
-                argv,
-                env=raw_environ(environ),
-                cwd=start.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-            )
-        except OSError as error:
-            yield step("failed", f"Ray was not started: {error}")
-            return False
-        try:
-            code = process.wait(start.deadline_s)
-        except subprocess.TimeoutExpired:
-            end_group(process)
-            yield step("failed", f"ray start did not come back within {start.deadline_s:.0f} s: {_last_words(said.fileno())}")
-            return False
-        took_s = time.monotonic() - began
-        if code != 0:
-            yield step("failed", f"ray start ended with exit code {code} after {took_s:.1f} s: {_last_words(said.fileno())}")
-            return False
+    try:
+        code, printed, took_s = run_command(argv, start.deadline_s, cwd=start.cwd, env=raw_environ(environ))
+    except OSError as error:
+        yield step("failed", f"Ray was not started: {error}")
+        return False
+    if code is None:
+        yield step("failed", f"ray start did not come back within {start.deadline_s:.0f} s: {_last_line(printed)}")
+        return False
+    if code != 0:
+        yield step("failed", f"ray start ended with exit code {code} after {took_s:.1f} s: {_last_line(printed)}")
+        return False
     yield step("done", f"Ray is started{'' if start.head else ', node joined'}, {took_s:.1f} s")
     return True
 
@@ -99,10 +82,9 @@ def _with_secrets(start: RayStart) -> tuple[list[str], dict[str, str]]:
     return words, environ | start.set_env
 
 
-def _last_words(fd: int) -> str:
-    """The last line of what it printed, without secrets."""
-    lines = [line.strip() for line in os.pread(fd, 1 << 20, 0).decode(errors="replace").splitlines()]
-    return Redactor().text(clean_text(next((line for line in reversed(lines) if line), "it said nothing")))[:300]
+def _last_line(printed: Sequence[str]) -> str:
+    """The last line that it printed, without secrets."""
+    return Redactor().text(clean_text(printed[-1] if printed else "it said nothing"))[:300]
 
 
 def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None, bool]:
@@ -120,7 +102,7 @@ def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None
             lasts = cluster is not None and cluster.api.gcs_ok is not False and time.monotonic() - since > LASTING_S
             if not problems or lasts or time.monotonic() > until or halt():
                 break
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_S)
     finally:
         source.close()
     for problem in problems:
@@ -192,8 +174,8 @@ def _answers(address: str) -> bool:
 
 def _sum(resources: Iterator[Mapping[str, float]]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for one in resources:
-        for name, value in one.items():
+    for resources_of_node in resources:
+        for name, value in resources_of_node.items():
             found[name] = found.get(name, 0.0) + value
     return found
 

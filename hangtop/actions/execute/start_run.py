@@ -17,7 +17,7 @@ from hangtop.records.plan import Start, Step
 from hangtop.system.processes.linux import read_stat
 
 LIVES_S = 1.0
-"""A command that is wrong ends within that time."""
+"""A command that cannot run ends within this time."""
 
 
 class LaunchError(Exception):
@@ -25,7 +25,7 @@ class LaunchError(Exception):
 
 
 def launch(start: Start) -> Launch:
-    """Start it. It has a runner of its own, and lives on without us. Raises `LaunchError`."""
+    """Start it under a runner of its own; it lives on without us. Raises `LaunchError`."""
     runner, answer = begin(RUNNER, start)
     with answer:
         line = answer.readline()
@@ -37,7 +37,7 @@ def launch(start: Start) -> Launch:
 
 
 def started(start: Start) -> Generator[Step, None, bool]:
-    """The same as steps, with the proof."""
+    """Start it, as steps, and prove that it runs."""
     yield step("doing", f"starting {shlex.join(start.argv)} in {start.cwd}")
     try:
         known = launch(start)

@@ -1,4 +1,4 @@
-"""One line of what an action does, with the time it is said at; and the wish to go no further, asked before each step."""
+"""One line of what an action does, with its time; and the flag that a person wants no further step."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hangtop.records.plan import Step, StepKind, Target
 
 
 def step(kind: StepKind, text: str, target: Target | None = None) -> Step:
-    """Now. With a target also its pid and start time, for the action log. Names and paths in the text are foreign: control codes
-    among them never reach the terminal."""
+    """A step with the time of now, and with the pid and start time of its target for the action log. Control codes in foreign
+    names and paths are taken out."""
     pid, ticks = (None, None) if target is None else (target.pid, target.start_ticks)
     return Step(clock.now(), kind, clean_words(text), pid, ticks)
 
 
 class CancelFlag:
-    """Whether a person has asked to go no further. Called where the answer yes leaves something undone; `obeyed` tells of it."""
+    """Whether a person wants no further step. Call it only where yes leaves something undone: `obeyed` records that."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -28,7 +28,7 @@ class CancelFlag:
         return self.asked
 
     def listen(self) -> None:
-        """SIGTERM to this process asks."""
+        """SIGTERM to this process sets the flag."""
         signal.signal(signal.SIGTERM, lambda number, frame: self.ask())
 
     def ask(self) -> None:

@@ -1,4 +1,4 @@
-"""Take down that a person stops this run: from before the first signal to the proof that it is gone."""
+"""Record that a person stops this run, from before the first signal until the proof that it is gone: it is then no crash."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hangtop.records.stopped import StoppedRun
 from hangtop.system.processes.table import ProcessTable
 from hangtop.system.stores import stop_store
 
-LOOKS, LOOK_EVERY_S = 10, 0.1
+POLLS, POLL_S = 10, 0.1
 
 
 def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """End the targets of the plan; gives whether all are gone. Raises `OSError` when it cannot be taken down: then nothing is
+    """End the targets of the plan; returns whether all are gone. Raises `OSError` when it cannot be recorded: then nothing is
     done."""
     if plan.stops is None or not plan.stops.logs:
         return (yield from terminate_processes(plan, table, halt))
@@ -40,10 +40,10 @@ def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[
 
 
 def _settled_sizes(logs: Sequence[str]) -> dict[str, int]:
-    """Bytes of each log once nothing is added any more: the runner of a run that hangtop started still copies its last words."""
+    """Bytes of each log once it no longer grows: the runner of a run that hangtop started may still copy its last output."""
     sizes = _sizes(logs)
-    for _ in range(LOOKS):
-        time.sleep(LOOK_EVERY_S)
+    for _ in range(POLLS):
+        time.sleep(POLL_S)
         if (now := _sizes(logs)) == sizes:
             break
         sizes = now

@@ -1,5 +1,5 @@
 """End the processes of a plan, wave by wave: TERM, wait, KILL, children before parents. Then end what they started meanwhile,
-look again, and name what survived.
+look again, and report what survived.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from hangtop.actions.execute.signals import VerifiedProcess
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, StateBefore, look_before, name_of, prove, restarted, target_of
 from hangtop.records.plan import Plan, Step
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
+from hangtop.system.processes.tree import ancestors
 
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.05
 LOOK_SOON_S, SOON_S = 0.01, 1.0
-"""What a handler of TERM starts comes at once, and its parent may be gone in the next moment."""
+"""A handler of TERM starts its child at once, and may be gone in the next moment: poll faster at first."""
 RESTARTED_WITHIN_S = 1.5
-"""A supervisor needs a moment to start what it lost."""
+"""A supervisor needs a moment to restart what ended."""
 ROUNDS = 5
-"""How many times what was started meanwhile is ended; what starts itself again beyond that is named."""
+"""So many times new processes are ended; those that come after that are reported."""
 
 
 def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """Signal the targets of the plan and what they start meanwhile, nothing else. Gives whether all of that is gone."""
+    """Signal the targets of the plan and what they start meanwhile, nothing else. Returns whether all of it is gone."""
     table.refresh(tuple(table.stats))
     own = frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
     known = look_before(plan, table)
@@ -54,8 +54,8 @@ def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Ge
 def _end_born(
     plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable, own: frozenset[int], halt: CancelFlag
 ) -> Iterator[Step]:
-    """Round after round, until nothing new is seen. The first takes leave by TERM as the run did; a handler that starts another
-    one then is not asked again."""
+    """End newborns, round after round, until none is seen. Only the first round sends TERM: a handler that starts another process
+    on TERM would go on for ever."""
     tried: set[Identity] = set()
     for number in range(ROUNDS):
         if halt.asked or not (newborn := _await_born(plan, known, births, table, tried)):
@@ -77,8 +77,7 @@ def _end_born(
 def _await_born(
     plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable, tried: Collection[Identity]
 ) -> list[tuple[Stat, str]]:
-    """What the run has started meanwhile and was not dealt with, once two looks see the same; after a while, what there is by
-    then."""
+    """Newborns that were not dealt with, once two polls agree; after a while, those that are known by then."""
     until = time.monotonic() + RESTARTED_WITHIN_S
     before: list[Identity] | None = None
     while True:
@@ -95,7 +94,7 @@ def _await_born(
 def _end_wave(
     aims: list[VerifiedProcess], grace_s: float, births: Newborns, halt: CancelFlag, *, gently: bool = True
 ) -> Iterator[Step]:
-    """TERM, wait, KILL. Some may have ended with those before them: told, and left alone."""
+    """TERM, wait, KILL. Processes that ended together with an earlier wave are reported, and not signalled."""
     left = yield from _await(aims, 0.0, births, halt)
     if gently:
         yield from _signal(left, signal.SIGTERM, halt)
@@ -110,7 +109,7 @@ def _wave(aim: VerifiedProcess) -> int:
 
 
 def _signal(aims: Sequence[VerifiedProcess], number: signal.Signals, halt: CancelFlag) -> Iterator[Step]:
-    """One burst, children before parents, so that no launcher has the time to start a rank again. Told before it is done."""
+    """One burst, children before parents, so that no launcher has time to start a rank again. Each is logged before it goes."""
     for place, aim in enumerate(aims):
         if halt():
             yield from _not_sent(aims[place:], number)
@@ -132,7 +131,7 @@ def _not_sent(aims: Iterable[VerifiedProcess], number: signal.Signals) -> Iterat
 def _await(
     aims: list[VerifiedProcess], within_s: float, births: Newborns, halt: CancelFlag
 ) -> Generator[Step, None, list[VerifiedProcess]]:
-    """Tell which of them end, and look for what they start; gives the aims that have not ended."""
+    """Report which processes end, and look for newborns; returns those that have not ended."""
     began = time.monotonic()
     left = list(aims)
     while left:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.stop_plan import STAYS, OwnProcess, frees, newest, number_of, targets_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
-from hangtop.records.ask import LeftoversAsk
+from hangtop.records.ask import Ask, LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import LeftAlone, Plan, Refusal
 from hangtop.records.process import Process
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 OLDER_S = 600.0
@@ -18,7 +22,7 @@ DAEMON = "ray daemon"
 
 
 def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: float, older_s: float = OLDER_S) -> Plan | Refusal:
-    """Processes, children before parents, then files. `found`: what the probe saw; `now`: unix time, for the age of processes."""
+    """Processes, children before parents, then files. `found`: the probe's answer. `now`: unix time, for the age of processes."""
     if found.problem:
         return Refusal(found.problem)
     orphans = candidates(state)
@@ -35,7 +39,8 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
     if not targets and not found.found:
         kept = len(spared) + len(found.kept)
         rest = f"; {text.some(kept, 'thing')} looked like it: {_first([*spared, *found.kept])}" if kept else ""
-        return Refusal(f"nothing left over: no file and no process of dead runs, older than {text.duration(older_s)}{rest}")
+        nothing = f"nothing left over: no file and no process of dead runs, older than {text.duration(older_s)}{rest}"
+        return Refusal(nothing, nothing_to_do=True)
     size = sum(removal.allocated_bytes for removal in found.found)
     what = [number_of(targets) if targets else "", f"{text.some(len(found.found), 'path')}" if found.found else ""]
     had_back = [frees(targets), f"{text.size(size)} of files and shared memory" if size else ""]
@@ -53,7 +58,7 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
 
 
 def ask_of(state: RunState, me: OwnProcess, number: int, now: float, older_s: float = OLDER_S) -> LeftoversAsk:
-    """The question for the probe whose answer the plan is made of."""
+    """The question whose answer the plan is made of."""
     known = candidates(state)
     nothing = LeftoversReading(number)
     lost = _lost_daemons(known)
@@ -64,8 +69,8 @@ def ask_of(state: RunState, me: OwnProcess, number: int, now: float, older_s: fl
 
 
 def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
-    """Daemons of Ray that lost their parent, and all that they started: the probe calls one an orphan only when neither GCS nor
-    raylet of its session lives, and then it serves nobody, whatever it writes. One that a run started is not known to be so."""
+    """Orphaned Ray daemons and their descendants. The probe lists a daemon as an orphan only when neither GCS nor raylet of its
+    session lives, so it serves nobody, whatever it writes."""
     lost: set[int] = set()
     listed: set[int] = set()
     for orphan in orphans:
@@ -76,10 +81,10 @@ def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
 
 
 def candidates(state: RunState) -> tuple[Process, ...]:
-    """What the watched run left behind when it ended, which was seen; then orphans, of which that is not known."""
+    """First what the watched run was seen to leave behind, then the orphans of unknown runs."""
     left = leftovers(state).processes
     known = {process.pid for process in left}
-    return (*left, *(one for one in (state.procs.orphans if state.procs is not None else ()) if one.pid not in known))
+    return (*left, *(orphan for orphan in (state.procs.orphans if state.procs is not None else ()) if orphan.pid not in known))
 
 
 def _why_not(
@@ -95,9 +100,10 @@ def _why_not(
 
 
 def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: frozenset[int]) -> dict[int, str]:
-    """What was started by a process that stays, stays; what was started by one that may be a run of its own, too.
+    """`reasons`, and that of each ancestor for its descendants: a child of a process that stays, stays too.
 
-    Parents come before their children. `ours`: of the watched run, or a lost daemon, so none of these is a run of its own.
+    `orphans` lists parents before their children. `ours`: pids of the watched run and of lost Ray daemons. Any other orphan at
+    the top of a tree may be a run of its own, and stays.
     """
     known: dict[int, str] = {}
     listed: set[int] = set()
@@ -115,3 +121,20 @@ def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: fro
 
 def _first(spared: list[LeftAlone]) -> str:
     return f"{spared[0].what}: {spared[0].why}"
+
+
+class CleanPlanner(Planner):
+    """Key c, `hangtop clean`."""
+
+    waits_for = ()
+    patience_s = 60.0
+
+    def narrowed(self, spec: WatchSpec) -> WatchSpec:
+        return replace(spec, sources=("procs", "leftovers"))
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...]:
+        return (ask_of(state, request.me, request.number, request.now, request.choices.older_s),)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        assert state.leftovers is not None
+        return clean_plan(state, state.leftovers, request.me, request.now, request.choices.older_s)

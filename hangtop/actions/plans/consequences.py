@@ -1,6 +1,6 @@
-"""What a stop leaves to others, said before it: a launcher that answers the end of a rank, the run behind a client, another node.
+"""Warnings before a stop: what the launcher does when a rank ends, which run goes on behind a client, what is on another node.
 
-By the documents of each program; where these do not tell, nothing is claimed. Pure.
+Each is taken from the documents of the program; what these do not say is not claimed. Pure.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ ENDS_THE_REST = "ends the other ranks when one ends: the run ends with it"
 
 
 class Launcher(Struct, frozen=True):
-    """A launcher by its program. `otherwise`: what it does at the end of a rank when `option` does not stand in its command line;
-    `instead`: what when it does, `{}` stands for the number that it gives."""
+    """A launcher by the name of its program, and what it does when a rank ends: `otherwise`, or with `option` on its command line
+    `instead`, where `{}` stands for the number in the option."""
 
     name: re.Pattern[str]
     otherwise: str
@@ -51,8 +51,8 @@ LAUNCHERS = (
 
 
 class RemoteClient(Struct, frozen=True):
-    """A program that shows what runs elsewhere. `when`: what must stand in its command line, if anything. `where`: it goes on
-    there; `{}` stands for its last word."""
+    """A program that shows a run elsewhere. `when`: what its command line must contain, if anything. `where`: where the run goes
+    on; `{}` stands for the last word of the command line."""
 
     names: frozenset[str]
     where: str
@@ -73,7 +73,7 @@ SSH_WITH_VALUE = frozenset(f"-{letter}" for letter in "BbcDEeFIiJLlmOoPpQRSWw")
 
 
 def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
-    """What becomes of the rest when these end: by the nearest launcher above them that is not among them."""
+    """What happens to the rest of the run when this part ends: what the nearest launcher above it does."""
     known, ended = {process.pid: process for process in procs.processes}, {process.pid for process in part}
     if any(process.role == "ray worker" or process.command.startswith("ray::") for process in part):
         yield "Ray starts an actor again only where its max_restarts allows that (0 unless set): what calls it fails then"
@@ -82,15 +82,15 @@ def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
 
 
 def clients(processes: Iterable[Process]) -> Iterator[str]:
-    """Which of these only pass on what a run somewhere else says: it does not end with them."""
+    """Processes that only show the output of a run elsewhere: that run does not end with them."""
     for process in processes:
         if (where := _behind(process.command.split())) is not None:
             yield f"pid {process.pid} ({process.name}) is a client: the run behind it goes on {where}"
 
 
 def on_another_node(state: RunState, host: str, rank: int) -> str | None:
-    """Where this rank is and what stops it there; `None` when it is not known to be anywhere else."""
-    found = next((one.host for one in join(state) if one.rank == rank), None)
+    """The node of this rank and the command that stops it there; `None` when it is not known to be on another node."""
+    found = next((row.host for row in join(state) if row.rank == rank), None)
     if not host or not found or found == host:
         return None
     log = state.log.files[0].path if state.log is not None and state.log.files else "LOG"

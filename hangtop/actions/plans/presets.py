@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from hangtop.actions.command_line.option_edits import Option, has_option, with_option
 from hangtop.common import text
+from hangtop.common.decode_toml import decode_toml
 from hangtop.records.plan import Plan, Start
 
 FILE = Path(__file__).with_name("presets.toml")
 FIRST_TWO_GPUS = "{first two GPUs}"
-"""In a value: the first two of those that the run sees, never those of somebody else."""
+"""In a value: the first two GPUs that the run sees, never those of another run."""
 INTERFACE, INTERFACES = "{network interface}", "{network interfaces}"
-"""In a value or a text: the interface of the default route, and all that are up."""
+"""In a value or a text: the network interface of the default route, and all interfaces that are up."""
 
 GIVEN_BY_RAY = frozenset(("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"))
 """Ray gives each worker its own devices, and does not start where it sees fewer of them than its options say."""
@@ -45,17 +46,17 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @lru_cache(maxsize=1)
 def presets() -> tuple[Preset, ...]:
-    """All of them, in the order of the file."""
-    return msgspec.toml.decode(FILE.read_bytes(), type=_File).preset
+    """All presets, in the order of the file."""
+    return decode_toml(FILE.read_bytes(), _File).preset
 
 
 def presets_for(frameworks: frozenset[str], start: Start) -> tuple[Preset, ...]:
-    """Those that fit a run of these frameworks with this command line, their placeholders filled."""
+    """The presets that fit a run of these frameworks with this command line, their placeholders filled."""
     return tuple(_filled(preset, start) for preset in presets() if _fits(preset, frameworks, start))
 
 
 def named(names: Sequence[str]) -> tuple[Preset, ...]:
-    """Those with these ids. Raises `LookupError`, in one line, for a name that none has."""
+    """The presets with these ids. Raises `LookupError`, in one line, for an unknown id."""
     known = {preset.id: preset for preset in presets()}
     if unknown := [name for name in names if name not in known]:
         raise LookupError(f"no preset is named {unknown[0]}; there are {', '.join(known)}")
@@ -63,8 +64,8 @@ def named(names: Sequence[str]) -> tuple[Preset, ...]:
 
 
 def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | None = None) -> Plan:
-    """The plan, as it was made, with these, and with variables of a person's own, which go before those of presets. What a
-    command line cannot take is said in its warnings."""
+    """The plan with these presets, and with variables of the person's own, which override theirs. Warnings say what the command
+    line cannot take."""
     start, warnings = plan.start, list(plan.warnings)
     if start is None:
         return plan
@@ -88,7 +89,7 @@ def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | 
 
 
 def _with_ray(plan: Plan, start: Start) -> Plan:
-    """The same for Ray: its raylets start the workers, with their own environment and not with that of the driver."""
+    """The same variables for Ray: its raylets start the workers with their own environment, not with that of the driver."""
     variables = {name: value for name, value in start.set_env.items() if name not in GIVEN_BY_RAY}
     if not variables or not (plan.ray or start.ray):
         return plan
@@ -109,7 +110,7 @@ def _with_ray(plan: Plan, start: Start) -> Plan:
 
 
 def with_argv(plan: Plan, argv: Sequence[str]) -> Plan:
-    """The plan, as it was made, with a command that a person has changed; the next start takes that one too."""
+    """The plan with another command; later starts of the run take that command too."""
     start = plan.start
     if start is None:
         return plan
@@ -132,7 +133,7 @@ def _has_what_it_needs(preset: Preset, start: Start) -> bool:
 
 
 def _filled(preset: Preset, start: Start) -> Preset:
-    """With what its placeholders stand for in this start."""
+    """The preset with the values of its placeholders in this start."""
     seen = [gpu for gpu in (start.visible_devices or "").split(",") if gpu]
     stands_for = {FIRST_TWO_GPUS: ",".join(seen[:2] or ("0", "1"))}
     if start.interfaces:

@@ -10,30 +10,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
-from hangtop.records.ask import RayAsk
+from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import LeftAlone, Plan, RayStart, Refusal, Target
 from hangtop.records.process import Process
 from hangtop.records.ray import RayCluster, RayNode
 from hangtop.records.ray_session import RayKind, RayProcess, RaySession
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 WORD = "ray"
 WAVES: Mapping[RayKind, int] = {"driver": 0, "raylet": 1, "worker": 2, "daemon": 2, "gcs_server": 3}
-"""A driver that loses its cluster waits for 60 s; agents complain when they outlive their raylet; all need the GCS to go well."""
+"""A driver that loses its cluster waits for 60 s; agents complain when they outlive their raylet; all need the GCS to end."""
 GRACE_S = 10.0
 FOLDER, LINK = "Ray session", "Ray link"
 FOLDER_GOES = "the session's folder goes with its logs: b bundles the evidence first, --keep-logs leaves it"
 
 
 def session_of(state: RunState, me: OwnProcess, name: str = "") -> str | Refusal:
-    """The session to act on: the one that is named, else the one that is proven to be the run's. None is ever guessed."""
+    """The session to act on: the one that is named, else the one that is proven to be the run's. A session is never guessed."""
     known = _known(state)
     if name:
-        fitting = [one for one in known if name in (one.session, one.gcs_address, *one.addresses)]
+        fitting = [cluster for cluster in known if name in (cluster.session, cluster.gcs_address, *cluster.addresses)]
         if len(fitting) != 1:
             what = (
                 f"{text.some(len(fitting), 'session')} have {name}: give its name"
@@ -43,7 +45,7 @@ def session_of(state: RunState, me: OwnProcess, name: str = "") -> str | Refusal
             return Refusal(f"{what}: {_names(known) or 'none is'}")
         return fitting[0].session if fitting[0].uid == me.uid else Refusal(_of_another(fitting[0]))
     proven = _proven(state)
-    ours = [one for one in proven if one.uid == me.uid]
+    ours = [cluster for cluster in proven if cluster.uid == me.uid]
     if len(ours) == 1:
         return ours[0].session
     if proven and not ours:
@@ -67,12 +69,12 @@ def _not_looked(state: RunState) -> str:
 
 
 def is_proven(state: RunState, me: OwnProcess) -> bool:
-    """Whether it is clear which session is meant, or that there is none to choose: nobody needs to be asked."""
+    """Whether nobody needs to be asked: it is clear which session is meant, or there is none to choose."""
     return isinstance(session_of(state, me), str) or not candidates(state, me)
 
 
 def candidates(state: RunState, me: OwnProcess) -> list[RayCluster]:
-    """The sessions that a person may mean: those of the run where several are, else all of ours that live, else those that were
+    """The sessions that a person may mean: those proven to be the run's, else all living ones of this user, else those that were
     seen to end."""
     ours = [cluster for cluster in _known(state) if cluster.uid == me.uid]
     names = {cluster.session for cluster in _proven(state)}
@@ -81,10 +83,11 @@ def candidates(state: RunState, me: OwnProcess) -> list[RayCluster]:
 
 
 def _proven(state: RunState) -> list[RayCluster]:
-    """The run's, living ones alone where there are any; of those that ended the last."""
-    clusters = [one.cluster for one in owned(state) if one.cluster.session and one.cluster.folder]
-    ended = sorted((one for one in clusters if one.ended_at is not None), key=lambda one: one.ended_at or 0.0)
-    return [one for one in clusters if one.ended_at is None] or ended[-1:]
+    """The run's sessions that live; when none lives, the one that ended last."""
+    clusters = [ours.cluster for ours in owned(state) if ours.cluster.session and ours.cluster.folder]
+    ended = [cluster for cluster in clusters if cluster.ended_at is not None]
+    last = sorted(ended, key=lambda cluster: cluster.ended_at or 0.0)[-1:]
+    return [cluster for cluster in clusters if cluster.ended_at is None] or last
 
 
 def _of_another(cluster: RayCluster) -> str:
@@ -96,62 +99,62 @@ def _known(state: RunState) -> list[RayCluster]:
 
 
 def ask_of(state: RunState, me: OwnProcess, number: int, name: str = "") -> RayAsk | Refusal:
-    """The question for the probe whose answer the plans are made of."""
+    """The question whose answer the plans are made of."""
     session = session_of(state, me, name)
     return session if isinstance(session, Refusal) else RayAsk(number, session)
 
 
-def stopped(state: RunState, told: RaySession, me: OwnProcess) -> Plan | Refusal:
-    """Driver, raylet, the rest, GCS last; what only this session has left behind goes after them."""
-    if told.problem:
-        return Refusal(told.problem)
-    if (why := _not_ours(told, me)) is not None:
+def stopped(state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
+    """Stop driver, raylet, the rest, GCS last; then remove what only this session has left behind."""
+    if session.problem:
+        return Refusal(session.problem)
+    if (why := _not_ours(session, me)) is not None:
         return Refusal(why)
-    spared = [(process, why) for one in told.processes if (why := why_not(process := _as_process(one), me)) is not None]
+    spared = [(process, why) for process in map(_as_process, session.processes) if (why := why_not(process, me)) is not None]
     kept = {process.pid for process, _ in spared}
-    going = [process for process in told.processes if process.pid not in kept]
+    going = [process for process in session.processes if process.pid not in kept]
     targets = targets_of(going, state, me)
     return Plan(
         action="ray stop",
-        title=f"Stop Ray: {number_of(targets)} of {told.session}",
+        title=f"Stop Ray: {number_of(targets)} of {session.session}",
         targets=targets,
-        spared=(*(LeftAlone(f"pid {process.pid} {process.name}", why) for process, why in spared), *told.kept),
-        warnings=tuple(_warnings(state, told, me)),
+        spared=(*(LeftAlone(f"pid {process.pid} {process.name}", why) for process, why in spared), *session.kept),
+        warnings=tuple(_warnings(state, session, me)),
         word=WORD,
         grace_s=GRACE_S,
-        removals=told.removals if not kept else (),
+        removals=session.removals if not kept else (),
         frees=frees(targets),
-        ports=tuple(_ports(told.starts)),
+        ports=tuple(_ports(session.starts)),
         older_s=0.0,
-        newest_ticks=max((process.start_ticks for process in told.processes), default=0),
+        newest_ticks=max((process.start_ticks for process in session.processes), default=0),
     )
 
 
-def restarted(state: RunState, told: RaySession, me: OwnProcess) -> Plan | Refusal:
-    """The same, then each node of this machine again, with the options it had."""
-    made = stopped(state, told, me)
+def restarted(state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
+    """Stop the session, then start each node of this machine again with the options that it had."""
+    made = stopped(state, session, me)
     if isinstance(made, Refusal):
         return made
-    if told.holder is not None:
-        return Refusal(f"{told.unknown}: start the run again (key r, hangtop restart), and its Ray comes with it")
-    if not told.starts:
-        return Refusal(told.unknown or "its options are not known")
-    what = f"stop {number_of(made.targets)}, start {text.some(len(told.starts), 'node')} with the same options"
-    away = [node for cluster in _clusters(state, told) for node in cluster.nodes if node.alive and not node.local]
-    starts = tuple(replace(start, away=len(away)) if start.head else start for start in told.starts)
+    if session.holder is not None:
+        return Refusal(f"{session.unknown}: start the run again (key r, hangtop restart), and its Ray comes with it")
+    if not session.starts:
+        return Refusal(session.unknown or "its options are not known")
+    what = f"stop {number_of(made.targets)}, start {text.some(len(session.starts), 'node')} with the same options"
+    away = [node for cluster in _clusters(state, session) for node in cluster.nodes if node.alive and not node.local]
+    starts = tuple(replace(start, away=len(away)) if start.head else start for start in session.starts)
     return replace(
         made,
         action="ray restart",
-        title=f"Restart Ray: {what}; {told.session}",
+        title=f"Restart Ray: {what}; {session.session}",
         ray=starts,
-        warnings=(*made.warnings, *_joins(starts, away), *told.warnings),
+        warnings=(*made.warnings, *_joins(starts, away), *session.warnings),
     )
 
 
-def plain_stop_refused(told: RaySession, me: OwnProcess) -> Refusal | None:
+def plain_stop_refused(session: RaySession, me: OwnProcess) -> Refusal | None:
     """Why the plain `ray stop` must not be run: it would end processes that are not of this session. Each is named."""
-    ours = {(process.pid, process.start_ticks) for process in told.processes}
-    foreign = [match for match in told.matches if (match.pid, match.start_ticks) not in ours]
+    ours = {(process.pid, process.start_ticks) for process in session.processes}
+    foreign = [match for match in session.matches if (match.pid, match.start_ticks) not in ours]
     if not foreign:
         return None
     named = "; ".join(f"pid {match.pid} (for {match.word!r} in it): {match.command[:80]}" for match in foreign[:8])
@@ -160,7 +163,7 @@ def plain_stop_refused(told: RaySession, me: OwnProcess) -> Refusal | None:
 
 
 def without_folder(plan: Plan) -> Plan:
-    """The same, but the session's folder with its logs stays."""
+    """The plan, but the session's folder with its logs stays."""
     stays = [removal for removal in plan.removals if removal.kind in (FOLDER, LINK)]
     return replace(
         plan,
@@ -170,7 +173,7 @@ def without_folder(plan: Plan) -> Plan:
 
 
 def with_options(plan: Plan, changes: Sequence[str]) -> Plan:
-    """The head, or the only node, started with other options: `name=value` sets one, `name=` takes it out, `name` is a flag."""
+    """The plan, but the head (or only) node starts with other options: `name=value`, `name=` (taken out), or `name` (a flag)."""
     if not plan.ray or not changes:
         return plan
     argv = list(plan.ray[0].argv)
@@ -183,7 +186,7 @@ def with_options(plan: Plan, changes: Sequence[str]) -> Plan:
 
 
 def with_command(plan: Plan, argv: Sequence[str]) -> Plan:
-    """The head, or the only node, started by this command. What it has is then not compared with what it had."""
+    """The plan, but the head, or the only node, starts by this command. Its resources are then not compared with those before."""
     first = plan.ray[0]
     same = tuple(argv) == first.argv
     return replace(plan, ray=(first if same else replace(first, argv=tuple(argv), resources={}), *plan.ray[1:]))
@@ -191,9 +194,9 @@ def with_command(plan: Plan, argv: Sequence[str]) -> Plan:
 
 def targets_of(processes: Sequence[RayProcess], state: RunState, me: OwnProcess) -> tuple[Target, ...]:
     """In the order of their waves, children before parents within each, with ranks and GPUs where they are known."""
-    ranks = {one.pid: one.rank for one in state.procs.processes} if state.procs is not None else {}
-    known = {one.pid: one for one in processes}
-    made = stop_plan.targets_of([_as_process(one) for one in processes], stop_plan.gpus_here(state, me))
+    ranks = {process.pid: process.rank for process in state.procs.processes} if state.procs is not None else {}
+    known = {process.pid: process for process in processes}
+    made = stop_plan.targets_of([_as_process(process) for process in processes], stop_plan.gpus_here(state, me))
     named = [replace(t, role=known[t.pid].title or t.role, rank=ranks.get(t.pid), wave=WAVES[known[t.pid].kind]) for t in made]
     return tuple(sorted(named, key=lambda target: target.wave))
 
@@ -203,46 +206,48 @@ def join_command(start: RayStart) -> str:
     return shlex.join(("ray", "start", f"--address={start.gcs_address}"))
 
 
-def _as_process(one: RayProcess) -> Process:
+def _as_process(ray: RayProcess) -> Process:
     return Process(
-        one.pid,
-        one.started_at,
-        one.start_ticks,
-        one.ppid,
-        one.title or one.kind,
-        one.command,
-        one.state,
-        uid=one.uid,
-        user=one.user,
-        rss_bytes=one.rss_bytes,
+        ray.pid,
+        ray.started_at,
+        ray.start_ticks,
+        ray.ppid,
+        ray.title or ray.kind,
+        ray.command,
+        ray.state,
+        uid=ray.uid,
+        user=ray.user,
+        rss_bytes=ray.rss_bytes,
     )
 
 
-def _not_ours(told: RaySession, me: OwnProcess) -> str | None:
+def _not_ours(session: RaySession, me: OwnProcess) -> str | None:
     """Why nothing of this session may be touched."""
-    for one in told.processes:
-        if one.kind in ("raylet", "gcs_server") and one.uid != me.uid:
-            return f"the session belongs to {one.user or one.uid}: only they, or root, may stop it"
-        if one.pid == 1 or (one.kind != "driver" and one.pid in me.ancestors):
-            return f"pid {one.pid} ({one.title}) keeps this container or your session alive: restart the container instead"
+    for process in session.processes:
+        if process.kind in ("raylet", "gcs_server") and process.uid != me.uid:
+            return f"the session belongs to {process.user or process.uid}: only they, or root, may stop it"
+        if process.pid == 1 or (process.kind != "driver" and process.pid in me.ancestors):
+            who = f"pid {process.pid} ({process.title})"
+            return f"{who} keeps this container or your session alive: restart the container instead"
     return None
 
 
-def _warnings(state: RunState, told: RaySession, me: OwnProcess) -> Iterator[str]:
+def _warnings(state: RunState, session: RaySession, me: OwnProcess) -> Iterator[str]:
     run = {process.pid for process in state.procs.processes} if state.procs is not None else set()
-    for one in told.processes:
-        if one.job is not None and run and one.pid not in run:
-            yield f"pid {one.pid} drives job {one.job} on this session, is not of this run, and ends with it: {one.command[:100]}"
-        if one.state == "D":
-            yield f"pid {one.pid} is blocked in the kernel: no signal reaches it until its mount or GPU answers"
-    for driver in (driver for cluster in _clusters(state, told) for driver in cluster.drivers if not driver.local):
-        yield f"job {driver.job} is driven from node {driver.node[:8]}, and ends too: {driver.command[:80]}"
-    if any(removal.kind == FOLDER for removal in told.removals):
+    for process in session.processes:
+        if process.job is not None and run and process.pid not in run:
+            driver = f"pid {process.pid} drives job {process.job} on this session"
+            yield f"{driver}, is not of this run, and ends with it: {process.command[:100]}"
+        if process.state == "D":
+            yield f"pid {process.pid} is blocked in the kernel: no signal reaches it until its mount or GPU answers"
+    for remote in (driver for cluster in _clusters(state, session) for driver in cluster.drivers if not driver.local):
+        yield f"job {remote.job} is driven from node {remote.node[:8]}, and ends too: {remote.command[:80]}"
+    if any(removal.kind == FOLDER for removal in session.removals):
         yield FOLDER_GOES
 
 
 def _joins(starts: Iterable[RayStart], away: Sequence[RayNode]) -> Iterator[str]:
-    """The nodes elsewhere lose their head, and must be joined again there."""
+    """Nodes on other machines lose their head: the command that joins them again."""
     head = next((start for start in starts if start.head), None)
     if head is not None and away:
         names = ", ".join(f"{node.host} ({node.ip})" for node in away[:8])
@@ -250,8 +255,8 @@ def _joins(starts: Iterable[RayStart], away: Sequence[RayNode]) -> Iterator[str]
         yield f"{text.some(len(away), 'node')} elsewhere must join again: on {names}{more} run {join_command(head)}"
 
 
-def _clusters(state: RunState, told: RaySession) -> list[RayCluster]:
-    return [one for reading in state.ray.values() for one in reading.clusters if one.session == told.session]
+def _clusters(state: RunState, session: RaySession) -> list[RayCluster]:
+    return [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.session == session.session]
 
 
 def _ports(starts: Iterable[RayStart]) -> Iterator[int]:
@@ -263,4 +268,43 @@ def _ports(starts: Iterable[RayStart]) -> Iterator[int]:
 
 
 def _names(clusters: Iterable[RayCluster]) -> str:
-    return ", ".join(f"{one.session} of {one.user or one.uid}" for one in clusters)
+    return ", ".join(f"{cluster.session} of {cluster.user or cluster.uid}" for cluster in clusters)
+
+
+class RayStopPlanner(Planner):
+    """`hangtop ray stop`. The probe describes the session while it lives."""
+
+    waits_for = ("every source",)
+    patience_s = 20.0
+
+    def narrowed(self, spec: WatchSpec) -> WatchSpec:
+        return replace(spec, sources=("ray", "procs", "log") if spec.logs or spec.pids else ("ray",))
+
+    def sessions(self, state: RunState, me: OwnProcess) -> Sequence[RayCluster]:
+        return () if is_proven(state, me) else candidates(state, me)
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...] | Refusal:
+        asked = ask_of(state, request.me, request.number, request.choices.session or "")
+        return asked if isinstance(asked, Refusal) else (asked,)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        session, choices = state.ray_session, request.choices
+        assert session is not None
+        if choices.plain and (refused := plain_stop_refused(session, request.me)) is not None:
+            return refused
+        made = self.plan_for(state, session, request.me)
+        if isinstance(made, Refusal):
+            return made
+        made = with_options(without_folder(made) if choices.keep_logs else made, choices.ray_options)
+        return replace(stop_plan.doubted(made, request.verdict), word=made.word)
+
+    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
+        """The plan as it is without any choice."""
+        return stopped(state, session, me)
+
+
+class RayRestartPlanner(RayStopPlanner):
+    """Key R, `hangtop ray restart`."""
+
+    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
+        return restarted(state, session, me)

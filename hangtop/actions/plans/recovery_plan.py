@@ -5,17 +5,22 @@ Stacks, bundle, stop the driver, the ranks and this Ray session, clean, start Ra
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
 from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
+from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import EvidenceCommand, LeftAlone, Plan, Refusal, Target, Watch
+from hangtop.records.ray import RayCluster
 from hangtop.records.ray_session import RaySession
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec, as_options
@@ -24,18 +29,18 @@ from hangtop.state.run_state import RunState
 WORD = "recover"
 STACKS_S, BUNDLE_S = 60.0, 180.0
 RANKS = 1
-"""Wave of the ranks: after the driver, which is in wave 0, and before Ray."""
+"""Wave of the ranks: after the driver (wave 0), before Ray."""
 
 
 def session_of(state: RunState, me: OwnProcess) -> str:
-    """The Ray session that goes and comes with the run: one that is proven to be its own. Empty where there is none."""
+    """Name of the Ray session that is proven to be the run's own and restarts with it; empty when there is none."""
     lives = clusters_of_run(state) or clusters_of_run(state, ended=True)
     name = ray_plan.session_of(state, me) if lives else ""
     return name if isinstance(name, str) else ""
 
 
 def must_ask(state: RunState, me: OwnProcess) -> bool:
-    """Whether the run may be on Ray, in one of our sessions, and nobody knows in which."""
+    """Whether the run may be on Ray, in one of our sessions, and it is not known in which."""
     return uses_ray(state) and not session_of(state, me) and not ray_plan.is_proven(state, me)
 
 
@@ -48,7 +53,7 @@ def recovery_plan(
     verdict: Verdict | None,
     place: str,
 ) -> Plan | Refusal:
-    """`session`: that of the run, `None` where it has no Ray. `place`: start of the paths of the evidence."""
+    """All of it in one plan. `session`: the run's own, `None` when it has no Ray. `place`: prefix of the paths of evidence."""
     run = restart_plan.answered(state, launch, me, None, spec.logs)
     if isinstance(run, Refusal):
         return run
@@ -81,9 +86,9 @@ def recovery_plan(
 
 
 def _ray(state: RunState, session: RaySession | None, me: OwnProcess) -> tuple[Plan | None, Sequence[str]]:
-    """(what becomes of Ray, what to say of it). A session that is not ours, or cannot be started again, is left as it is."""
+    """(plan for Ray, warnings). A session that is not ours, or cannot be started again, is left as it is."""
     if session is None:
-        names = ", ".join(one.session for one in ray_plan.candidates(state, me))
+        names = ", ".join(cluster.session for cluster in ray_plan.candidates(state, me))
         said = f"no Ray session is proven to be this run's, so Ray is left as it is; --session NAME takes it along: {names}"
         return None, (said,) if must_ask(state, me) else ()
     if session.holder is not None:
@@ -95,7 +100,7 @@ def _ray(state: RunState, session: RaySession | None, me: OwnProcess) -> tuple[P
 
 
 def _joined(run: Iterable[Target], below: Iterable[Target]) -> tuple[Target, ...]:
-    """Each process once: driver and launchers, then ranks, then Ray's waves."""
+    """Each process once, in waves: driver and launchers, then ranks, then those of Ray."""
     of_ray = {target.pid: target for target in below}
     ours = {target.pid for target in run}
     found = [
@@ -119,14 +124,14 @@ def _errands(spec: WatchSpec, place: str) -> Iterable[EvidenceCommand]:
 
 
 def _spared(run: Plan, below: Plan | None, targets: Iterable[Target]) -> tuple[LeftAlone, ...]:
-    """What a stop of the run leaves to Ray goes with Ray."""
+    """What is left alone. Ray's processes, which a stop of the run spares, end here when Ray ends."""
     if below is None:
         return run.spared
-    return (*(one for one in run.spared if "serves the whole Ray session" not in one.why), *below.spared)
+    return (*(left for left in run.spared if "serves the whole Ray session" not in left.why), *below.spared)
 
 
 def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
-    """Where it hung: its stage, and its step."""
+    """What the new run must pass: the stage and step where the old one hung."""
     if not spec.logs or "-" in spec.logs:
         return None
     log = state.log
@@ -140,3 +145,34 @@ def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
         profile=spec.profile,
         stall_s=spec.stall_s,
     )
+
+
+class RecoveryPlanner(Planner):
+    """Key !, `hangtop recover`. The probe describes the run and its Ray session while they live."""
+
+    waits_for = ("log", "ray")
+    patience_s = 30.0
+    no_session = "none of these: leave Ray as it is"
+
+    def sessions(self, state: RunState, me: OwnProcess) -> Sequence[RayCluster]:
+        return ray_plan.candidates(state, me) if must_ask(state, me) else ()
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...] | Refusal:
+        named = request.choices.session
+        name = session_of(state, request.me) if named is None else named
+        launch = restart_plan.launch_ask(state, request.number)
+        if not name:
+            return (launch,)
+        session = ray_plan.ask_of(state, request.me, request.number, name)
+        return session if isinstance(session, Refusal) else (launch, session)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        assert state.launch is not None
+        session = state.ray_session if any(isinstance(ask, RayAsk) for ask in asked) else None
+        place = evidence_path(request.now)
+        return recovery_plan(state, state.launch, session, request.me, request.spec, request.verdict, place)
+
+
+def evidence_path(now: float) -> str:
+    """Prefix of the paths of evidence: in the folder where hangtop was started, with the time."""
+    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")

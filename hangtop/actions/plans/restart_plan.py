@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.stop_plan import RUNNER, OwnProcess, number_of, only_taken, which_job
 from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.records.ask import LaunchAsk
+from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
@@ -19,41 +20,41 @@ from hangtop.records.watch_spec import plain_file
 from hangtop.state.run_state import RunState
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
-"""Roles that nobody starts by hand."""
+"""Roles of processes that other processes start, never a person."""
 
 
 def top(procs: ProcessReading | None) -> Process | Refusal | None:
-    """The process that a person started; `None` when none of the run lives; a refusal when that is not one."""
+    """The process that started the whole run; `None` when none lives; a refusal when there are several."""
     if procs is not None and (unsure := only_taken(procs) or which_job(procs)):
         return unsure
     living = [process for process in procs.processes if process.state not in "ZX"] if procs is not None else []
     members = {process.pid for process in living if RUNNER not in process.command}
-    tops = [one for one in living if one.pid in members and one.ppid not in members and not _is_below(one)]
+    tops = [process for process in living if process.pid in members and process.ppid not in members and not _is_below(process)]
     if len(tops) > 1:
         pids = ", ".join(str(process.pid) for process in tops[:8])
-        return Refusal(f"the run has {some(len(tops), 'process')} of its own start ({pids}): start it again with its launcher")
+        return Refusal(f"the run was started as {some(len(tops), 'separate process')} ({pids}): start it again with its launcher")
     return tops[0] if tops else None
 
 
 def _with_leads(made: Plan, procs: ProcessReading | None) -> Plan:
-    """A start beside a process that may be a copy of the run, which nothing tells: only when its word is typed."""
+    """The plan; when a process here may already be this run, a person must type its word first."""
     if procs is None or not procs.leads:
         return made
     return replace(made, word=made.action, warnings=(*made.warnings, procs.note or "a process here may be the run"))
 
 
 def may_live(state: RunState) -> bool:
-    """Whether a process of the run lives, or may do so, or none has been looked for yet."""
+    """Whether a process of the run may live: one is known, one is suspected, or none was looked for yet."""
     return state.procs is None or bool(state.procs.leads) or any(process.state not in "ZX" for process in state.procs.processes)
 
 
 def _is_below(process: Process) -> bool:
-    """Whether nobody starts such a one by hand. An actor that was given a rank is a rank, and still Ray started it."""
+    """Whether another process started it. An actor with a rank has the role of a rank, and still Ray started it."""
     return process.role in BELOW or process.command.startswith("ray::")
 
 
 def launch_ask(state: RunState, number: int) -> LaunchAsk:
-    """Of the living process that a person started, else of the run that wrote the log last."""
+    """Asks how the run was started: its topmost living process, else the run that wrote the log last."""
     first = top(state.procs)
     return LaunchAsk(number, first.pid, first.start_ticks) if isinstance(first, Process) else LaunchAsk(number)
 
@@ -61,7 +62,7 @@ def launch_ask(state: RunState, number: int) -> LaunchAsk:
 def answered(
     state: RunState, told: LaunchReading, me: OwnProcess, verdict: Verdict | None, logs: Sequence[str]
 ) -> Plan | Refusal:
-    """The plan, once the probe has said how the run was started."""
+    """The plan, once the probe has answered how the run was started."""
     first = top(state.procs)
     if isinstance(first, Refusal):
         return first
@@ -84,7 +85,7 @@ def _ray_left(state: RunState, plan: Plan) -> str:
 
 
 def _output(procs: ProcessReading | None, logs: Sequence[str]) -> str | None:
-    """Where the output goes when it went to no file: to the watched log, or beside one that the run writes itself."""
+    """Where the output goes when it went to no file: to the watched log, or to LOG.out when the run writes LOG itself."""
     if (log := plain_file(logs)) is None:
         return None
     itself = procs is not None and any(writer.alive and writer.via is None and writer.paths for writer in procs.writers)
@@ -92,7 +93,7 @@ def _output(procs: ProcessReading | None, logs: Sequence[str]) -> str | None:
 
 
 def restart_plan(state: RunState, launch: Launch, me: OwnProcess, log: str | None) -> Plan | Refusal:
-    """`log`: where the output goes when the run's own went to no plain file; `None` when there is no such place."""
+    """Stop the run if it lives, and start it again. `log`: where its output goes when it went to no plain file, if anywhere."""
     output = launch.output or log
     if output is None:
         return Refusal("its output went to no file: watch one plain file (--log FILE), and the new run will write to it")
@@ -134,3 +135,16 @@ def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: 
         yield f"pid {first.ppid}, which started it, is not stopped: a script may go on with its next line"
     if launch.output is None:
         yield "its output did not go to a plain file; that of the new run does"
+
+
+class RestartPlanner(Planner):
+    """Key r, `hangtop restart`. The probe says how the run was started, while it still lives."""
+
+    waits_for = ("processes", "ray")
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...]:
+        return (launch_ask(state, request.number),)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        assert state.launch is not None
+        return answered(state, state.launch, request.me, request.verdict, request.spec.logs)

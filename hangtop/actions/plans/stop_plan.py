@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.diagnosis.members.rank_table import join
+from hangtop.records.ask import Ask
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import LeftAlone, Plan, Refusal, Target
 from hangtop.records.process import Process, ProcessReading
@@ -23,14 +25,13 @@ STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
 RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
-WORKING = frozenset({"running", "slow"})
 """Verdicts that speak against a stop."""
 
 
 class OwnProcess(Struct, frozen=True):
-    """Who asks: hangtop's own process, everything above it (the shell, the SSH session), the user, and the machine.
+    """The hangtop that asks: its pid, the pids of its ancestors (shell, SSH session), its user and its machine.
 
-    `host` as readings name it; empty when all readings are of this machine.
+    None of these processes is ever signalled. `host` as readings name it; empty when all readings are of this machine.
     """
 
     pid: int
@@ -40,20 +41,22 @@ class OwnProcess(Struct, frozen=True):
 
 
 def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
-    """The processes that are ours to stop, children before parents: of the run, one rank, or one process and all below it."""
+    """Stop the run, one rank, or one process; each with its descendants, as far as this user may stop them."""
     procs = _procs_here(state, me)
     here = procs is not None and any(process.rank == rank for process in procs.processes)
     if rank is not None and not here and (far := on_another_node(state, me.host, rank)) is not None:
         return Refusal(far)
     if procs is None or not procs.processes:
-        note = procs.note if procs is not None and not procs.leads else None  # what only may be the run is not offered
+        note = procs.note if procs is not None and not procs.leads else None  # a process that may be the run is not offered
         return Refusal(f"no process of this run is known on this machine: {note or 'give --pid, or run hangtop where it runs'}")
     if unsure := only_taken(procs) or (which_job(procs) if pid is None else None):
         return unsure
     what = f"rank {rank}" if rank is not None else f"pid {pid} and what it started" if pid is not None else "the run"
     whole = rank is None and pid is None
-    heads = {one.pid for one in procs.processes if whole or (one.rank == rank if rank is not None else one.pid == pid)}
-    chosen = _with_all_below(procs.processes, heads)
+    chosen_ids = {
+        process.pid for process in procs.processes if whole or (process.rank == rank if rank is not None else process.pid == pid)
+    }
+    chosen = _with_descendants(procs.processes, chosen_ids)
     if not chosen:
         return Refusal(f"no process of {what} is known on this machine")
     spared = [(process, why) for process in chosen if (why := why_not(process, me)) is not None]
@@ -85,7 +88,7 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
 
 
 def _place(state: RunState) -> RunPlace | None:
-    """Where the run stands, to know it again by its logs."""
+    """How far the run has come, and its logs, by which it is known later."""
     logs = tuple(file.path for file in state.log.files if file.path != "-") if state.log is not None else ()
     if state.log is None or not logs:
         return None
@@ -94,16 +97,16 @@ def _place(state: RunState) -> RunPlace | None:
 
 
 def only_taken(procs: ProcessReading) -> Refusal | None:
-    """A monitor may name the log as a writer does: whose log it is must be seen, or said by a person, before anything ends."""
+    """A refusal where processes are only assumed to write the log: another monitor may name it on its command line too."""
     if not procs.taken:
         return None
     pids = text.rank_ranges(procs.taken)
     given = " ".join(f"--pid {pid}" for pid in procs.taken[:4])
-    return Refusal(f"nobody holds the log open, and pid {pids} is only taken for its writer: {given} says that it is the run")
+    return Refusal(f"nobody holds the log open, and pid {pids} is only assumed to write it: {given} says that it is the run")
 
 
 def which_job(procs: ProcessReading) -> Refusal | None:
-    """Several jobs of a person's shell write the log that its output goes to: which is the run, only a person knows."""
+    """A refusal where several jobs of one shell write the log: only a person knows which job is the run."""
     if not procs.jobs:
         return None
     commands = {process.pid: process.command for process in procs.processes}
@@ -113,21 +116,21 @@ def which_job(procs: ProcessReading) -> Refusal | None:
 
 
 def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
-    """The plan to stop a run that seems to work is run only when its word is typed."""
-    if verdict is None or verdict.word not in WORKING:
+    """The plan; when the run seems to work, a person must type its word first."""
+    if verdict is None or not verdict.state.works:
         return plan
     doubt = f"the run does not seem to hang ({verdict.word}): {verdict.headline}"
     return replace(plan, word=plan.action, warnings=(doubt, *plan.warnings))
 
 
 def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tuple[Target, ...]:
-    """The processes as targets, children before parents, with what they hold on these GPUs."""
+    """The processes as targets, children before parents, with the memory that they hold on these GPUs."""
     held = memory_of(gpus)
     return tuple(_target(process, held.get(process.pid, {})) for process in _deepest_first(processes))
 
 
 def newest(processes: Iterable[Process]) -> int:
-    """Start of the youngest of them, in ticks after boot."""
+    """Start time of the youngest process, in ticks after boot."""
     return max((process.start_ticks for process in processes), default=0)
 
 
@@ -150,7 +153,7 @@ def frees(targets: Iterable[Target]) -> str:
 
 
 def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS) -> str | None:
-    """Why this process must not be signalled. `stays`: roles that it must not have."""
+    """Why this process must not be signalled; `None` when it may. `stays`: roles that are left alone."""
     if process.pid <= 1:
         return "pid 1 keeps the machine or the container alive"
     if process.pid == me.pid:
@@ -171,21 +174,21 @@ def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS)
 
 
 def _procs_here(state: RunState, me: OwnProcess) -> ProcessReading | None:
-    """The processes of this machine: pids of another one mean nothing here."""
+    """The processes of this machine: a pid of another machine means nothing here."""
     if me.host and state.processes:
         return state.processes.get(me.host)
     return state.procs
 
 
 def gpus_here(state: RunState, me: OwnProcess) -> tuple[Gpu, ...]:
-    """The GPUs of this machine whose pids mean something here."""
+    """The GPUs of this machine, but those whose driver lists pids of another pid namespace."""
     nodes = [node for host, node in state.gpus.items() if not me.host or host == me.host]
     return tuple(gpu for node in nodes if not node.reading.pids_hidden for gpu in node.reading.gpus)
 
 
-def _with_all_below(processes: Iterable[Process], heads: Collection[int]) -> list[Process]:
-    """These and everything below them."""
-    listed, members = list(processes), set(heads)
+def _with_descendants(processes: Iterable[Process], pids: Collection[int]) -> list[Process]:
+    """The processes with these pids, and their descendants."""
+    listed, members = list(processes), set(pids)
     grew = bool(members)
     while grew:
         below = {process.pid for process in listed if process.ppid in members} - members
@@ -208,7 +211,7 @@ def _depth(pid: int, parents: Mapping[int, int]) -> int:
 
 
 def _spared(spared: Iterable[tuple[Process, str]]) -> Iterable[LeftAlone]:
-    """Alike ones in one line."""
+    """One line for all processes of the same name and reason."""
     reasons: dict[tuple[str, str], list[int]] = {}
     for process, why in spared:
         reasons.setdefault((process.name, why), []).append(process.pid)
@@ -229,15 +232,15 @@ def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Left
 
 def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str]:
     if procs.shell is not None:
-        yield f"the log is the output of a shell that a person works in: that shell, pid {procs.shell}, is not touched"
+        yield f"the log is the output of an interactive shell: that shell, pid {procs.shell}, is not touched"
     for process in targets:
         if process.state == "D":
             yield f"pid {process.pid} is {process.doing}: no signal reaches it until its mount or GPU answers"
         if process.tracer_pid:
             yield f"pid {process.pid} is {process.doing}: end the debugger if it survives"
     if pids := text.rank_ranges(process.pid for process in procs.zombies if process.ppid == 1):
-        mend = "a container with an init does (docker run --init)"
-        yield f"zombies {pids}: pid 1 does not reap them, and may not reap what ends now; no signal helps, {mend}"
+        mend = "run the container with an init (docker run --init)"
+        yield f"zombies {pids}: pid 1 does not reap them, and may not reap what ends now; no signal helps: {mend}"
 
 
 def _gpu_warnings(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[str]:
@@ -266,3 +269,13 @@ def _target(process: Process, held: Mapping[int, int | None]) -> Target:
         gpus=tuple(sorted(held or set(process.devices))),
         gpu_bytes=sum(used or 0 for used in held.values()) or None,
     )
+
+
+class StopPlanner(Planner):
+    """Key k, `hangtop stop`."""
+
+    waits_for = ("processes", "gpus")
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        made = stop_plan(state, request.me, request.choices.rank, request.choices.pid)
+        return doubted(made, request.verdict) if isinstance(made, Plan) else made

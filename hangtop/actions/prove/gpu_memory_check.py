@@ -10,11 +10,11 @@ from hangtop.state.run_state import RunState
 FREE_BYTES = 512 * 1024 * 1024
 """What a GPU may hold and count as free: contexts of the driver and its daemons (NVRx waits for the same)."""
 PATIENCE_S = 50.0
-"""So long the driver may take to give memory back, and to answer at all (NVRx waits as long)."""
+"""The driver may take so long to give memory back, and to answer at all (NVRx waits as long)."""
 
 
 def gpu_memory(plan: Plan, state: RunState, ended_at: float, now: float) -> tuple[Step, ...] | None:
-    """One step a GPU of the plan, once all of them are free or the patience is over; `None` until then."""
+    """One step for each GPU of the plan, once all are free or `PATIENCE_S` is over; `None` until then."""
     wanted = sorted({gpu for target in plan.targets for gpu in target.gpus})
     gpus = {gpu.index: gpu for node in state.gpus.values() for gpu in node.reading.gpus}
     pids = {target.pid for target in plan.targets}

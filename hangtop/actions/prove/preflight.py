@@ -1,8 +1,7 @@
-"""The process that looks whether a start would succeed, before anything is ended for it. It changes nothing that stays.
+"""The process that checks whether a start would succeed, before anything is ended for it. It leaves nothing behind.
 
 stdin: a `FitAsk` as JSON. stdout: one line, a `Fit` as JSON. All of it can block (a dead file server), so it has a process of its
-own, which whoever asks leaves or ends after `ANSWER_S`. It asks with the rights, the limits and the disk that the start will
-have.
+own (`hangtop.actions.prove.start_check` asks it), with the rights, the limits and the disk that the start will have.
 """
 
 from __future__ import annotations
@@ -10,77 +9,34 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import select
-import signal
 import stat
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import IO
 
 import msgspec
 
 from hangtop.actions.command_line.startable import Finding, NotFoundError, SearchPlace, findings, found
-from hangtop.actions.execute.child import begin
 from hangtop.actions.execute.runner import environ_of
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os, to_os
-from hangtop.common.reaper import reap_later
 from hangtop.records.fit import Fit, FitAsk
 from hangtop.records.plan import Start
 from hangtop.system.processes.limits import take_on
 from hangtop.system.stores import launch_store
 
-MODULE = "hangtop.actions.prove.preflight"
-ANSWER_S = 45.0
 LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
-"""With less room than that a run ends at its first lines; with less than the second at its first checkpoint."""
+"""With less free than the first a run ends at its first lines; with less than the second at its first checkpoint."""
 
 
 def examined(ask: FitAsk) -> Fit:
-    """The answer, fit to be shown. Takes the limits of the start on for this process: nothing comes after it."""
+    """The answer, clean to be shown. Takes on the limits of the start for this process, so call it once."""
     told = list(dict.fromkeys(_all(ask)))
     return Fit(
         problems=tuple(clean_words(from_os(line)) for kind, line in told if kind == "problem"),
         warnings=tuple(clean_words(from_os(line)) for kind, line in told if kind == "warning"),
     )
-
-
-def fit(ask: FitAsk) -> Fit:
-    """Ask such a process and wait for it: not for the screen, which must not wait."""
-    try:
-        child, answer = begin(MODULE, ask)
-    except OSError as error:
-        return not_begun(error)
-    line, until, late = b"", time.monotonic() + ANSWER_S, False
-    with answer:
-        while not line.endswith(b"\n") and not late:
-            late = not select.select((answer,), (), (), max(0.0, until - time.monotonic()))[0]
-            part = b"" if late else os.read(answer.fileno(), 1 << 16)
-            if not part:
-                break
-            line += part
-    return decoded(line, child, late=late)
-
-
-def not_begun(error: OSError) -> Fit:
-    """The answer where no process could be asked."""
-    return Fit((f"whether it can start is not known: {error.strerror or error}",))
-
-
-def decoded(line: bytes, child: subprocess.Popen[bytes], *, late: bool) -> Fit:
-    """The answer of this process; what came too late (`late`) or not at all is a problem. The process is over afterwards."""
-    try:
-        return msgspec.json.decode(line, type=Fit)
-    except msgspec.DecodeError:
-        why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead" if late else "the look at it broke off"
-        return Fit((f"whether it can start is not known: {why}",))
-    finally:
-        if child.poll() is None:  # it may be stuck in the kernel: nobody waits for it
-            os.killpg(child.pid, signal.SIGKILL)
-        reap_later(child)
 
 
 def _all(ask: FitAsk) -> Iterator[Finding]:
@@ -92,7 +48,7 @@ def _all(ask: FitAsk) -> Iterator[Finding]:
     yield from _folder(cwd)
     yield from _removed(ask)
     yield from _log(to_os(start.log))
-    yield from _book()
+    yield from _records()
     for place in dict.fromkeys((os.path.dirname(to_os(start.log)), cwd)):
         yield from _room(place)
     try:
@@ -119,7 +75,7 @@ def _folder(cwd: str) -> Iterator[Finding]:
 
 
 def _removed(ask: FitAsk) -> Iterator[Finding]:
-    """What the plan itself takes away before the start."""
+    """Paths that the start needs and the plan itself removes."""
     for path in ask.removed:
         for needed in (ask.start.cwd, ask.start.log, *ask.start.argv):
             if needed == path or needed.startswith(f"{path}/"):
@@ -127,7 +83,7 @@ def _removed(ask: FitAsk) -> Iterator[Finding]:
 
 
 def _log(log: str) -> Iterator[Finding]:
-    """Whether its output can be appended. A file that is not there is not made for that."""
+    """Whether its output can be appended. A missing file is not created."""
     folder = os.path.dirname(log) or "."
     if not os.path.lexists(log):
         if not os.path.isdir(folder):
@@ -153,7 +109,7 @@ def _log(log: str) -> Iterator[Finding]:
 
 
 def _room(folder: str) -> Iterator[Finding]:
-    """Of the disk that this folder is on. Some file systems have no size (proc, some of the network)."""
+    """Free space of the disk that this folder is on. Some file systems have no size (proc, some of the network)."""
     try:
         disk = os.statvfs(folder or ".")
     except OSError:  # told by another check
@@ -169,8 +125,8 @@ def _room(folder: str) -> Iterator[Finding]:
         yield "warning", f"{folder}: the disk has only {text.size(free)} free"
 
 
-def _book() -> Iterator[Finding]:
-    """Each start is taken down before it is told: without that nobody could start it again."""
+def _records() -> Iterator[Finding]:
+    """Each start is recorded first: without its record nobody could start it again."""
     try:
         draft = launch_store.folder() / f"{os.urandom(8).hex()}.draft"
         draft.write_bytes(b"x")
@@ -178,7 +134,7 @@ def _book() -> Iterator[Finding]:
     except OSError as error:
         yield (
             "problem",
-            f"{error.filename or 'the book of starts'}: {(error.strerror or str(error)).lower()}: a start must be taken down",
+            f"{error.filename or 'the records of starts'}: {(error.strerror or str(error)).lower()}: a start must be recorded",
         )
 
 

@@ -1,7 +1,7 @@
-"""What a plan to start a run takes for granted, looked at again right before its first signal and right before the start.
+"""What a plan to start a run assumes, checked again right before its first signal and right before the start.
 
-A plan may be minutes old, and others work on the same run: a second restart, a supervisor, a colleague. A run must never be
-started beside a copy of itself.
+A plan may be minutes old, and a second restart, a supervisor or a colleague may work on the same run. A run must never be started
+beside a copy of itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AGAIN = "make the plan anew: it will be of what is there now"
 
 
 def broken(plan: Plan, table: ProcessTable) -> str | None:
-    """Why the plan no longer holds, in one line; `None` when it does. To be asked with a fresh table, before the first signal."""
+    """Why the plan no longer holds, in one line; `None` when it does. Ask before the first signal, with a fresh table."""
     start = plan.start
     if start is None or start.repeats is None:
         return None
@@ -40,8 +40,7 @@ def broken(plan: Plan, table: ProcessTable) -> str | None:
 
 
 def writers(start: Start, table: ProcessTable) -> frozenset[Identity]:
-    """The processes that have the output of the new run open for writing, but for hangtop's runners, of which the book of starts
-    tells."""
+    """The processes that have the output of the new run open for writing; not hangtop's runners, which the launch store knows."""
     log = os.path.realpath(to_os(start.log))
     own = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid())
     known: dict[int, Stat] = {stat.pid: stat for stat in own}
@@ -52,16 +51,14 @@ def writers(start: Start, table: ProcessTable) -> frozenset[Identity]:
 
 
 def intruders(start: Start, before: frozenset[Identity], plan: Plan, table: ProcessTable) -> str | None:
-    """In one line which processes began to write to the output while the plan was carried out: neither its targets nor those that
-    wrote there before."""
+    """In one line, processes that began to write to the output while the plan was carried out; `None` when there are none."""
     known = before | {Identity(target.pid, target.start_ticks) for target in plan.targets}
     others = writers(start, table) - known
     return f"{_named(others, table)} began to write to {start.log} meanwhile: somebody else has started it" if others else None
 
 
 def _newer(start: Start, table: ProcessTable) -> Launch | None:
-    """A start of the same output after the one that is repeated. Where that one lives, only one that lives too stands in the
-    way."""
+    """A newer start with the same output than the one to repeat. While that one lives, only a newer one that lives too counts."""
     old, known = start.repeats, launch_store.latest(os.path.realpath(to_os(start.log)))
     if old is None or known is None or (known.pid, known.start_ticks) == (old.pid, old.start_ticks):
         return None
@@ -71,7 +68,7 @@ def _newer(start: Start, table: ProcessTable) -> Launch | None:
 
 
 def _alive(identity: Identity, table: ProcessTable) -> bool:
-    """Whether this very process is there, and not only waits for its parent."""
+    """Whether this very process lives; a zombie does not."""
     table.refresh((identity.pid,))
     stat = table.stats.get(identity.pid)
     return stat is not None and stat.identity == identity and stat.state not in "ZX"

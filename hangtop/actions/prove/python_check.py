@@ -1,4 +1,4 @@
-"""Ask the run's own interpreter whether it finds what it is to run, without running any of it.
+"""Ask the run's own interpreter whether it finds the script or module of the run, without running any of it.
 
 The interpreter starts as it would for the run, with the run's environment, folder and options. It looks for each package on the
 way to a module, but imports none of them, and compiles the sources: a syntax error of the last edit is found before the run is
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 ANSWER_S = 30.0
 MARK = "hangtop answers: "
-"""Begins the answer: an interpreter may be made to print something else at its start."""
+"""Begins the answer: an interpreter may print something else when it starts."""
 PROGRAM = """
 import json, os, sys, types
 sys.dont_write_bytecode = True
@@ -86,7 +86,7 @@ def problems(
     modules: Sequence[str] = (),
     files: Sequence[str] = (),
 ) -> list[str]:
-    """Why it would not run these, a line each. Raises `PythonError`."""
+    """Why it would not run these modules and files, one line each. Raises `PythonError`."""
     asked = json.dumps({"modules": [*modules], "files": [os.path.join(cwd, file) for file in files]})
     try:
         done = subprocess.run(

@@ -1,7 +1,7 @@
-"""Whether a run that was started again is beyond the place where the old one hung. Pure: time is an argument.
+"""Whether a restarted run has passed the place where the old one hung. Pure: time is an argument.
 
-Beyond is not past: a run may hang again one step later. It has passed when the step (or stage) after the place was told, as much
-time again as that step took has gone by, and the run has said something since.
+A run may hang again one step later. So it has passed only when it has reached the next step (or stage), then went on for as long
+as that step took, and printed something meanwhile.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Literal
 from hangtop.records.plan import Watch
 
 LEAST_S = 2.0
-"""Two looks: steps that take less are not told apart."""
+"""Two polls: shorter steps cannot be told apart."""
 
 Standing = Literal["before", "beyond", "passed"]
 
 
 class RestartProgress:
-    """The way of the new run. `standing`: how far it is; `settle_s`: how long it must go on beyond the place."""
+    """How far the new run is (`standing`). `settle_s`: how long it must go on beyond the place."""
 
     def __init__(self, watch: Watch, now: float) -> None:
         self.standing: Standing = "before"
@@ -43,7 +43,7 @@ class RestartProgress:
 
 
 def beyond(watch: Watch, entered: Sequence[str], step: int | None) -> bool:
-    """Whether the step after the place was told; where the old run told none, whether the stage after it was entered."""
+    """Whether the next step was reached; if the old run printed no steps, whether the next stage was entered."""
     if watch.step is not None:
         return step is not None and step > watch.step
     if not watch.stage:

@@ -1,4 +1,4 @@
-"""Watch a run that was started again until it has passed the place where the old one hung: the last part of a recovery."""
+"""Watch a restarted run until it has passed the place where the old one hung: the last part of a recovery."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ from hangtop.state.run_state import RunState
 
 LOOK_EVERY_S = 1.0
 SOURCES = ("log", "procs", "stacks", "ray")
-BAD = frozenset({"crashed", "hung", "stalled"})
 BAD_LOOKS = 3
-"""So many looks in a row must say the same bad word."""
+"""So many polls in a row must give a bad verdict."""
 
 
 class LogLengths:
-    """How long the logs were when the new run began: what stands before is of the old one."""
+    """The length of each log when the new run began: everything before is of the old run."""
 
     def __init__(self, logs: Sequence[str]) -> None:
         self._ends = {os.path.realpath(path): os.path.getsize(path) for path in logs if os.path.isfile(path)}
 
     def fresh(self, log: LogReading, event: StageEvent) -> bool:
-        """Whether this stage was entered by the new run."""
+        """Whether the new run entered this stage."""
         path = log.files[event.file].path if event.file < len(log.files) else ""
         return event.offset >= self._ends.get(os.path.realpath(path), 0)
 
@@ -41,7 +40,7 @@ class LogLengths:
 
 
 def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """Each stage as it is entered, then whether the place is passed."""
+    """A step for each stage that is entered, then whether the place is passed."""
     yield step("doing", f"watching it pass {_place(watch)}, for at most {text.duration(watch.deadline_s)}")
     spec = WatchSpec(logs=watch.logs, profile=watch.profile, stall_s=watch.stall_s, sources=SOURCES)
     passage, monitor = RestartProgress(watch, clock.now()), Monitor(spec)
@@ -63,7 +62,7 @@ def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step
         if passage.standing == "passed" or (passage.standing == "beyond" and verdict is not None and verdict.word == "finished"):
             yield step("proof", f"it has passed {_place(watch)}{_at_step(at)}")
             return True
-        bad = bad + 1 if verdict is not None and verdict.word in BAD else 0
+        bad = bad + 1 if verdict is not None and verdict.state.trouble else 0
         if verdict is not None and bad >= BAD_LOOKS:
             yield step("survived", _again(verdict))
             return False
@@ -95,7 +94,7 @@ def _again(verdict: Verdict) -> str:
 
 
 def _each(stream: AsyncIterator[RunState]) -> Iterator[RunState]:
-    """An asynchronous stream, one after another, for a process that does nothing else meanwhile."""
+    """An asynchronous stream as an iterator that blocks: this process does nothing else meanwhile."""
     with asyncio.Runner() as runner:
         try:
             while True:

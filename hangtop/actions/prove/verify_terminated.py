@@ -1,4 +1,4 @@
-"""Look again after a plan has ended processes: who survived and why, which ports are free, which shared memory is left."""
+"""Verify that a plan ended its processes: which survived and why, which ports are free, which shared memory is left."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ PORT_WAIT_S = 3.0
 SHARED = "/dev/shm"
 NUMBERS = re.compile(r"\d+")
 SHOWN = 90
-"""So many characters of a command tell which it is."""
+"""So many characters of a command are enough to know it."""
 TITLES, HELPERS = ("ray::", "ray-dashboard-"), "from multiprocessing."
-"""Ray writes what a process does over its command line, and Python's helpers have the same one everywhere: in other runs too."""
+"""Command lines that other runs have too: Ray overwrites them with what a process does, Python's helpers all have the same."""
 
 
 class StateBefore(Struct, frozen=True):
-    """What was there before the first signal. `segments`: files of shared memory that the targets held. `starters`: pids outside
-    the plan that had started targets."""
+    """What was there before the first signal. `segments`: shared memory files that the targets held. `starters`: pids outside the
+    plan that started targets."""
 
     before: frozenset[Identity]
     segments: frozenset[str]
@@ -43,7 +43,7 @@ class StateBefore(Struct, frozen=True):
 
 
 def prove(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> Generator[Step, None, bool]:
-    """One step for each that is left, and why; for each port; for shared memory. Gives whether everything of the plan is gone."""
+    """A step for each survivor and why it lives, for each port, for shared memory. Returns whether all of the plan is gone."""
     table.refresh(tuple(table.stats))
     births.look(into_files=True)
     survivors = 0
@@ -63,7 +63,7 @@ def prove(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable)
 
 
 def _newcomers(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> Iterator[Step]:
-    """What was not there when the first signal was sent, and lives: each is named once."""
+    """Living processes that were not there before the first signal; each is reported once."""
     born = births.living()
     again = restarted(plan, known, births, table)
     doubtful = [(stat, why) for stat, why in births.doubtful() if stat not in again]
@@ -82,18 +82,18 @@ def _newcomers(plan: Plan, known: StateBefore, births: Newborns, table: ProcessT
 
 
 def target_of(stat: Stat, table: ProcessTable, commands: Mapping[int, str] | None = None) -> Target:
-    """What was born meanwhile, as a target."""
+    """A process that was born meanwhile, as a target."""
     command = (_commands(table, [stat]) if commands is None else commands).get(stat.pid) or clean_words(stat.name)
     return Target(stat.pid, stat.start_ticks, table.started_at(stat.start_ticks), command, stat.state)
 
 
 def name_of(target: Target) -> str:
-    """In a line about it: its rank, its role, or the start of its command."""
+    """What a step calls it: its rank, its role, or the start of its command."""
     return f"rank {target.rank}" if target.rank is not None else target.role if target.role != "other" else target.command[:40]
 
 
 def look_before(plan: Plan, table: ProcessTable) -> StateBefore:
-    """To be asked before the first signal."""
+    """Call it before the first signal."""
     segments = files_of(table, [target.pid for target in plan.targets], SHARED, Guard())
     ended = {target.pid for target in plan.targets}
     starters = frozenset(table.stats[pid].ppid for pid in ended if pid in table.stats) - ended
@@ -124,7 +124,7 @@ def _why(stat: Stat, table: ProcessTable) -> str:
 
 
 def _unreaped(plan: Plan, table: ProcessTable) -> Iterator[Step]:
-    """Ended, but still in the table: they hold no memory, and only their parent can let them go."""
+    """Zombies: they hold no memory, and only their parent can reap them."""
     table.refresh(tuple(target.pid for target in plan.targets))
     parents: dict[int, list[int]] = {}
     for target in plan.targets:
@@ -152,12 +152,12 @@ def _prove_ports(ports: Iterable[int]) -> Generator[Step, None, bool]:
 
 def _listening(port: int) -> bool:
     with contextlib.suppress(OSError):  # no /proc/net on this system: then nothing is known of ports
-        return any(one.state == LISTEN and one.local_port == port for one in read_connections(os.getpid()))
+        return any(socket.state == LISTEN and socket.local_port == port for socket in read_connections(os.getpid()))
     return False
 
 
 def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step]:
-    """Which files of shared memory that the targets held are gone; which stay though nobody holds them: a KILL leaves them."""
+    """Shared memory files that the targets held: which are gone, and which are left though nobody holds them, as KILL does."""
     held = sorted(segments)
     left = [path for path in held if os.path.lexists(path)]
     if held and not left:
@@ -180,14 +180,14 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
 
 
 def _stat_of(identity: Identity, table: ProcessTable) -> Stat | None:
-    """Its line while it lives; a zombie does not."""
+    """Its line of the table while it lives; a zombie does not."""
     stat = table.stats.get(identity.pid)
     return stat if stat is not None and stat.identity == identity and stat.state not in "ZX" else None
 
 
 def restarted(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> list[Stat]:
-    """Processes that run a command of the plan, were not there before, and stem from whoever had started the plan's: another
-    run of the same command has other ancestors. Numbers in it, such as that of an attempt, do not count."""
+    """New processes with a command of the plan whose ancestor had started the old ones: another run of the same command has other
+    ancestors. Numbers in a command, such as that of an attempt, are ignored."""
     wanted = {_without_numbers(target.command) for target in plan.targets if not _common(target.command)}
     born = {stat.identity for stat, _ in births.living()}
     there = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX")
@@ -203,7 +203,7 @@ def _without_numbers(command: str) -> str:
 
 
 def _stems_from(stat: Stat, starters: Collection[int], table: ProcessTable) -> bool:
-    """Whether one of them is its parent, or further up: pid 1, the ancestor of all, only as the parent."""
+    """Whether a starter is its parent or ancestor; pid 1, the ancestor of all, counts only as the parent."""
     if stat.ppid in starters:
         return True
     up, seen = table.stats.get(stat.ppid), {stat.pid}
@@ -216,12 +216,12 @@ def _stems_from(stat: Stat, starters: Collection[int], table: ProcessTable) -> b
 
 
 def _common(command: str) -> bool:
-    """Whether others that have nothing to do with the plan may run the same command line."""
+    """Whether unrelated processes may have the same command line."""
     return command.startswith(TITLES) or HELPERS in command
 
 
 def _commands(table: ProcessTable, stats: Iterable[Stat]) -> dict[int, str]:
-    """As the process source shows them; without those that are gone or do not answer."""
+    """Command lines by pid, as the process source shows them; without processes that are gone or do not answer."""
     guard: Guard[int, tuple[str, ...]] = Guard()
     answers = guard.ask({stat.pid: partial(table.command, stat.pid) for stat in stats})
     return {pid: command_line(words) for pid, words in answers.items() if isinstance(words, tuple)}

@@ -1,4 +1,4 @@
-"""Wait until the GPUs of a plan have their memory back. A probe asks the driver, for that may hang."""
+"""Wait until the GPUs of a plan have their memory back. A probe asks the driver, because that may hang."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_EVERY_S = 0.25
 
 
 def wait_gpu_freed(plan: Plan, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """One step a GPU of the plan. Gives whether all of them are free of this run, as far as that can be seen."""
+    """One step for each GPU of the plan. Returns whether all are free of this run, as far as can be seen."""
     gpus = sorted({gpu for target in plan.targets for gpu in target.gpus})
     if not gpus:
         return True

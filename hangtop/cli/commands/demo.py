@@ -13,14 +13,14 @@ from hangtop.cli.commands.watch import run as watch_run
 from hangtop.common.text import some
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
-from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.records.verdict import STATES
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 
-SHOWN: frozenset[VerdictWord] = ENDED | {"stalled", "hung"}
-"""Plain output of a demo ends with these: it has shown what it is there to show."""
+SHOWN = frozenset(word for word, state in STATES.items() if state.ended or state.silent)
+"""Plain output of a demo ends with these verdicts."""
 
 Show = Callable[[WatchSpec, DemoRun, str], int]
-"""Watches the run (screen or plain lines) and returns the exit code. The text says what is shown, and with which limit."""
+"""Watches the run and returns the exit code. The text says what is shown, and the limit."""
 
 
 def run(name: str | None, show: Show, spec: WatchSpec | None = None) -> int:
@@ -36,19 +36,19 @@ def run(name: str | None, show: Show, spec: WatchSpec | None = None) -> int:
 
 
 def watch(plan: Scenario, log: Path, spec: WatchSpec) -> WatchSpec:
-    """What to watch: the demo's log, with its short stall limit unless another one was asked for."""
+    """What to watch: the demo's log, with its short stall limit unless one was asked for."""
     stall_s = plan.stall_s if spec.stall_s == DEFAULT_STALL_S else spec.stall_s
     return replace(spec, logs=(str(log),), stall_s=stall_s)
 
 
 def notice(plan: Scenario, spec: WatchSpec) -> str:
-    """One line that says what runs here, and that its limit is short."""
+    """One line: what runs, and that its limit is short."""
     limit = f"stall limit {spec.stall_s:g} s instead of {DEFAULT_STALL_S:g} s"
     return f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop"
 
 
 def show(name: str | None, spec: WatchSpec, look: WatchOptions, record: Callable[[WatchSpec], Wrap]) -> int:
-    """Run the demo on the screen, or as plain lines that end by themselves. Exit code 2 with one line when it cannot start."""
+    """Run the demo on the screen or as plain lines. Exit code 2 with one line if it cannot start."""
 
     def watched(shown: WatchSpec, _: DemoRun, text: str) -> int:
         sys.stderr.write(f"hangtop {text}\n")

@@ -24,7 +24,7 @@ from hangtop.system.processes.training_commands import framework_of
 
 DEADLINE_S = 9.5
 HEAD_BYTES = 1 << 20
-"""Of a log, what is read to tell the framework."""
+"""So much of a log is read to find the framework."""
 CHECKERS: dict[str, Checker] = {
     "gpu, leftovers, ray": observed.observed,
     "Ray's address": ray_address.addresses,
@@ -44,14 +44,13 @@ CHECKERS: dict[str, Checker] = {
     "paths": environment.paths,
     "rights": machine.looking,
 }
-"""Every family of checks, by what it is called when it does not end in time."""
+"""Every group of checks, by the name that is shown when it does not end in time."""
 SIGNS = {"ok": "✓", "warn": "▲", "fail": "✗", "unknown": "?"}
-PLAIN_SIGNS = {"ok": "+", "warn": "!", "fail": "x", "unknown": "?"}
 
 
 def subject_of(command: tuple[str, ...], environ: Mapping[str, str], cwd: str, framework: str | None = None) -> Subject:
-    """What will run: leading `NAME=value` words belong to its environment, and a Python it names is its interpreter. `framework`:
-    the one of an earlier log, where the command names none."""
+    """What will run: leading `NAME=value` words are its environment, and a Python that it names is its interpreter. `framework`:
+    that of an earlier log, when the command names none."""
     words = list(command)
     environ = dict(environ)
     while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
@@ -61,7 +60,7 @@ def subject_of(command: tuple[str, ...], environ: Mapping[str, str], cwd: str, f
 
 
 def framework_in(log: Path) -> str | None:
-    """The framework that speaks at the start of an earlier log; `None` when none is known there. Raises `OSError`."""
+    """The framework that the start of an earlier log shows; `None` when it is unknown. Raises `OSError`."""
     digest = Digest(load(), 0)
     with log.open("rb") as file:
         digest.feed(file.read(HEAD_BYTES))
@@ -71,7 +70,7 @@ def framework_in(log: Path) -> str | None:
 
 
 def _interpreter(words: list[str]) -> str:
-    """The Python of the command, of the script its first word names, or the one on the PATH."""
+    """The Python of the command, else that of the script it starts, else the one on the PATH."""
     for word in words[:3]:
         if os.path.basename(word).startswith("python") and (found := shutil.which(word)):
             return found
@@ -80,7 +79,7 @@ def _interpreter(words: list[str]) -> str:
 
 
 def _named_by(script: str) -> str | None:
-    """The Python that a script's first line names, by path or by way of `env`."""
+    """The Python in the first line of a script, with or without `env`."""
     try:
         with open(script, "rb") as file:
             first = file.readline(256)
@@ -91,7 +90,7 @@ def _named_by(script: str) -> str | None:
 
 
 def examine(subject: Subject, deadline_s: float = DEADLINE_S) -> list[Check]:
-    """All checks, those that were there in time; a family that hangs is named and left to itself."""
+    """All checks. A group that does not end in time is reported, and left to itself."""
     answers: SimpleQueue[tuple[str, list[Check]]] = SimpleQueue()
 
     def look(name: str, checker: Checker) -> None:
@@ -116,7 +115,7 @@ def examine(subject: Subject, deadline_s: float = DEADLINE_S) -> list[Check]:
 
 
 def run(command: tuple[str, ...], *, as_json: bool, out: TextIO, log: Path | None = None) -> int:
-    """Print the table; exit code 1 when something fails. Ends at once, whatever still hangs. `log`: of an earlier run, to tell
+    """Print the table; exit code 1 when a check fails. Ends in time, whatever still hangs. `log`: of an earlier run, which tells
     the framework. Raises `OSError` when it cannot be read."""
     framework = framework_in(log) if log is not None else None
     checks = examine(subject_of(command, os.environ, os.getcwd(), framework))
@@ -124,21 +123,19 @@ def run(command: tuple[str, ...], *, as_json: bool, out: TextIO, log: Path | Non
     if as_json:
         out.write(msgspec.json.encode({"schema": 1, "fit": not failed, "checks": checks}).decode() + "\n")
     else:
-        lines = table(checks, utf8="utf" in (getattr(out, "encoding", "") or "").lower())
-        out.write("".join(f"{printable(line)}\n" for line in lines))
+        out.writelines(f"{printable(line)}\n" for line in table(checks))
     out.flush()
     return 1 if failed else 0
 
 
-def table(checks: list[Check], *, utf8: bool) -> list[str]:
-    """A line a check, the mend below what needs one, and a count."""
-    signs = SIGNS if utf8 else PLAIN_SIGNS
+def table(checks: list[Check]) -> list[str]:
+    """A line for each check, below it the command that mends it, and last the counts."""
     width = min(28, max(len(check.title) for check in checks))
     lines = []
     for check in checks:
-        lines.append(f"{signs[check.status]} {check.group:<10} {check.title:<{width}}  {check.detail}")
+        lines.append(f"{SIGNS[check.status]} {check.group:<10} {check.title:<{width}}  {check.detail}")
         if check.mend:
-            lines.append(f"  {'':<10} {'':<{width}}  → {check.mend}" if utf8 else f"  {'':<10} {'':<{width}}  > {check.mend}")
+            lines.append(f"  {'':<10} {'':<{width}}  → {check.mend}")
     counts = {status: sum(check.status == status for check in checks) for status in ("fail", "warn", "unknown", "ok")}
     lines.append(f"{counts['fail']} fail, {counts['warn']} warn, {counts['unknown']} unknown, {counts['ok']} ok")
     return lines

@@ -14,9 +14,9 @@ from hangtop.logs.catalog.load import Catalog, load
 from hangtop.logs.lines.prefixes import strip
 
 PAGES = 5
-"""So many pages are printed in full; further messages are named."""
+"""Pages printed in full; further messages are only named."""
 WRAPPED = 3
-"""A message that a terminal has wrapped takes so many lines at most."""
+"""Most lines of a message that a terminal has wrapped."""
 FOUND, NOTHING = 0, 2
 
 
@@ -67,7 +67,7 @@ def _explain(query: str, catalog: Catalog, lang: str, framework: str | None, out
 
 
 def _messages(lines: Iterable[str]) -> Iterator[str]:
-    """The messages in a text as it was pasted: each line with and without its prefix, and lines that a terminal has wrapped."""
+    """The messages in pasted text: each line with and without prefix, and wrapped lines joined."""
     before: list[str] = []
     for line in lines:
         for piece in line.rstrip("\n").split("\r"):

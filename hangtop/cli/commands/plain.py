@@ -5,48 +5,56 @@ from __future__ import annotations
 import asyncio
 import select
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.cli.commands.check import not_kept, text
 from hangtop.common.text import clock, duration, printable
-from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import StageEvent
-from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
+from hangtop.records.verdict import ENDED, Subscriber, Verdict, VerdictChanged, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0
-"""Steps are news at most this often."""
+"""Steps are printed at most this often."""
 LAST_WORDS_S = 1.5
-"""A run that dies is still writing: its traceback comes in pieces, and the launcher's summary after it."""
+"""A dying run still writes: its traceback in pieces, then the launcher's summary."""
 READER_GONE = 141
 """128 + SIGPIPE: what a shell says of a program whose reader went away (`hangtop --plain | head -1`)."""
 
 
 class PrintedState(Struct):
-    """What was printed last, so that only changes are."""
+    """What was printed last, so that only changes are. `change`: of the verdict, not printed yet.
 
-    headline: str = ""
+    `is_begun`: something was printed; what came before that has no time that is known.
+    """
+
+    is_begun: bool = False
+    change: VerdictChanged | None = None
     stage: StageEvent | None = None
     findings: frozenset[tuple[str, int]] = frozenset()
     step: int | None = None
     step_at: float = 0.0
     behind: frozenset[int | None] = frozenset()
 
+    def note(self, change: VerdictChanged) -> None:
+        """Keep a change until it is printed; of several, from the first to the last."""
+        self.change = change if self.change is None else replace(change, before=self.change.before)
+
 
 def changes(said: PrintedState, state: RunState, verdict: Verdict, now: float) -> Iterator[str]:
     """The lines that are new since `said`, which is brought up to date."""
     if (log := state.log) is None:
         return
-    just_now = now if said.headline else None  # what was there before the first look is older than that, nobody knows how much
+    just_now = now if said.is_begun else None  # what was there before the first look is older than that, nobody knows how much
     for stage in new_stages(said.stage, log.stages):
         again = f" (attempt {stage.attempt})" if stage.attempt > 1 else ""
         yield f"{clock(stage.at or just_now)}  stage    {stage.title}{again}"
@@ -62,10 +70,17 @@ def changes(said: PrintedState, state: RunState, verdict: Verdict, now: float) -
         pace = "" if progress.step_s is None else f", {progress.step_s:.1f} s a step"
         yield f"{clock(now)}  step     {progress.step:,}" + (f" of {progress.total:,}" if progress.total else "") + pace
     yield from _stayed_behind(said, verdict, now)
-    if verdict.headline != said.headline and not (verdict.word == "running" and said.headline == ""):
+    if said.change is not None and _is_news(said.change):
         quiet = "" if verdict.silence_s is None else f" (quiet {duration(verdict.silence_s)})"
         yield f"{clock(now)}  {verdict.word:<8} {verdict.headline}{quiet}"
-    said.headline = verdict.headline
+    said.is_begun, said.change = True, None
+
+
+def _is_news(change: VerdictChanged) -> bool:
+    """Whether it says another sentence. That a run is well is none at the start."""
+    if change.before is None:
+        return change.verdict.word != "running"
+    return change.verdict.headline != change.before.headline
 
 
 def new_stages(told: StageEvent | None, stages: Sequence[StageEvent]) -> Sequence[StageEvent]:
@@ -105,20 +120,20 @@ async def watch(
     out: TextIO,
     now: Callable[[], float],
     until: frozenset[VerdictWord] = ENDED,
+    subscribers: Iterable[Subscriber] = (),
 ) -> Verdict:
     """Print changes until the verdict is one of `until`, the feed ends, or somebody ends it (Ctrl-C, `timeout`). Raises
     `BrokenPipeError` when nobody reads."""
     said = PrintedState()
     ends_at: float | None = None
-    curiosity = StackRequester(feed)
-    state, monitor = RunState(), Monitor(spec)
-    verdict = monitor.judge(take_snapshot(state, spec, now()), draft=True)
+    stack_requester = StackRequester(feed)
+    state, monitor = RunState(), Monitor(spec, (said.note, *subscribers))
     async for state in _until_told(states(feed, LOOK_AGAIN_S)):
         if reader_gone(out):
             raise BrokenPipeError
         snapshot = monitor.look(state, now(), draft=not settled(state))
         verdict = monitor.verdict
-        curiosity.follow(snapshot)
+        stack_requester.follow(snapshot)
         if not settled(state) and verdict.word != "blind":
             continue
         ends_at = (ends_at or now() + LAST_WORDS_S) if verdict.word in until else None
@@ -129,15 +144,16 @@ async def watch(
         out.flush()
         if ends_at is not None and now() >= ends_at and satisfied(snapshot):
             break
+    monitor.look(state, now())  # where all was a draft so far, this is the word that stands
     notes = [f"  ! {note}" for note in not_kept(state.log)]
-    lines = (*changes(said, state, verdict, now()), *text(verdict), *notes)
+    lines = (*changes(said, state, monitor.verdict, now()), *text(monitor.verdict), *notes)
     out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
-    return verdict
+    return monitor.verdict
 
 
 async def _until_told(every: AsyncIterator[RunState]) -> AsyncIterator[RunState]:
-    """These states, until a signal says that it is enough: what was seen up to then is worth its verdict."""
+    """These states, until a signal ends the watch; what was seen by then is worth a verdict."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is not None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -155,16 +171,17 @@ def run(
     out: TextIO,
     now: Callable[[], float],
     until: frozenset[VerdictWord] = ENDED,
+    subscribers: Iterable[Subscriber] = (),
 ) -> int:
     """As `watch`; gives the exit code of the last verdict."""
     try:
-        return EXIT_CODES[asyncio.run(watch(feed, spec, out, now, until)).word]
+        return asyncio.run(watch(feed, spec, out, now, until, subscribers)).state.exit_code
     except BrokenPipeError:
         return READER_GONE
 
 
 def reader_gone(out: TextIO) -> bool:
-    """Whether `out` is a pipe that nobody reads any more. A writer learns of it by writing, and a quiet run gives no cause to."""
+    """Whether `out` is a pipe without a reader. A write would tell, but a quiet run writes nothing."""
     try:
         looked = select.poll()
         looked.register(out.fileno(), 0)

@@ -76,7 +76,7 @@ def prove(name: str | None, out: TextIO, user_dir: Path | None = None, log: Path
 
 
 def flaws_of(profiles: tuple[Profile, ...], signatures: tuple[Signature, ...], known: frozenset[str]) -> Iterator[str]:
-    """All that is wrong, regexes that a hostile text keeps busy included."""
+    """All flaws, with regexes that a hostile text keeps busy."""
     for profile in profiles:
         yield from (f"profile {profile.name}: {flaw.key}: {flaw.text}" for flaw in profile_flaws(profile, known))
         for where, pattern, literals, example in _patterns(profile):

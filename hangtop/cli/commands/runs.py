@@ -22,7 +22,7 @@ NONE_FOUND = "no training run writes a log on this machine; name one: hangtop --
 
 
 def choose(spec: WatchSpec) -> WatchSpec:
-    """The spec with the log that was chosen. Ends with exit code 2 and one line when there is nothing, or nobody, to choose."""
+    """The spec with the chosen log. Exit 2 with one line if there is nothing to choose, or no terminal."""
     found = asyncio.run(find())
     if found.note:
         click.echo(found.note, err=True)
@@ -51,7 +51,7 @@ async def find() -> RunsReading:
 
 
 def listing(candidates: Sequence[RunCandidate], now: float, columns: int) -> list[str]:
-    """Two lines a run: number and log; framework, ranks, size, how long quiet, and as much of the command as fits."""
+    """Two lines a run: number and log; then framework, ranks, size, silence, and the command as far as it fits."""
     lines = []
     for number, run in enumerate(candidates, 1):
         facts = (

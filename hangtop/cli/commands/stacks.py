@@ -21,6 +21,7 @@ from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of
 from hangtop.probe.stacks.stack_source import take_stacks
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
+from hangtop.render.spans import plain
 from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
@@ -75,7 +76,7 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said
     processes = () if state.procs is None else state.procs.processes
     here = {process.pid for process in processes}
     ranks = {rank.rank: rank.process.pid for rank in join(state) if rank.process is not None and rank.process.pid in here}
-    others = tuple(one.pid for one in processes if one.pid not in ranks.values() and one.role != "launcher")
+    others = tuple(process.pid for process in processes if process.pid not in ranks.values() and process.role != "launcher")
     if not ranks and not others and not far:
         out.write("hangtop stacks: no process of this run is known on this machine: give --pid, or run hangtop where it runs\n")
         return 4
@@ -98,8 +99,8 @@ def _look(
 
 
 def told(view: StackView, width: int) -> str:
-    """The stacks as a person reads them, folded, the odd ones first; in lines of so many cells."""
-    lines = ["".join(words for words, _ in row).rstrip() for row in rows(view, width)]
+    """The stacks in lines of `width` cells, folded, odd ones first."""
+    lines = [plain(row) for row in rows(view, width)]
     return "\n".join(lines if view.look.problem else [summary(view), "", *lines])
 
 
@@ -114,48 +115,32 @@ def _json(view: StackView) -> str:
         "stopped": any(stack.stopped for stack in view.stacks),
         "problem": look.problem,
         "mend": look.mend,
-        "classes": [_class(one, view) for one in classes(ranked)],
-        "others": [_class(one, view) for one in classes(others)],
+        "classes": [_class(stack_class, view) for stack_class in classes(ranked)],
+        "others": [_class(stack_class, view) for stack_class in classes(others)],
         "unread": [
-            {
-                "rank": stack.rank,
-                "pid": stack.pid,
-                "state": stack.state,
-                "problem": stack.problem,
-                "mend": stack.mend,
-                "signal_dump": stack.signal_dump,
-            }
-            for stack in view.stacks
-            if stack.problem
+            _fields(stack, "rank", "pid", "state", "problem", "mend", "signal_dump") for stack in view.stacks if stack.problem
         ],
     }
     return msgspec.json.format(msgspec.json.encode(answer), indent=1).decode()
 
 
-def _class(one: StackClass, view: StackView) -> dict[str, Any]:
-    first, known = one.members[0], one.activity
+def _class(stack_class: StackClass, view: StackView) -> dict[str, Any]:
+    first, known = stack_class.members[0], stack_class.activity
     before = view.before.get(first.pid)
     return {
-        "ranks": one.ranks,
-        "pids": one.pids,
-        "doing": {
-            "kind": known.kind,
-            "text": known.text,
-            "function": known.function,
-            "phase": known.phase,
-            "file": known.file,
-            "line": known.line,
-        },
+        "ranks": stack_class.ranks,
+        "pids": stack_class.pids,
+        "doing": _fields(known, "kind", "text", "function", "phase", "file", "line"),
         "motion": motion(before, first) if before else None,
-        "thread": {
-            "name": known.thread.name,
-            "state": known.thread.state,
-            "wait": known.thread.wait,
-            "wchan": known.thread.wchan,
-        },
+        "thread": _fields(known.thread, "name", "state", "wait", "wchan"),
         "other_threads": [_thread_line(first, thread) for thread in first.threads if thread is not known.thread],
-        "frames": [_frame(one, place, view.look.excerpts) for place in range(len(one.frames))],
+        "frames": [_frame(stack_class, place, view.look.excerpts) for place in range(len(stack_class.frames))],
     }
+
+
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    """These fields of a record, under their own names."""
+    return {name: getattr(record, name) for name in names}
 
 
 def _thread_line(stack: Stack, thread: Thread) -> dict[str, Any]:
@@ -163,15 +148,15 @@ def _thread_line(stack: Stack, thread: Thread) -> dict[str, Any]:
     return {"name": thread.name, "doing": known.text if known else None, "where": known.where if known else None}
 
 
-def _frame(one: StackClass, place: int, excerpts: Iterable[Excerpt]) -> dict[str, Any]:
-    frame = one.frames[place]
+def _frame(stack_class: StackClass, place: int, excerpts: Iterable[Excerpt]) -> dict[str, Any]:
+    frame = stack_class.frames[place]
     excerpt = excerpt_of(frame, excerpts)
     return {
         "function": frame.function,
         "file": frame.file,
         "line": frame.line,
-        "own": place in one.own,
-        "parts": place == one.parts_at,
+        "own": place in stack_class.own,
+        "parts": place == stack_class.parts_at,
         "source": excerpt.lines[frame.line - excerpt.first].strip() if excerpt else None,
         "locals": dict(frame.locals),
     }

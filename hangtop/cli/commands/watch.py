@@ -13,17 +13,18 @@ from msgspec import Struct
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
 from hangtop.probe.log.stdin_pipe import farewell_to, take_keys
-from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.records.verdict import ENDED, Subscriber, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 
 Wrap = Callable[[Feed], Feed]
-"""What is put around a feed, such as a recorder."""
+"""What wraps a feed, such as a recorder."""
 
 
 class WatchOptions(Struct, frozen=True):
     """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output.
 
-    `started`: hangtop has just started the run, and asks before it leaves it.
+    `started`: hangtop has just started the run, and asks before it leaves it. `subscribers`: are told of each change of the
+    verdict.
     """
 
     as_lines: bool = False
@@ -33,10 +34,11 @@ class WatchOptions(Struct, frozen=True):
     theme: str | None = None
     title: str = ""
     until: frozenset[VerdictWord] = ENDED
+    subscribers: tuple[Subscriber, ...] = ()
 
 
 def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> int:
-    """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
+    """Watch until the person quits. The exit code is that of the last verdict in plain output, 0 on the screen."""
     on_screen = take_keys() and not look.as_lines and can_draw()
     feed = ProbeFeed(spec)
     if on_screen:
@@ -49,7 +51,7 @@ def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> 
 
 
 def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float], *, on_screen: bool) -> int:
-    """Show a feed. Textual is imported here and nowhere before, so that the other commands start without it."""
+    """Show a feed. Textual is imported here, so that other commands start without it."""
     if not on_screen:
         from hangtop.cli.commands import plain
 
@@ -57,7 +59,7 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             feed.close()
             sys.stderr.write(f"hangtop: {problem}\n")
             return 2
-        return plain.run(feed, spec, sys.stdout, now, look.until)
+        return plain.run(feed, spec, sys.stdout, now, look.until, look.subscribers)
     gc.disable()  # nothing that is loaded for the screen is garbage: to look for some takes a tenth of the start
     from hangtop.tui.app import HangtopApp
     from hangtop.tui.themes import ThemeError
@@ -72,6 +74,7 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             read_only=look.read_only,
             title=look.title,
             started=look.started,
+            subscribers=look.subscribers,
         )
     except ThemeError as error:
         feed.close()
@@ -89,7 +92,7 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
 
 
 def _no_theme(spec: WatchSpec, name: str) -> str | None:
-    """Why this theme cannot be had. Plain lines need none, but who names one wants to know now, not on the next screen."""
+    """Why this theme cannot be used. Plain lines need no theme, but its name may be wrong."""
     from hangtop.tui.themes import ThemeError, load_palettes, pick_palette, theme_folders
 
     broken: list[str] = []
@@ -102,5 +105,5 @@ def _no_theme(spec: WatchSpec, name: str) -> str | None:
 
 
 def can_draw() -> bool:
-    """Whether stdout is a terminal that knows more than lines: a `dumb` one (an editor's shell) shows control codes raw."""
+    """Whether stdout is a terminal that can be drawn on; a `dumb` one (an editor's shell) cannot."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

@@ -41,8 +41,8 @@ class Behind(Struct, frozen=True, omit_defaults=True):
 
 def behind(communicators: Iterable[Communicator], before: Iterable[Communicator] = ()) -> tuple[Behind, ...]:
     """Members that are behind in any operation, or do not answer, in all communicators."""
-    then = {one.id: one for one in before}
-    return tuple(one for comm in communicators for one in _behind(comm, then.get(comm.id)))
+    then = {communicator.id: communicator for communicator in before}
+    return tuple(member for comm in communicators for member in _behind(comm, then.get(comm.id)))
 
 
 def _behind(comm: Communicator, then: Communicator | None) -> Iterator[Behind]:
@@ -50,7 +50,8 @@ def _behind(comm: Communicator, then: Communicator | None) -> Iterator[Behind]:
     past = None if then is None else {rank.rank: rank for rank in then.ranks}
     usual, usual_then = _usual(comm), {} if then is None else _usual(then)
     lowest = {
-        operation: min((one.counts.get(operation, most) for one in comm.ranks), default=most) for operation, most in usual.items()
+        operation: min((rank.counts.get(operation, most) for rank in comm.ranks), default=most)
+        for operation, most in usual.items()
     }
     for rank in comm.ranks:
         same = None if past is None else _is_same(past.get(rank.rank), rank)
@@ -127,12 +128,16 @@ def stragglers(snapshot: Snapshot) -> tuple[tuple[int, Behind], ...]:
     shared = Counter(rank.pid for rank in snapshot.ranks)
     rank_of = {rank.pid: rank.rank for rank in snapshot.ranks if rank.pid is not None and shared[rank.pid] == 1}
     before = looks[-2].communicators if len(looks) > 1 else ()
-    stuck = [(rank_of[one.pid], one) for one in behind(looks[-1].communicators, before) if one.frozen and one.pid in rank_of]
+    stuck = [
+        (rank_of[member.pid], member)
+        for member in behind(looks[-1].communicators, before)
+        if member.frozen and member.pid in rank_of
+    ]
     since = snapshot.log.last_output_at or 0.0
     dumps = [dump for dump in looks[-1].dumps if dump.at >= since]
-    return (*stuck, *((one.rank, one) for one in behind_in_flight(dumps)))
+    return (*stuck, *((member.rank, member) for member in behind_in_flight(dumps)))
 
 
 def reasons(snapshot: Snapshot, rank: int | None) -> tuple[str, ...]:
     """What NCCL says of this rank."""
-    return tuple(one.text for number, one in stragglers(snapshot) if number == rank)
+    return tuple(member.text for number, member in stragglers(snapshot) if number == rank)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from hangtop.common.median import median_of_others
 from hangtop.common.memo import memoized
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.samples import Samples
 from hangtop.state.trend import growth
 
@@ -36,9 +37,6 @@ SAYS_ITSELF: dict[GpuStatus, FactKind] = {
 }
 WINDOW_S = 30.0
 """Utilisation and power are judged by their means over so long: a healthy step waits busily for a moment, too."""
-LATE_S = 3.0
-NO_ANSWER_S = 10.0
-"""A busy driver may take seconds (NordicHPC/sonar#92); after this it is called stuck."""
 BUSY_UTIL_PERCENT = 90.0
 BUSY_POWER_PART = 0.35
 BUSY_MEMORY_PERCENT = 5.0
@@ -177,7 +175,7 @@ def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
         said.append(("remap", gpu.remap))
     if gpu.xid is not None and status != "lost":
         said.append(("xid", f"Xid {gpu.xid}"))
-    return [GpuFact(gpu.index, *one) for one in said]
+    return [GpuFact(gpu.index, *fact) for fact in said]
 
 
 class Peers:

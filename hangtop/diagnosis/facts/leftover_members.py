@@ -12,7 +12,7 @@ from hangtop.common.text import numbered, size, some
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.records.plan import Removal
 from hangtop.records.process import Process, ProcessReading, ProcessRole
-from hangtop.records.verdict import ENDED, Evidence, Verdict
+from hangtop.records.verdict import Evidence, Verdict
 from hangtop.state.run_state import RunState
 
 MAKER = re.compile(r"/(?:torch_|session_[\d_-]+_)(?P<pid>\d+)(?:_[^/]*)?$")
@@ -51,18 +51,31 @@ def leftovers(state: RunState, *, over: bool = False) -> LeftoverMembers:
     if procs is None:
         return LeftoverMembers()
     living = {writer.pid for writer in procs.writers if writer.alive}
-    if living and not (over and living <= {one.pid for one in procs.processes if _lost_its_parent(one)}):
+    if living and not (
+        over and living <= {left_process.pid for left_process in procs.processes if _lost_its_parent(left_process)}
+    ):
         return LeftoverMembers()
     if procs.writers:
         since = min(writer.started_at for writer in procs.writers) - STARTED_WITHIN_S
         until = float("inf") if living else max(writer.gone_at or 0.0 for writer in procs.writers)
-        processes = tuple(one for one in procs.processes if since <= one.started_at <= until and _is_left(one, procs))
+        processes = tuple(
+            left_process
+            for left_process in procs.processes
+            if since <= left_process.started_at <= until and _is_left(left_process, procs)
+        )
     else:
-        pointing = [one for one in procs.orphans if one.pid in procs.pointing]
-        processes = (*(one for one in procs.processes if _lost_its_parent(one) or _outlives_its_driver(one, procs)), *pointing)
-        since = min((one.started_at for one in processes), default=float("inf")) - STARTED_WITHIN_S
+        pointing = [left_process for left_process in procs.orphans if left_process.pid in procs.pointing]
+        processes = (
+            *(
+                left_process
+                for left_process in procs.processes
+                if _lost_its_parent(left_process) or _outlives_its_driver(left_process, procs)
+            ),
+            *pointing,
+        )
+        since = min((left_process.started_at for left_process in processes), default=float("inf")) - STARTED_WITHIN_S
     found = state.leftovers.found if state.leftovers is not None else ()
-    makers = {writer.pid for writer in procs.writers} | {one.pid for one in (*procs.processes, *procs.ended)}
+    makers = {writer.pid for writer in procs.writers} | {left_process.pid for left_process in (*procs.processes, *procs.ended)}
     files = tuple(file for file in found if file.newest_at >= since and _maker(file) in makers)
     proven = bool(procs.writers) or all(_outlives_its_driver(process, procs) for process in processes)
     return LeftoverMembers(processes, _gpu_bytes(state, procs, processes), files, seen=proven)
@@ -79,14 +92,14 @@ def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Proce
     held: dict[int, int] = {}
     for host, node in state.gpus.items():
         on_gpus = memory_of(node.reading.gpus) if state.processes.get(host) is procs else {}
-        for one in processes:
-            for index, used in on_gpus.get(one.pid, {}).items():
+        for process in processes:
+            for index, used in on_gpus.get(process.pid, {}).items():
                 held[index] = held.get(index, 0) + (used or 0)
     return held
 
 
-def _lost_its_parent(one: Process) -> bool:
-    return one.ppid == 1 and one.role in PARTS and one.state not in "ZX"
+def _lost_its_parent(process: Process) -> bool:
+    return process.ppid == 1 and process.role in PARTS and process.state not in "ZX"
 
 
 def _has_a_parent(processes: Iterable[Process]) -> bool:
@@ -97,15 +110,15 @@ def _has_a_parent(processes: Iterable[Process]) -> bool:
     return any(process.ppid not in pids for process in left)
 
 
-def _outlives_its_driver(one: Process, procs: ProcessReading) -> bool:
+def _outlives_its_driver(process: Process, procs: ProcessReading) -> bool:
     """A worker of the run's own Ray job, whose driver is gone: a detached actor."""
-    return one.pid in procs.of_ray and one.state not in "ZX"
+    return process.pid in procs.of_ray and process.state not in "ZX"
 
 
-def _is_left(one: Process, procs: ProcessReading) -> bool:
-    if one.state in "ZX" or one.role in ("launcher", "ray daemon"):
+def _is_left(process: Process, procs: ProcessReading) -> bool:
+    if process.state in "ZX" or process.role in ("launcher", "ray daemon"):
         return False
-    return one.role != "ray worker" or any(one.pid == orphan.pid for orphan in procs.orphans)
+    return process.role != "ray worker" or any(process.pid == orphan.pid for orphan in procs.orphans)
 
 
 def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
@@ -113,7 +126,7 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     driver is gone are told of a stalled run, too: they hold its GPUs, and their session lives on."""
     left = leftovers(state, over=True)
     detached = state.procs is not None and any(_outlives_its_driver(process, state.procs) for process in left.processes)
-    if verdict.word not in ENDED and not (verdict.word == "stalled" and detached):
+    if not verdict.state.ended and not (verdict.word == "stalled" and detached):
         return verdict
     said = tuple(Evidence(SOURCE, text) for text in (_processes(left), _files(left)) if text)
     if not said:
@@ -149,7 +162,7 @@ def _files(left: LeftoverMembers) -> str:
     """`2 paths are left, 4.1 G: shared memory /dev/shm/nccl-x and 1 more`."""
     if not left.files:
         return ""
-    held = sum(one.allocated_bytes for one in left.files)
+    held = sum(file.allocated_bytes for file in left.files)
     first, more = left.files[0], len(left.files) - 1
     number = f"{some(len(left.files), 'path')} {'are' if more else 'is'} left"
     return f"{number}{f', {size(held)}' if held else ''}: {first.kind} {first.path}{f' and {more} more' if more else ''}"

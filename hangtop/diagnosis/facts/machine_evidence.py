@@ -75,7 +75,11 @@ def _grows(state: RunState) -> Iterator[str]:
     rates = {key: rate for key, track in state.tracks.items() if (rate := growth(track.held_bytes, least=GROWTH_BYTES))}
     if not rates:
         return
-    numbers = {(host, one.pid, one.start_ticks): one.rank for host, each in state.processes.items() for one in each.processes}
+    numbers = {
+        (host, process.pid, process.start_ticks): process.rank
+        for host, each in state.processes.items()
+        for process in each.processes
+    }
     ranks = {rank for key in rates if (rank := numbers.get(key)) is not None}
     who = numbered("rank", ranks) if len(ranks) == len(rates) else ", ".join(f"pid {pid}" for _, pid, _ in sorted(rates))
     each = " each" if len(rates) > 1 else ""

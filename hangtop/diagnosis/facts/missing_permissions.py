@@ -25,7 +25,7 @@ def _missing(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield "procs", procs.note
     if snapshot.state.looks:
         look = snapshot.state.looks[-1]
-        refused = [f"{problem}: {mend}" for problem, mend in ((one.problem, one.mend) for one in look.stacks) if mend]
+        refused = [f"{problem}: {mend}" for problem, mend in ((stack.problem, stack.mend) for stack in look.stacks) if mend]
         if refused and not any(stack.threads for stack in look.stacks):
             yield "stacks", refused[0]
 

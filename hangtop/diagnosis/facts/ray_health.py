@@ -225,7 +225,7 @@ def outlier_actors(cluster: RayCluster) -> tuple[OutlierActor, ...]:
     for actor in cluster.actors:
         if actor.state in LIVE:
             peers.setdefault((actor.job, actor.cls), []).append(actor)
-    return (*odd, *(one for group in peers.values() for one in _apart(group)))
+    return (*odd, *(actor for group in peers.values() for actor in _apart(group)))
 
 
 def _own_oddness(actor: RayActor) -> str | None:

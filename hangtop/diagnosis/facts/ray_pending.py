@@ -45,7 +45,7 @@ def _wish(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: S
 def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResource:
     asks = " + ".join(f"{count} × {resources(bundle)}" if count > 1 else resources(bundle) for bundle, count in group.bundles)
     said = [lacking(bundle, nodes) for bundle, _ in group.bundles]
-    lack, impossible = next((one for one in said if one[1]), next((one for one in said if one[0]), ("", False)))
+    lack, impossible = next((why for why in said if why[1]), next((why for why in said if why[0]), ("", False)))
     name = f"placement group {group.name or group.id[:8]}"
     return PendingResource(
         name, asks, lack or ("infeasible, says Ray" if group.infeasible else ""), group.since, impossible or group.infeasible

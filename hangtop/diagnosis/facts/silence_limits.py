@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.records.log import LogReading, StageEvent, StagePlan
+from hangtop.records.rank import Rank
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 from hangtop.state.run_state import RunState
 
@@ -49,7 +49,7 @@ def limit_of(state: RunState, spec: WatchSpec, stage: StageEvent | None) -> Limi
     stall limit alone counts.
 
     A stage with a ceiling of its own is slow after `slow_after_s`, the stall limit at the latest, and stalled after
-    `stalled_after_s`; both are written for a stall limit of 120 s and scale with it. A steady stage follows the run's own pace:
+    `stalled_after_s`; both are written for the default stall limit and scale with it. A steady stage follows the run's own pace:
     max(stall limit, 3 x p95 of the time between two steps that it tells); NVRx takes 5 x the longest beat, DLRover a fixed
     10 min. A network file system adds its slack, for the size of a file is cached there.
     """

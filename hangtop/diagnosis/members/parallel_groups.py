@@ -34,7 +34,7 @@ def inner_group(place: Place) -> Place | None:
 
 def stage_of(place: Place) -> Place:
     """What names the pipeline stage of a rank; the same for all where there are no stages."""
-    return tuple(one for one in place if one[0] == "pp")
+    return tuple(coordinate for coordinate in place if coordinate[0] == "pp")
 
 
 def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
@@ -42,21 +42,21 @@ def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
 
     Nothing changes where no groups are known, or where they tell nothing.
     """
-    here = [one for one in members if one.status != "gone"]
-    if not all(inner_group(one.place) is not None or stage_of(one.place) for one in here):
+    here = [member for member in members if member.status != "gone"]
+    if not all(inner_group(member.place) is not None or stage_of(member.place) for member in here):
         return members
-    groups = _split(here, lambda one: inner_group(one.place) or stage_of(one.place))
+    groups = _split(here, lambda member: inner_group(member.place) or stage_of(member.place))
     most = [_together(group, _place) for group in groups]
     whole = [group for group, chosen in zip(groups, most, strict=True) if len(chosen) == len(group)]
-    parted = [one for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for one in chosen]
-    sure = [*parted, *(one for group in whole for one in group)] if parted else _waiting_groups(groups, whole)
-    unnamed = [one for one in _with_alike(here, sure) if not one.waits_for_peers]
-    places = {_place(one): _functions(one) for one in unnamed}
+    parted = [member for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for member in chosen]
+    sure = [*parted, *(member for group in whole for member in group)] if parted else _waiting_groups(groups, whole)
+    unnamed = [member for member in _with_alike(here, sure) if not member.waits_for_peers]
+    places = {_place(member): _functions(member) for member in unnamed}
     told = {
-        id(one): as_waiting(one, frozenset().union(*(names for place, names in places.items() if place != _place(one))))
-        for one in unnamed
+        id(member): as_waiting(member, frozenset().union(*(names for place, names in places.items() if place != _place(member))))
+        for member in unnamed
     }
-    return tuple(told.get(id(one), one) for one in members)
+    return tuple(told.get(id(member), member) for member in members)
 
 
 def _waiting_groups(groups: Sequence[list[MemberStatus]], whole: Sequence[list[MemberStatus]]) -> list[MemberStatus]:
@@ -72,16 +72,16 @@ def _waiting_groups(groups: Sequence[list[MemberStatus]], whole: Sequence[list[M
         chosen = linked
     else:
         return []
-    return [one for group in chosen for one in group]
+    return [member for group in chosen for member in group]
 
 
 def _with_alike(here: Sequence[MemberStatus], sure: list[MemberStatus]) -> list[MemberStatus]:
     """Those who surely wait, and of the others who waits as they do where another does not: it waits for that one."""
-    calls = {_call(one) for one in sure}
-    for alike in (lambda one: _call(one) in calls, _for_a_byte):
-        known = {id(one) for one in sure}
-        left = [one for one in here if id(one) not in known]
-        found = [one for one in left if (one.waits_for_peers or waits_for_others(one)) and alike(one)]
+    calls = {_call(member) for member in sure}
+    for alike in (lambda member: _call(member) in calls, _for_a_byte):
+        known = {id(member) for member in sure}
+        left = [member for member in here if id(member) not in known]
+        found = [member for member in left if (member.waits_for_peers or waits_for_others(member)) and alike(member)]
         sure = sure + (found if len(found) < len(left) else [])
     return sure if calls else []
 
@@ -91,14 +91,16 @@ def odd_in_groups(waiting: Sequence[MemberStatus]) -> list[MemberStatus] | None:
 
     A rank that waits for its neighbour stage, while another stands odd in a collective of its own, waits for that one.
     """
-    if not all(one.place for one in waiting):
+    if not all(member.place for member in waiting):
         return None
-    for level in (lambda one: inner_group(one.place) or one.place, lambda one: stage_of(one.place)):
+    for level in (lambda member: inner_group(member.place) or member.place, lambda member: stage_of(member.place)):
         groups = _split(waiting, level)
-        most = [{id(one) for one in _together(group, lambda one: one.call)} for group in groups]
-        odd = [one for group, chosen in zip(groups, most, strict=True) if chosen for one in group if id(one) not in chosen]
+        most = [{id(member) for member in _together(group, lambda member: member.call)} for group in groups]
+        odd = [
+            member for group, chosen in zip(groups, most, strict=True) if chosen for member in group if id(member) not in chosen
+        ]
         if odd:
-            return [one for one in odd if one.call not in PAIRWISE] or odd
+            return [member for member in odd if member.call not in PAIRWISE] or odd
     return []
 
 
@@ -106,7 +108,7 @@ def undecided(odd: Sequence[MemberStatus]) -> bool:
     """The two of one group, both of which wait for a byte, at different places: one for the other, and nothing tells which."""
     if len(odd) != 2 or inner_group(odd[0].place) is None or inner_group(odd[0].place) != inner_group(odd[1].place):
         return False
-    alike = _call(odd[0]) == _call(odd[1]) and all(_for_a_byte(one) for one in odd)
+    alike = _call(odd[0]) == _call(odd[1]) and all(_for_a_byte(member) for member in odd)
     return alike and _place(odd[0]) != _place(odd[1])
 
 
@@ -118,46 +120,46 @@ class InnerGroup(Struct, frozen=True):
     others: tuple[MemberStatus, ...]
 
 
-def group_of(one: MemberStatus, members: Iterable[MemberStatus]) -> InnerGroup | None:
+def group_of(member: MemberStatus, members: Iterable[MemberStatus]) -> InnerGroup | None:
     """The group that waits for this rank: `None` where it waits with them, or they are not all in one collective."""
-    key = inner_group(one.place)
-    others = tuple(other for other in members if key is not None and other is not one and inner_group(other.place) == key)
+    key = inner_group(member.place)
+    others = tuple(other for other in members if key is not None and other is not member and inner_group(other.place) == key)
     calls = {other.call for other in others if other.waits_for_peers}
-    if len(calls) != 1 or not all(other.waits_for_peers for other in others) or (one.waits_for_peers and one.call in calls):
+    if len(calls) != 1 or not all(other.waits_for_peers for other in others) or (member.waits_for_peers and member.call in calls):
         return None
-    return InnerGroup(INNER[one.place[-1][0]], next(iter(calls)), others)
+    return InnerGroup(INNER[member.place[-1][0]], next(iter(calls)), others)
 
 
 def _split(members: Iterable[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[list[MemberStatus]]:
     groups: dict[Hashable, list[MemberStatus]] = {}
-    for one in members:
-        groups.setdefault(key(one), []).append(one)
+    for member in members:
+        groups.setdefault(key(member), []).append(member)
     return list(groups.values())
 
 
 def _together(group: Sequence[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[MemberStatus]:
     """Those of a group that stand at its one place: more than half; nobody where there is no such place."""
-    keys = [key(one) for one in group]
+    keys = [key(member) for member in group]
     place, size = Counter(keys).most_common(1)[0]
     if place is None or 2 * size <= len(group):
         return []
-    return [one for one, at in zip(group, keys, strict=True) if at == place]
+    return [member for member, at in zip(group, keys, strict=True) if at == place]
 
 
-def _place(one: MemberStatus) -> Hashable:
+def _place(member: MemberStatus) -> Hashable:
     """Where it waits for others: the name of a known collective, else the way through its own functions; `None`: it does not."""
-    if one.waits_for_peers:
-        return one.call
-    return place_of(one.activity) if waits_for_others(one) and one.activity is not None else None
+    if member.waits_for_peers:
+        return member.call
+    return place_of(member.activity) if waits_for_others(member) and member.activity is not None else None
 
 
-def _functions(one: MemberStatus) -> frozenset[str]:
-    return frozenset(frame.name for frame in one.activity.thread.frames) if one.activity is not None else frozenset()
+def _functions(member: MemberStatus) -> frozenset[str]:
+    return frozenset(frame.name for frame in member.activity.thread.frames) if member.activity is not None else frozenset()
 
 
-def _call(one: MemberStatus) -> Hashable:
-    return "collective" if one.waits_for_peers else leaf_call(one.activity) if one.activity is not None else None
+def _call(member: MemberStatus) -> Hashable:
+    return "collective" if member.waits_for_peers else leaf_call(member.activity) if member.activity is not None else None
 
 
-def _for_a_byte(one: MemberStatus) -> bool:
-    return one.waits_for_peers or (one.activity is not None and one.activity.thread.wait in FOR_A_BYTE)
+def _for_a_byte(member: MemberStatus) -> bool:
+    return member.waits_for_peers or (member.activity is not None and member.activity.thread.wait in FOR_A_BYTE)

@@ -1,13 +1,17 @@
-"""Which process is on which GPU: by the driver's own list, and where that is hidden by the device files that a process holds."""
+"""Which rank and which process computes on which GPU. The only place that joins them.
+
+The driver's own list tells it, and where that is hidden, as in a container, the device files that a process holds.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from hangtop.diagnosis.members.writer_presence import nobody_here
-from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.gpu import Gpu, GpuReading, GpuTrack
 from hangtop.records.process import Process, ProcessReading
+from hangtop.records.rank import Rank
 from hangtop.state.run_state import RunState
 
 
@@ -76,13 +80,43 @@ def _named(visible_devices: str | None, gpus: Sequence[Gpu]) -> tuple[int, ...]:
     return tuple(gpu.index for gpu in gpus if names[0] == str(gpu.index) or (gpu.uuid or "").startswith(names[0]))
 
 
-def holders(gpus: Sequence[Gpu], devices: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, ...]]:
-    """GPU index → pids that compute on it. `devices`: pid → numbers of the `/dev/nvidiaN` it holds."""
-    found: dict[int, list[int]] = {gpu.index: [] for gpu in gpus}
-    for pid in sorted({*devices, *memory_of(gpus)}):
-        for index in gpus_of(pid, gpus, devices.get(pid, ())):
-            found[index].append(pid)
-    return {index: tuple(pids) for index, pids in found.items()}
+def bytes_held(gpus: Sequence[Gpu], processes: Iterable[Process]) -> dict[int, dict[int, int]]:
+    """Rank → GPU index → bytes that the rank and the processes below it hold there, as the driver says."""
+    rank_of = {process.pid: process.rank for process in processes if process.rank is not None}
+    held: dict[int, dict[int, int]] = {}
+    for pid, sizes in memory_of(gpus).items():
+        if pid in rank_of:
+            of_rank = held.setdefault(rank_of[pid], {})
+            for index, size in sizes.items():
+                of_rank[index] = of_rank.get(index, 0) + (size or 0)
+    return held
+
+
+def gpu_host(rank: Rank, state: RunState) -> str | None:
+    """The node on which the rank computes, among those whose GPUs are read; `None` where it is none of them, or not known.
+
+    With one such node it is that, where no host is known, or where the log calls the host by another name than its GPUs do.
+    """
+    if rank.host in state.gpus or len(state.gpus) != 1:
+        return rank.host if rank.host in state.gpus else None
+    return next(iter(state.gpus)) if rank.host is None or rank.process is not None else None
+
+
+def ranks_on(ranks: Iterable[Rank], state: RunState, host: str) -> dict[int, tuple[int, ...]]:
+    """GPU index → the ranks that compute on it, of one node."""
+    found: dict[int, list[int]] = {}
+    for rank in ranks:
+        if rank.gpu is not None and gpu_host(rank, state) == host:
+            found.setdefault(rank.gpu, []).append(rank.rank)
+    return {index: tuple(numbers) for index, numbers in found.items()}
+
+
+def gpu_of(rank: Rank, state: RunState) -> tuple[Gpu, GpuTrack] | None:
+    """The GPU that a rank computes on, and its past."""
+    host = gpu_host(rank, state)
+    node = state.gpus[host] if host is not None else None
+    gpu = next((gpu for gpu in node.reading.gpus if gpu.index == rank.gpu), None) if node is not None else None
+    return None if node is None or gpu is None else (gpu, node.tracks.get(gpu.index, GpuTrack()))
 
 
 def of_run(state: RunState, host: str) -> frozenset[int] | None:
@@ -98,7 +132,7 @@ def of_run(state: RunState, host: str) -> frozenset[int] | None:
         return None
     if nobody_here(procs):
         return frozenset()
-    if any(one.role == "rank" for one in procs.ended) or not procs.processes:
+    if any(process.role == "rank" for process in procs.ended) or not procs.processes:
         return _not_of_others(node.reading, procs)
     if _holds_none(node.reading, procs):
         return frozenset()

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Process
-from hangtop.system.files.file_writers import RELAYS
-from hangtop.system.processes.roles import SHELLS, is_forked, is_service
+from hangtop.system.processes.roles import RELAYS, SHELLS, is_forked, is_service
 
 MEMBERS = ("other", "rank")
 NO_MEMBERS = RELAYS | SHELLS
@@ -45,9 +44,16 @@ def siblings(
     largest = max(alike, key=len, default=[])
     families = [group for group in alike if len(group) == len(largest)]
     if len(families) > 1 and sum(map(len, families)) == world:  # a launcher for each node, all on this machine
-        largest = [one for group in families for one in group]
-    age = {one.pid: (known[one.ppid].start_ticks if len(families) > 1 and one.ppid in known else 0) for one in largest}
-    return tuple(sorted(largest, key=lambda one: (age[one.pid], one.start_ticks, one.pid))) if len(largest) > 1 else ()
+        largest = [sibling for group in families for sibling in group]
+    age = {
+        sibling.pid: (known[sibling.ppid].start_ticks if len(families) > 1 and sibling.ppid in known else 0)
+        for sibling in largest
+    }
+    return (
+        tuple(sorted(largest, key=lambda sibling: (age[sibling.pid], sibling.start_ticks, sibling.pid)))
+        if len(largest) > 1
+        else ()
+    )
 
 
 def _started_by(process: Process, known: Mapping[int, Process]) -> int:
@@ -60,31 +66,39 @@ def _started_by(process: Process, known: Mapping[int, Process]) -> int:
 
 def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, Hashable]) -> list[Process]:
     """Those that began in one function: that of as many as there are ranks, else of the most. Who has no stack may be one too."""
-    sizes = Counter(entries[one.pid] for one in group if one.pid in entries)
+    sizes = Counter(entries[process.pid] for process in group if process.pid in entries)
     if len(sizes) < 2 or len(group) == world:
         return group
-    blank = sum(one.pid not in entries for one in group)
+    blank = sum(process.pid not in entries for process in group)
     chosen = next((entry for entry, size in sizes.items() if size + blank == world), None) or sizes.most_common(1)[0][0]
-    return [one for one in group if entries.get(one.pid, chosen) == chosen]
+    return [process for process in group if entries.get(process.pid, chosen) == chosen]
 
 
 def _alike(group: list[Process], parent: Process | None) -> list[Process]:
     """Copies of their parent, or of each other, and fresh interpreters of multiprocessing. A zombie shows only its name."""
-    forked = [one for one in group if one.state not in "ZX" and is_forked(one.command.split())]
-    lines = Counter(one.command for one in group if one.state not in "ZX" and one not in forked)
+    forked = [process for process in group if process.state not in "ZX" and is_forked(process.command.split())]
+    lines = Counter(process.command for process in group if process.state not in "ZX" and process not in forked)
     if parent is not None and parent.command in lines:
         line = parent.command
     else:
         line = lines.most_common(1)[0][0] if lines and (lines.most_common(1)[0][1] > 1 or not forked) else ""
-    kept = forked if len(forked) > lines[line] else [one for one in group if one.state not in "ZX" and one.command == line]
+    kept = (
+        forked
+        if len(forked) > lines[line]
+        else [process for process in group if process.state not in "ZX" and process.command == line]
+    )
     model = kept[0].name if kept else (parent or group[0]).name
-    return kept + [one for one in group if one.state in "ZX" and one.name == model]
+    return kept + [process for process in group if process.state in "ZX" and process.name == model]
 
 
 def said(processes: Collection[Process]) -> dict[int, int]:
     """Rank by pid where each process tells its own: by the log that it alone writes, else by its command line or title."""
-    living = [one for one in processes if one.rank is None and one.role in MEMBERS and one.state not in "ZX" and not serves(one)]
-    by_log = {one.pid: one.log_rank for one in _topmost(living) if one.log_rank is not None}
+    living = [
+        process
+        for process in processes
+        if process.rank is None and process.role in MEMBERS and process.state not in "ZX" and not serves(process)
+    ]
+    by_log = {process.pid: process.log_rank for process in _topmost(living) if process.log_rank is not None}
     if len(by_log) > 1 and len(set(by_log.values())) == len(by_log):
         return by_log
     return by_argument(living)
@@ -120,9 +134,11 @@ def by_argument(processes: Iterable[Process]) -> dict[int, int]:
     for process in processes:
         if process.rank is None and process.role in MEMBERS:
             groups.setdefault(tuple(NUMBER.split(process.command)), []).append(process)
-    for words, alike in sorted(groups.items(), key=lambda one: -len(one[1])):
+    for words, alike in sorted(groups.items(), key=lambda entry: -len(entry[1])):
         group = _topmost(alike)
-        if len(group) > 1 and (found := _by_place(words, [[int(one) for one in NUMBER.findall(each.command)] for each in group])):
+        if len(group) > 1 and (
+            found := _by_place(words, [[int(number) for number in NUMBER.findall(each.command)] for each in group])
+        ):
             return {process.pid: rank for process, rank in zip(group, found, strict=True)}
     return {}
 
@@ -147,9 +163,13 @@ def dead(processes: Collection[Process], ranks: dict[int, Process], world: int |
     """Rank by pid of zombies beside the `ranks`, children of one parent, where as many ranks of this machine are missing."""
     gaps = missing_here(ranks, world)
     parents = {process.ppid for process in ranks.values()}
-    zombies = [one for one in processes if one.state in "ZX" and one.ppid in parents and one.rank is None and one.role in MEMBERS]
-    zombies.sort(key=lambda one: (one.start_ticks, one.pid))
-    return {one.pid: rank for one, rank in zip(zombies, gaps, strict=True)} if len(zombies) == len(gaps) else {}
+    zombies = [
+        zombie
+        for zombie in processes
+        if zombie.state in "ZX" and zombie.ppid in parents and zombie.rank is None and zombie.role in MEMBERS
+    ]
+    zombies.sort(key=lambda zombie: (zombie.start_ticks, zombie.pid))
+    return {zombie.pid: rank for zombie, rank in zip(zombies, gaps, strict=True)} if len(zombies) == len(gaps) else {}
 
 
 def missing_here(ranks: Collection[int], world: int | None) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
@@ -10,7 +9,7 @@ from msgspec import Struct
 
 from hangtop.common.memo import memoized
 from hangtop.common.text import some
-from hangtop.diagnosis.members.rank_gpus import gpu_of_rank
+from hangtop.diagnosis.members.rank_gpus import bytes_held, gpu_of_rank
 from hangtop.diagnosis.members.rank_numbering import by_order, dead, said, siblings, with_parent
 from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
@@ -18,8 +17,10 @@ from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.log import RankLog
 from hangtop.records.parallel_layout import ParallelLayout, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
+from hangtop.records.rank import Rank
 from hangtop.records.rank_coordinates import by_arguments, by_title, places
 from hangtop.records.ray import RayActor
+from hangtop.records.ray_titles import parse_title
 from hangtop.records.stack import Stack
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children
@@ -28,56 +29,7 @@ from hangtop.state.run_state import RunState
 BEHIND_STEPS = 2
 SAME_MOMENT_S = 2.0
 """Stacks of many ranks take a while, and so does a line on its way."""
-RAY_TITLE = re.compile(r"^ray::(?:.+:)?(?P<actor>[^:.\s]+(?:\.<locals>\.[^:.\s]+)*)(?:\.(?P<method>[^.:\s]+))?(?:\s|$)")
-"""`ray::Class.method` while a method runs, `ray::Class` between calls, `ray::name:Class.__init__` (Ray 2.60)."""
 NOT_JOINED = "has not joined its peers at the master port"
-
-
-class Rank(Struct, frozen=True, omit_defaults=True):
-    """One member of the run, as all sources together know it. Unknown is `None`.
-
-    `lag`: steps behind the rank that is furthest. `last_at`: unix time of its last log line; its own silence is `silence_s(now)`.
-    `state`: process state letter, `X` when the process is gone. `cpu_percent`: of itself; `process` holds the rest, its subtree
-    included. `doing`: what it does, `shorter`: the same in fewer words. `why`: the facts by which it stands out, if any.
-    `by_order`: nothing says its number but the order in which the processes started. `place`: in the run's parallel groups.
-    `absent`: before its first step, without the connection to the master port that its peers hold.
-    """
-
-    rank: int
-    world: int | None = None
-    local_rank: int | None = None
-    host: str | None = None
-    pid: int | None = None
-    started_at: float | None = None
-    gpu: int | None = None
-    actor: str | None = None
-    stage: str | None = None
-    step: int | None = None
-    total: int | None = None
-    step_s: float | None = None
-    lag: int | None = None
-    last_at: float | None = None
-    lines: int = 0
-    metrics: dict[str, float | None] = {}
-    cpu_percent: float | None = None
-    state: str | None = None
-    wchan: str | None = None
-    doing: str | None = None
-    shorter: tuple[str, ...] = ()
-    why: str | None = None
-    process: Process | None = None
-    by_order: bool = False
-    absent: bool = False
-    place: Place = ()
-
-    @property
-    def ended(self) -> bool:
-        """Its process is gone, or a zombie; false as long as none is known."""
-        return self.state is not None and self.state in "ZX"
-
-    def silence_s(self, now: float) -> float | None:
-        """Seconds since this rank's own last line; `None` when its lines carry no clock."""
-        return None if self.last_at is None else max(0.0, now - self.last_at)
 
 
 class KnownOfRanks(Struct, frozen=True):
@@ -89,7 +41,7 @@ class KnownOfRanks(Struct, frozen=True):
     absent: frozenset[int]
     stacks: dict[tuple[int, int], Stack]
     far: dict[int, Stack]
-    held: dict[tuple[str, int], dict[int, int]]
+    held: dict[str, dict[int, dict[int, int]]]
     furthest: int | None
     ordered: frozenset[int] = frozenset()
     places: Mapping[int, Place] = MappingProxyType({})
@@ -120,21 +72,25 @@ def _known(state: RunState) -> KnownOfRanks:
         absent=frozenset(rank for rendezvous in met if rendezvous.joined for rank in rendezvous.missing),
         stacks={(stack.pid, stack.started_ticks): stack for stack in looks},
         far={stack.rank: stack for stack in far if stack.rank is not None and stack.threads and _still_holds(stack, spoke_at)},
-        held=_held(state, readings),
+        held={
+            host: bytes_held(state.gpus[host].reading.gpus, reading.processes)
+            for host, reading in readings.items()
+            if host in state.gpus
+        },
         furthest=max(steps, default=None),
         ordered=frozenset(order),
         places=_places(state, process, readings.values()),
     )
 
 
-def _places(state: RunState, process: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
+def _places(state: RunState, process_of: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
     """As the log says, else the arguments of the ranks or of who started them, else the titles of the ranks."""
-    worlds = [log.world for log in state.ranks.values()] + [one.world for one in process.values()]
-    world = max((one for one in (state.log.world if state.log is not None else None, *worlds) if one), default=None)
+    worlds = [log.world for log in state.ranks.values()] + [process.world for process in process_of.values()]
+    world = max((number for number in (state.log.world if state.log is not None else None, *worlds) if number), default=None)
     said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
-    said = said or places(by_arguments({one.command for each in readings for one in each.processes}), world)
+    said = said or places(by_arguments({process.command for each in readings for process in each.processes}), world)
     return said or places(
-        ParallelLayout(told={rank: told for rank, one in process.items() if (told := by_title(one.command))}), world
+        ParallelLayout(told={rank: told for rank, process in process_of.items() if (told := by_title(process.command))}), world
     )
 
 
@@ -191,7 +147,7 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
     crew = siblings(processes, world or least or None, entries(stacks.values()))
     seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
-    launcher = next((one for one in processes if crew and one.pid == crew[0].ppid), None)
+    launcher = next((process for process in processes if crew and process.pid == crew[0].ppid), None)
     children = [stacks[process.pid] for process in crew if process.pid in stacks]
     above = stacks.get(launcher.pid) if launcher is not None else None
     parent = None if above is not None and watches_children(above, children) else launcher
@@ -206,26 +162,13 @@ def _least(state: RunState) -> int | None:
     return max((log.world or log.rank + 1 for log in state.ranks.values()), default=None)
 
 
-def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple[str, int], dict[int, int]]:
-    """Bytes by GPU index for each host and rank: what the rank and the processes below it hold."""
-    held: dict[tuple[str, int], dict[int, int]] = {}
-    for host, reading in readings.items():
-        rank_of = {process.pid: process.rank for process in reading.processes if process.rank is not None}
-        for gpu in state.gpus[host].reading.gpus if host in state.gpus else ():
-            for process in gpu.processes:
-                if process.visible and process.pid in rank_of:
-                    sizes = held.setdefault((host, rank_of[process.pid]), {})
-                    sizes[gpu.index] = sizes.get(gpu.index, 0) + (process.used_bytes or 0)
-    return held
-
-
 def _rank(state: RunState, log: RankLog, known: KnownOfRanks) -> Rank:
     process, actor = known.process.get(log.rank), known.actor.get(log.rank)
     lag = None if log.step is None or known.furthest is None else known.furthest - log.step
     absent = log.step is None and log.rank in known.absent
-    title = None if process is None else RAY_TITLE.match(process.command)
-    method = actor.method if actor else title["method"] if title else None
-    cls = actor.cls if actor else title["actor"].rpartition(".")[2] if title else ""
+    title = None if process is None else parse_title(process.command)
+    method = actor.method if actor else title.method if title else None
+    cls = actor.cls if actor else title.cls if title else ""
     return Rank(
         rank=log.rank,
         world=log.world or (process.world if process else None) or (actor.world if actor else None),
@@ -234,7 +177,7 @@ def _rank(state: RunState, log: RankLog, known: KnownOfRanks) -> Rank:
         pid=process.pid if process else log.pid or (actor.pid if actor else None),
         started_at=process.started_at if process else None,
         gpu=_gpu(state, log, known),
-        actor=log.actor or (actor.cls if actor else None) or (title["actor"] if title else None),
+        actor=log.actor or (actor.cls if actor else None) or (title.cls if title else None),
         stage=(ray_methods.stage(cls, method) if method else None) or log.stage,
         step=log.step,
         total=log.total,
@@ -260,7 +203,7 @@ def _gpu(state: RunState, log: RankLog, known: KnownOfRanks) -> int | None:
     """The GPU where it and the processes below it hold most memory; else the one that Ray gave it, else as its process tells."""
     rank = log.rank
     host, process, actor = known.host.get(rank, ""), known.process.get(rank), known.actor.get(rank)
-    if held := known.held.get((host, rank)):
+    if held := known.held.get(host, {}).get(rank):
         return max(held, key=lambda index: held[index])
     if actor is not None and len(actor.gpus) == 1:
         return actor.gpus[0]

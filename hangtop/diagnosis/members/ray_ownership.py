@@ -26,7 +26,6 @@ from hangtop.records.process import ProcessReading, RayTie
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.state.run_state import RunState
 
-RAY_FRAMEWORKS = frozenset({"ray", "verl", "gkd", "openrlhf"})
 SAME_START_S = 1.0
 """Two sources tell the start of one process by so much apart at most."""
 CLOCK_S = 2.0
@@ -147,8 +146,8 @@ def said_of(others: Sequence[RayCluster], now: float) -> str:
 
 
 def uses_ray(state: RunState) -> bool:
-    """Whether the log is one of a framework that runs on Ray. Says nothing of whose a session is."""
-    return state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
+    """Whether the log is that of a framework that runs on Ray: its profile contains Ray's. Says nothing of whose a session is."""
+    return state.log is not None and "ray" in state.log.profiles
 
 
 def rank_actors(state: RunState) -> dict[int, RayActor]:

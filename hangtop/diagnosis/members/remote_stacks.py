@@ -24,7 +24,7 @@ def remote_stacks_ask(state: RunState, ask: int, *, task: bool = False) -> Remot
         away = [actor for actor in cluster.actors if _is_away(actor)]
         ranks = sorted((actor for actor in away if actor.rank is not None), key=lambda actor: actor.rank or 0)
         workers = tuple(
-            RemoteWorker(one.node or "", one.ray_pid or 0, one.rank, one.host) for one in (ranks or away)[:MOST_WORKERS]
+            RemoteWorker(actor.node or "", actor.ray_pid or 0, actor.rank, actor.host) for actor in (ranks or away)[:MOST_WORKERS]
         )
         if workers:
             return RemoteStacksAsk(ask, cluster.session, workers, task)
@@ -65,7 +65,7 @@ def same_files(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
     def name(file: str) -> str:
         if file.startswith("/"):
             return longest[_tail(file)]
-        fits = [one for one in by_base.get(file.rpartition("/")[2], ()) if one.endswith(f"/{file}")]
+        fits = [path for path in by_base.get(file.rpartition("/")[2], ()) if path.endswith(f"/{file}")]
         return fits[0] if len(fits) == 1 else file
 
     return tuple(replace(stack, threads=tuple(_renamed(thread, name) for thread in stack.threads)) for stack in found)

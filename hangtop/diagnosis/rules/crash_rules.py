@@ -13,7 +13,11 @@ from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
 
 
 def crashed(snapshot: Snapshot) -> Verdict | None:
-    """A fatal message that ends runs (signature `hang` says crash), in the attempt that runs now: the earliest cause is named."""
+    """The attempt that runs now wrote a message that ends runs (a signature whose `hang` says crash). The earliest cause is
+    named.
+
+    Stands before `finished`: a run may fail at its last step.
+    """
     told = [finding for finding in snapshot.findings if _may_end_it(finding) and not _after_finish(snapshot, finding)]
     if not any(finding.severity == "fatal" and "crash" in finding.hang for finding in told):
         return None
@@ -114,9 +118,9 @@ def _never_complained(snapshot: Snapshot) -> tuple[Culprit, ...]:
         for rank in (*finding.ranks, finding.rank)
         if rank is not None
     }
-    silent = [one for one in snapshot.ranks if one.rank not in victims]
+    silent = [rank for rank in snapshot.ranks if rank.rank not in victims]
     return tuple(
-        Culprit(one.rank, one.pid, one.host, "possible", ("all its peers lost a connection, it did not",)) for one in silent
+        Culprit(rank.rank, rank.pid, rank.host, "possible", ("all its peers lost a connection, it did not",)) for rank in silent
     )
 
 

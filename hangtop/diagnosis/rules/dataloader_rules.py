@@ -20,11 +20,14 @@ from hangtop.stacks.activity import activity_of
 
 
 def dataloader(snapshot: Snapshot) -> Verdict | None:
-    """The trainer waits for its data workers: are they at work?"""
-    waiting = [one for one in snapshot.member_statuses if one.status == "dataloader"]
-    if not snapshot.is_quiet or not waiting or any(one.alive for one in snapshot.member_statuses):
+    """A rank waits for its data workers: do they work, idle, or have they died?
+
+    Stands before `straggler`: a rank that waits for data is not to blame while its workers work.
+    """
+    waiting = [member for member in snapshot.member_statuses if member.status == "dataloader"]
+    if not snapshot.is_quiet or not waiting or any(member.alive for member in snapshot.member_statuses):
         return None
-    workers = {one.pid: _workers(snapshot, one) for one in waiting}
+    workers = {member.pid: _workers(snapshot, member) for member in waiting}
     everyone = [worker for below in workers.values() for worker in below]
     if busy := [worker for worker in everyone if status_of(snapshot.state, worker, patient=snapshot.patient).alive]:
         text = f"{some(len(busy), 'data worker')} of {len(everyone)} at work"
@@ -37,7 +40,7 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
     idle = f"{every(len(everyone), 'data worker')} idle" if everyone else "no data worker is left"
     what = "" if not everyone else _worker_place(snapshot, everyone)
     headline = f"{names(waiting)} wait{plural_s(waiting)} for data that never comes: {idle}{what}."
-    culprits = tuple(build_culprit(snapshot, one) for one in waiting)
+    culprits = tuple(build_culprit(snapshot, member) for member in waiting)
     return hung_verdict(
         headline,
         "dataloader",
@@ -49,7 +52,7 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
 
 def _workers(snapshot: Snapshot, trainer: MemberStatus) -> list[Process]:
     processes = () if snapshot.procs is None else snapshot.procs.processes
-    return [one for one in processes if one.role == "data worker" and one.ppid == trainer.pid]
+    return [process for process in processes if process.role == "data worker" and process.ppid == trainer.pid]
 
 
 def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:
@@ -66,5 +69,5 @@ def dead_workers(snapshot: Snapshot, parent: MemberStatus) -> list[Process]:
     """Children of a member that waits for a batch, dead and not asked for: nobody noticed their exit. Who failed comes first."""
     if parent.activity is None or parent.activity.kind not in ("queue", "dataloader", "pipe") or snapshot.procs is None:
         return []
-    dead = (one for one in snapshot.procs.processes if one.ppid == parent.pid and one.state in "ZX")
-    return sorted(dead, key=lambda one: one.exit_code == 0)
+    dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.state in "ZX")
+    return sorted(dead, key=lambda process: process.exit_code == 0)

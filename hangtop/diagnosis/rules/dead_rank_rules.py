@@ -21,28 +21,35 @@ SOON_S = 10.0
 
 
 def dead(snapshot: Snapshot) -> Verdict | None:
-    """A rank is gone, or a zombie, while others live and wait: they will for ever.
+    """A rank is gone or a zombie while others live and wait for it.
 
-    Who left with exit code 0 may be done before its peers: these are given the whole limit, and may work.
+    A rank that left with exit code 0 may be done before its peers: they get the whole limit, and may work.
+
+    Stands before `straggler`: the others wait for a dead rank for ever, wherever they stand.
     """
-    gone = [one for one in snapshot.member_statuses if one.status == "gone"]
-    left = [one for one in snapshot.member_statuses if one.status != "gone"]
-    done = all(one.process is not None and one.process.exit_code == 0 for one in gone)
+    gone = [member for member in snapshot.member_statuses if member.status == "gone"]
+    left = [member for member in snapshot.member_statuses if member.status != "gone"]
+    done = all(member.process is not None and member.process.exit_code == 0 for member in gone)
     patience_s = snapshot.quiet_s if done else min(SOON_S, snapshot.quiet_s)
     if not gone or not left or snapshot.silence_s is None or snapshot.silence_s < patience_s:
         return None
-    if done and any(one.alive for one in left):
+    if done and any(member.alive for member in left):
         return None
     why, evidence = _death(snapshot, gone)
     return _verdict(snapshot, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
 
 
 def lost_one(snapshot: Snapshot) -> Verdict | None:
-    """A rank died, or the launcher, and the others write on: nobody waits for it yet, and nobody starts it again."""
+    """A rank or the launcher died and the others write on: nobody waits for it yet.
+
+    Stands last: the run goes on, and whatever else is wrong with it counts more.
+    """
     gone = [
-        one for one in snapshot.member_statuses if one.status == "gone" and one.process is not None and one.process.exit_code != 0
+        member
+        for member in snapshot.member_statuses
+        if member.status == "gone" and member.process is not None and member.process.exit_code != 0
     ]
-    left = [one for one in snapshot.member_statuses if one.status != "gone"]
+    left = [member for member in snapshot.member_statuses if member.status != "gone"]
     launcher = _lost_launcher(snapshot, left)
     if not left or not (gone or launcher is not None):
         return None
@@ -54,8 +61,8 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
         how = "its end was not seen" if launcher.exit_code is None else exit_words(launcher.exit_code)
         evidence = [Evidence("procs", f"launcher, pid {launcher.pid}: {how} at {clock(launcher.state_since)}")]
         headline = f"The launcher is gone ({how}); {count(left)} run on without it."
-    culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in gone)
-    culprits += tuple(one for one in calm.culprits if one.rank not in {dead.rank for dead in culprits})
+    culprits = tuple(Culprit(member.rank, member.pid, member.host, "certain", (member.text,)) for member in gone)
+    culprits += tuple(culprit for culprit in calm.culprits if culprit.rank not in {dead.rank for dead in culprits})
     return replace(calm, headline=headline, culprits=culprits, evidence=(*evidence, *calm.evidence))
 
 
@@ -63,30 +70,30 @@ def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | No
     """The launcher that left these ranks alone: who started it may leave before it, and it goes on."""
     if snapshot.procs is None:
         return None
-    pids = {one.pid for one in snapshot.procs.processes}
-    if all(one.process is None or one.process.ppid in pids for one in left):
+    pids = {process.pid for process in snapshot.procs.processes}
+    if all(member.process is None or member.process.ppid in pids for member in left):
         return None
-    return next((one for one in snapshot.procs.ended if one.role == "launcher"), None)
+    return next((process for process in snapshot.procs.ended if process.role == "launcher"), None)
 
 
 def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evidence]]:
     """Of what they died, and what shows it."""
     machine = snapshot.state.machine
-    starved = next((found for one in gone if (found := want_of_memory(machine, one.process)) is not None), None)
+    starved = next((found for member in gone if (found := want_of_memory(machine, member.process)) is not None), None)
     code = gone[0].process.exit_code if gone[0].process is not None else None
     why = gone[0].text if code is None else exit_words(code)
     why = "killed for want of memory" if starved is not None and starved.supports else why
-    return why, [*(_state(one) for one in gone[:2]), *([starved] if starved is not None else [])]
+    return why, [*(_state(member) for member in gone[:2]), *([starved] if starved is not None else [])]
 
 
 def vanished(snapshot: Snapshot) -> Verdict | None:
-    """A rank of this machine has no process any more, while the others wait for it in a collective: its exit was not seen.
+    """A rank of this machine has no process any more while the others wait for it in a collective. Nobody saw its exit.
 
-    In a rendezvous it may not have come yet: that is another rule.
+    Stands before `desync`: those that are left wait for a rank that is gone, wherever they stand.
     """
-    waiting = [one for one in snapshot.member_statuses if one.status == "collective"]
-    here = {one.rank for one in snapshot.member_statuses if one.rank is not None}
-    worlds = [one.process.world or 0 for one in snapshot.member_statuses if one.process is not None]
+    waiting = [member for member in snapshot.member_statuses if member.status == "collective"]
+    here = {member.rank for member in snapshot.member_statuses if member.rank is not None}
+    worlds = [member.process.world or 0 for member in snapshot.member_statuses if member.process is not None]
     worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     missing = missing_here(here, max(worlds, default=None))
     if not snapshot.is_quiet or not waiting or not missing:
@@ -108,26 +115,34 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
 
 
 def stopped(snapshot: Snapshot) -> Verdict | None:
-    """A member is stopped by a signal, or held by a debugger: nobody waits for its log. A look with py-spy, from here or from a
-    second hangtop, holds it for a moment only."""
-    held = [one for one in snapshot.member_statuses if one.status == "stopped" and not _held_for_a_look(one, snapshot.now)]
+    """A rank is stopped by a signal or held by a debugger. py-spy holds a process for a moment too, so a short trace does not
+    count.
+
+    Stands before `straggler`: a stopped rank comes to no collective, and the signal is why.
+    """
+    held = [
+        member for member in snapshot.member_statuses if member.status == "stopped" and not _held_for_a_look(member, snapshot.now)
+    ]
     if not held or snapshot.silence_s is None or snapshot.silence_s < min(SOON_S, snapshot.quiet_s):
         return None
-    evidence = [_state(one) for one in held[:3]]
+    evidence = [_state(member) for member in held[:3]]
     return _verdict(snapshot, held, "stopped", f"{names(held)}: {held[0].text}.", evidence)
 
 
-def _held_for_a_look(one: MemberStatus, now: float) -> bool:
+def _held_for_a_look(member: MemberStatus, now: float) -> bool:
     """Whether it is traced since a moment only."""
-    process = one.process
+    process = member.process
     if process is None or process.state != "t":
         return False
     return process.state_since is None or now - process.state_since < LONGEST_S
 
 
 def blocked(snapshot: Snapshot) -> Verdict | None:
-    """A member sits in the kernel and no byte moves. The kernel itself calls a task hung after 120 s (khungtaskd)."""
-    stuck = [one for one in snapshot.member_statuses if one.status == "blocked"]
+    """A rank sits in the kernel and no byte moves. The kernel itself calls a task hung after 120 s (khungtaskd).
+
+    Stands before `straggler`: the kernel, not the program, keeps the rank from its collective.
+    """
+    stuck = [member for member in snapshot.member_statuses if member.status == "blocked"]
     if not stuck or not snapshot.is_quiet:
         return None
     process = stuck[0].process
@@ -135,31 +150,31 @@ def blocked(snapshot: Snapshot) -> Verdict | None:
     driver = in_gpu_driver(place)
     kind: Kind = "driver_hung" if driver else "io_blocked"
     where = "in the GPU driver" if driver else "in the file system or its device"
-    evidence = [_state(one, ", no byte moves") for one in stuck[:3]]
-    if found := blocked_on(snapshot.procs, {one.pid for one in stuck}):
+    evidence = [_state(member, ", no byte moves") for member in stuck[:3]]
+    if found := blocked_on(snapshot.procs, {member.pid for member in stuck}):
         where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"
         evidence.append(Evidence("disk", mount_words(found)))
     headline = f"{names(stuck)} {are(len(stuck))} blocked in the kernel ({place or 'unknown'}), {where}."
     return _verdict(snapshot, stuck, kind, headline, evidence)
 
 
-def _state(one: MemberStatus, more: str = "") -> Evidence:
-    pid = "" if one.rank is None else f", pid {one.pid}"
-    return Evidence("procs", f"{one.name}{pid}: {one.text}{more}")
+def _state(member: MemberStatus, more: str = "") -> Evidence:
+    pid = "" if member.rank is None else f", pid {member.pid}"
+    return Evidence("procs", f"{member.name}{pid}: {member.text}{more}")
 
 
 def _verdict(snapshot: Snapshot, odd: list[MemberStatus], kind: Kind, headline: str, evidence: list[Evidence]) -> Verdict:
-    ranks = rank_ranges(one.rank for one in odd if one.rank is not None)
+    ranks = rank_ranges(member.rank for member in odd if member.rank is not None)
     refutes: dict[Kind, str] = {
         "dead_process": f"a supervisor starts {'rank ' + ranks if ranks else 'it'} again",
         "stopped": "it is continued (SIGCONT) and writes again",
         "io_blocked": "bytes move again, or its state changes",
         "driver_hung": "the driver answers again",
     }
-    waiting = [one for one in snapshot.member_statuses if one.waits_for_peers]
+    waiting = [member for member in snapshot.member_statuses if member.waits_for_peers]
     if waiting:
         evidence.append(stack_evidence(waiting))
-    culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in odd)
+    culprits = tuple(Culprit(member.rank, member.pid, member.host, "certain", (member.text,)) for member in odd)
     return Verdict(
         word="hung",
         headline=headline,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from hangtop.common.text import clock, numbered, some
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
-from hangtop.diagnosis.facts.gpu_outliers import NO_ANSWER_S, FactKind, GpuFact, facts
-from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.diagnosis.facts.gpu_outliers import FactKind, GpuFact, facts
+from hangtop.diagnosis.members.rank_gpus import gpu_host, of_run, ranks_on
 from hangtop.diagnosis.rules.verdict_builders import silence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.gpu import GpuReading, NodeGpus
+from hangtop.records.health import NO_ANSWER_S
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 FAILED: tuple[FactKind, ...] = ("lost", "reset needed", "unknown error", "no answer")
@@ -33,7 +36,10 @@ def _in_doubt(node: GpuReading, now: float) -> bool:
 
 
 def driver_hung(snapshot: Snapshot) -> Verdict | None:
-    """The whole driver of a node has given no answer, and the log is quiet (go-nvml#152, open-gpu-kernel-modules#1333)."""
+    """The whole GPU driver of a node gives no answer, and the log is quiet (go-nvml#152, open-gpu-kernel-modules#1333).
+
+    Stands before `blocked`: ranks that wait for the driver are blocked in the kernel, and the driver is why.
+    """
     if snapshot.silence_s is None or snapshot.silence_s < min(NO_ANSWER_S, snapshot.quiet_s):
         return None
     for host, node in snapshot.state.gpus.items():
@@ -41,7 +47,8 @@ def driver_hung(snapshot: Snapshot) -> Verdict | None:
         if since is None or snapshot.now - since < NO_ANSWER_S:
             continue
         call = f" in {node.reading.stuck_in}" if node.reading.stuck_in else ""
-        stuck = [rank for rank in snapshot.ranks if rank.host in (None, host) and rank.process and is_blocked(rank.process)]
+        here = (rank for rank in snapshot.ranks if gpu_host(rank, snapshot.state) == host)
+        stuck = [rank for rank in here if rank.process is not None and is_blocked(rank.process)]
         who, sit = numbered("rank", (rank.rank for rank in stuck)), "sits" if len(stuck) == 1 else "sit"
         held = f"; {who} {sit} in the kernel and cannot be killed" if stuck else ""
         return Verdict(
@@ -64,28 +71,30 @@ def _in_kernel(rank: Rank) -> Evidence:
 
 
 def failed(snapshot: Snapshot) -> Verdict | None:
-    """A GPU of the run is lost, broken or gives no answer while the log is quiet: who computes on it never goes on, whatever the
-    others do."""
+    """A GPU of the run is lost, broken or gives no answer while the log is quiet. The rank on it never goes on.
+
+    Stands before `blocked`: a rank on a broken GPU sits in the driver, and the GPU is why.
+    """
     if not snapshot.is_quiet:
         return None
     found: list[tuple[GpuFact, Culprit]] = []
     for host, node in snapshot.state.gpus.items():
-        mine = of_run(snapshot.state, host)
+        mine, suspect_of = of_run(snapshot.state, host), _suspects(snapshot, host)
         for fact in facts(node, snapshot.now, mine):
-            culprit = _suspect(snapshot, host, fact.index, fact.text)
+            culprit = suspect_of(fact)
             of_this_run = culprit.rank is not None and (mine is None or fact.index in mine)
             if fact.kind in FAILED and of_this_run and _for_long(node, fact.index, snapshot.now):
                 found.append((fact, replace(culprit, confidence="certain" if fact.kind == "lost" else "likely")))
     if not found:
         return None
-    first, culprit = min(found, key=lambda one: FAILED.index(one[0].kind))
+    first, culprit = min(found, key=lambda suspect: FAILED.index(suspect[0].kind))
     more = f", and {some(len(found) - 1, 'more GPU')} in trouble" if len(found) > 1 else ""
     return Verdict(
         word="hung",
         headline=f"GPU {first.index} of {culprit.name}: {first.text}{more}; no output since {snapshot.silent_since}.",
         refute="a line is written, or the GPU answers again",
         confidence=culprit.confidence,
-        culprits=tuple(one for _, one in found),
+        culprits=tuple(suspect for _, suspect in found),
         evidence=(*(Evidence("gpu", f"GPU {fact.index}: {fact.text}") for fact, _ in found[:3]), silence(snapshot)),
         next=(("3", "GPUs"), ("b", "bundle")),
     )
@@ -97,26 +106,27 @@ def _for_long(node: NodeGpus, index: int, now: float) -> bool:
 
 
 def spins(snapshot: Snapshot) -> Verdict | None:
-    """GPUs at full utilisation and a fraction of their power compute nothing: they wait in a collective (NCCL#968, NCCL#1550).
+    """GPUs at full utilisation and a fraction of their power compute nothing: they wait in a collective (NCCL#968,
+    NCCL#1550). A GPU that does not spin is the suspect.
 
-    The one that does not spin is the suspect. Stands behind the rules over stacks, which see the same and name the place.
+    Stands before `standing_still`: a GPU that busy-waits tells a collective from any other wait.
     """
     if not snapshot.is_quiet:
         return None
     suspects: list[Culprit] = []
     waiting = 0
     for host, node in snapshot.state.gpus.items():
-        mine = of_run(snapshot.state, host)
+        mine, suspect_of = of_run(snapshot.state, host), _suspects(snapshot, host)
         for fact in facts(node, snapshot.now, mine):
             if mine is not None and fact.index not in mine:
                 continue
             waiting += fact.kind == "busy-wait"
-            suspect = _suspect(snapshot, host, fact.index, fact.text)
+            suspect = suspect_of(fact)
             if fact.kind in ("idle", "empty", "lost") and (mine is not None or suspect.rank is not None):
                 suspects.append(suspect)  # of a GPU that may be anybody's only where a rank is known to be on it
     if not waiting:
         return None
-    odd = sorted({one.rank for one in suspects if one.rank is not None})
+    odd = sorted({suspect.rank for suspect in suspects if suspect.rank is not None})
     does, wait = "does" if len(odd) == 1 else "do", "waits" if waiting == 1 else "wait"
     who = f"{numbered('rank', odd)} {does} not" if odd else "none stands out"
     return Verdict(
@@ -133,10 +143,17 @@ def spins(snapshot: Snapshot) -> Verdict | None:
 
 def works(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """GPUs of the run at normal power: they compute, whatever the log does."""
-    return tuple(one for one in gpu_evidence(snapshot.state, snapshot.now) if one.supports is False)
+    return tuple(fact for fact in gpu_evidence(snapshot.state, snapshot.now) if fact.supports is False)
 
 
-def _suspect(snapshot: Snapshot, host: str, index: int, text: str) -> Culprit:
-    here = (rank for rank in snapshot.ranks if rank.host in (None, host))
-    rank = next((rank for rank in here if rank.gpu == index), None)
-    return Culprit(rank.rank if rank else None, rank.pid if rank else None, host, "possible", (f"GPU {index} {text}",))
+def _suspects(snapshot: Snapshot, host: str) -> Callable[[GpuFact], Culprit]:
+    """Who is to be named for a fact about a GPU of this node: the rank on it, else the node alone."""
+    on_gpu = ranks_on(snapshot.ranks, snapshot.state, host)
+    pids = {rank.rank: rank.pid for rank in snapshot.ranks}
+
+    def suspect_of(fact: GpuFact) -> Culprit:
+        number = next(iter(on_gpu.get(fact.index, ())), None)
+        pid = None if number is None else pids[number]
+        return Culprit(number, pid, host, "possible", (f"GPU {fact.index} {fact.text}",))
+
+    return suspect_of

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from hangtop.common.text import clock
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.health import NO_ANSWER_S, SILENT_S
 from hangtop.records.verdict import Evidence, Verdict
 
-UNHEARD_S = 5.0
-"""A probe beats each second; silence beyond this means that nothing can be said of the log."""
-STUCK_S = 10.0
-"""A look at the log takes milliseconds; one that takes this long hangs in the file system."""
 FIRST_STUCK_S = 30.0
 """The first look, after a glimpse at the last lines, loads what is known of messages: on a crowded machine that took 10 s."""
 READABLE = frozenset({"ok", "closed", "gone"})
@@ -17,7 +14,10 @@ READABLE = frozenset({"ok", "closed", "gone"})
 
 
 def blind(snapshot: Snapshot) -> Verdict | None:
-    """Blind when the probe, or its log source, is not well, or no log can be read (design §2: feed unhealthy = blind)."""
+    """The probe or its log source has a problem, or none of the logs can be read. Silence then proves nothing.
+
+    Stands before `by_you`: where the log cannot be read nothing that rests on it can be believed.
+    """
     reason = _unwell(snapshot)
     if reason is None:
         return None
@@ -36,12 +36,13 @@ def _unwell(snapshot: Snapshot) -> str | None:
     state = snapshot.state
     if state.probe is not None and state.probe.problem:
         return state.probe.problem
-    if state.heard_at is not None and snapshot.now - state.heard_at > UNHEARD_S:
+    if state.heard_at is not None and snapshot.now - state.heard_at > SILENT_S:
         return f"the probe gave no sign of life since {clock(state.heard_at)}"
     health = state.health.get("log")
     if health is not None and health.problem:
         return health.problem
-    if health is not None and health.busy_s > (FIRST_STUCK_S if health.read_at is None and state.log is not None else STUCK_S):
+    is_first = health is not None and health.read_at is None and state.log is not None
+    if health is not None and health.busy_s > (FIRST_STUCK_S if is_first else NO_ANSWER_S):
         return f"reading the log hangs since {clock(snapshot.now - health.busy_s)}: the file system may not answer"
     if state.log is None and state.procs is not None and not snapshot.spec.logs:
         gone = f"{state.procs.note}; " if state.procs.note else ""
@@ -56,3 +57,21 @@ def _no_file(snapshot: Snapshot) -> str | None:
     if snapshot.state.log is None or any(file.status in READABLE for file in files):
         return None
     return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(snapshot.spec.logs))
+
+
+def blind_if_unread(snapshot: Snapshot, verdict: Verdict) -> Verdict:
+    """What is said once nobody waits for the log any longer. Of a log that was not read a verdict that needs it is blind."""
+    if not is_unread(snapshot) or verdict.word not in ("running", "stalled"):
+        return verdict
+    return Verdict(
+        word="blind",
+        headline="The log was not read in time: this machine is very busy, or the file system hangs.",
+        refute="the same check, a minute later, reads it",
+        confidence="possible",
+    )
+
+
+def is_unread(snapshot: Snapshot) -> bool:
+    """Whether nothing of the log is known, or only its last lines, which tell of no stage and no limit."""
+    log = snapshot.state.log
+    return bool(snapshot.spec.logs) and (log is None or (log.scanned_part == 0.0 and not log.caught_up))

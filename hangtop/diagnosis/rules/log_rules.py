@@ -37,7 +37,10 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
 
 
 def finished(snapshot: Snapshot) -> Verdict | None:
-    """The finish stage was reached, or the last step of a known total, and the log has been quiet since."""
+    """The finish stage was reached, or the last step of a known total with no writer left.
+
+    Stands before `writer_gone`: after the end its processes leave, and that is no crash.
+    """
     progress = snapshot.log.progress
     at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
     reached = snapshot.stage is not None and snapshot.stage.id == FINISH
@@ -54,7 +57,10 @@ def finished(snapshot: Snapshot) -> Verdict | None:
 
 
 def pipe_closed(snapshot: Snapshot) -> Verdict | None:
-    """The log was a pipe, and its writer closed it without a word on how the run ended."""
+    """The log was a pipe, and its writer closed it without a word on how the run ended.
+
+    Stands before `driver_hung`: nobody writes any more, so that silence is no sign of a hang.
+    """
     files = snapshot.log.files
     if not files or any(file.status != "closed" for file in files):
         return None
@@ -83,8 +89,11 @@ def _closed(snapshot: Snapshot) -> bool:
 
 
 def repeats_itself(snapshot: Snapshot) -> Verdict | None:
-    """Lines keep coming, but they are one message that comes when nothing moves (vLLM's "No available shared memory broadcast
-    block": normal while an engine compiles, a hang once it repeats after the engine was ready)."""
+    """Lines keep coming, but all are one message that comes when nothing moves. An example is vLLM's "No available shared
+    memory broadcast block": normal while an engine compiles, a hang once the engine was ready.
+
+    Stands before `stalled`: lines keep coming, so that no limit of silence is ever reached.
+    """
     for finding in snapshot.findings:
         if finding.hang not in ("hang", "slow") or finding.count < REPEATED or not _is_all_that_comes(snapshot, finding):
             continue
@@ -110,8 +119,11 @@ def _is_all_that_comes(snapshot: Snapshot, finding: Finding) -> bool:
 
 
 def left_behind(snapshot: Snapshot) -> Verdict | None:
-    """A rank stopped steps ago and the others have stopped too, long for this run's pace: they ran into a collective it never
-    entered. Needs no full limit, because the log itself names who is missing."""
+    """A rank stopped steps ago, and the others have stopped too, for long by this run's own pace: they wait in a collective
+    that it never entered.
+
+    Stands before `stalled`: the log names who is missing long before the limit is reached.
+    """
     pace = snapshot.log.pace
     behind = steps_behind(snapshot)
     if snapshot.silence_s is None or pace.p95_s is None or not behind or _announced(snapshot):
@@ -122,7 +134,10 @@ def left_behind(snapshot: Snapshot) -> Verdict | None:
 
 
 def stalled(snapshot: Snapshot) -> Verdict | None:
-    """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain."""
+    """The log is silent for longer than the stage, the run's own pace or an announced wait explains.
+
+    Stands before `slow`: both need silence, and this one more of it.
+    """
     if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.stalled_s or _announced(snapshot):
         return None
     return _stalled_verdict(snapshot, stragglers(snapshot))
@@ -192,7 +207,10 @@ def _stall_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
 
 
 def slow(snapshot: Snapshot) -> Verdict | None:
-    """Silent for long, but within what this stage may take, or as announced."""
+    """The log is silent for long, but within what this stage may take, or as it announced.
+
+    Stands before `lost_one`: that rule tells of a run whose other ranks go on.
+    """
     if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.slow_s:
         return None
     if _announced(snapshot):
@@ -211,7 +229,10 @@ def slow(snapshot: Snapshot) -> Verdict | None:
 
 
 def announced(snapshot: Snapshot) -> Verdict | None:
-    """Quiet, but the log said for how long: whoever waits meanwhile waits as told."""
+    """The run is quiet, but its log said for how long.
+
+    Stands before `rendezvous`: who waits as the log said misses nobody.
+    """
     return slow(snapshot) if snapshot.is_quiet and _announced(snapshot) else None
 
 

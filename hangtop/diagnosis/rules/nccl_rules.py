@@ -9,7 +9,10 @@ from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 
 def left_out(snapshot: Snapshot) -> Verdict | None:
-    """Ranks that never launched the collective in which their peers wait (lowest count per communicator)."""
+    """By NCCL's own counts some ranks never launched the collective in which their peers wait.
+
+    Stands before `all_wait`: NCCL's counts name a rank where all stacks show the same wait.
+    """
     found = stragglers(snapshot) if snapshot.is_quiet else ()
     if not found:
         return None

@@ -17,13 +17,13 @@ from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 LEFT = ("gone", "zombie", "dead")
 MOST_CULPRITS = 16
-TEACHER_S = {"gkd": 600.0}
-"""Frameworks that ask a teacher server, which is no actor, and how long their client waits for it before it skips the batch
-(receive limit of 600,000 ms in the recipe's client)."""
 
 
 def dead_actor(snapshot: Snapshot) -> Verdict | None:
-    """The log is quiet, and an actor of the run is dead, or its process is: the others wait for it."""
+    """The log is quiet, and an actor of the run or its process is dead. The others wait for it.
+
+    Stands before `sick`: an actor that died with an error is nearer to the cause than a part of Ray.
+    """
     if not snapshot.is_quiet:
         return None
     for cluster in clusters_of_run(snapshot.state):
@@ -48,7 +48,10 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
 
 
 def no_resources(snapshot: Snapshot) -> Verdict | None:
-    """Actors or placement groups of the run wait for what the cluster does not have, or has not free."""
+    """Actors or placement groups of the run wait for resources that the cluster lacks or has given to others.
+
+    Stands before `leader_alone`: workers that were never started leave their leader alone.
+    """
     if not snapshot.is_quiet:
         return None
     for cluster in clusters_of_run(snapshot.state):
@@ -66,20 +69,27 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
     return None
 
 
-def straggler(snapshot: Snapshot) -> Verdict | None:
-    """Most actors of a class do one thing and a few another, by the titles of their processes; and the few do not work."""
+def actor_apart(snapshot: Snapshot) -> Verdict | None:
+    """By the titles of their processes most actors of a class do one thing and a few another, and those few do not work.
+
+    Stands before `leader_alone`: a worker apart from its peers is looked at before the one that calls them all.
+    """
     if not snapshot.is_quiet:
         return None
-    stands = {one.pid: one for one in snapshot.member_statuses}
+    stands = {member.pid: member for member in snapshot.member_statuses}
     for cluster in clusters_of_run(snapshot.state):
         apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
-        working = any(one.alive for _, one in known)
+        working = any(member.alive for _, member in known)
         if apart and not working and stale_since(cluster, snapshot.now) is None:
             first = apart[0]
             evidence = (
                 *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
-                *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2] if one.activity is not None),
+                *(
+                    Evidence("stacks", f"{name(odd.actor)}: {member.text}")
+                    for odd, member in known[:2]
+                    if member.activity is not None
+                ),
                 silence(snapshot),
             )
             culprits = tuple(_culprit(odd, sure=len(apart) == 1) for odd in apart[:MOST_CULPRITS])
@@ -89,8 +99,11 @@ def straggler(snapshot: Snapshot) -> Verdict | None:
 
 
 def leader_alone(snapshot: Snapshot) -> Verdict | None:
-    """All workers are between calls, and who leads them does not come back: it waits for what is no actor. What users report of
-    this are rewards, tools, judges and teachers that do not answer (verl#288, #1948, #7155, slime#1361)."""
+    """All workers are between calls, and the actor that calls them does not come back: it waits for something that is no
+    actor. Users report rewards, tools, judges and teachers that do not answer (verl#288, #1948, #7155, slime#1361).
+
+    Stands before `standing_still`: the leader stands still, too, and its idle workers tell what it waits for.
+    """
     if not snapshot.is_quiet or snapshot.silence_s is None:
         return None
     for cluster in clusters_of_run(snapshot.state):
@@ -99,7 +112,7 @@ def leader_alone(snapshot: Snapshot) -> Verdict | None:
         idle = bool(workers) and all(actor.state == "idle" for actor in workers)
         if len(leaders) != 1 or not idle or stale_since(cluster, snapshot.now) is not None:
             continue
-        leader, patience_s = leaders[0], TEACHER_S.get(snapshot.log.framework, 0.0)
+        leader, patience_s = leaders[0], snapshot.log.teacher_wait_s
         patient = snapshot.silence_s <= patience_s
         waits = "the teacher server" if patience_s else "what is no actor: a reward, a tool, a judge, or its own code"
         told = f"; its client gives up after {duration(patience_s)} and skips the batch" if patient else ""
@@ -119,12 +132,15 @@ def leader_alone(snapshot: Snapshot) -> Verdict | None:
 
 
 def driver_gone(snapshot: Snapshot) -> Verdict | None:
-    """Nobody writes the log, and the session that it was proven to be of has no driver of its jobs any more: the run is over.
-    Detached actors outlive it, idle, and hold its GPUs: they are no sign of life."""
+    """Nobody writes the log, and the run's Ray session has no driver of its jobs any more: the run is over. Detached actors
+    outlive their driver and hold its GPUs; they are no sign of life.
+
+    Stands before `dead`: actors that outlive their driver are no ranks that were left alone.
+    """
     if not snapshot.is_quiet or not _only_actors_here(snapshot):
         return None
-    for one in owned(snapshot.state):
-        cluster, jobs = one.cluster, one.proof.jobs
+    for session in owned(snapshot.state):
+        cluster, jobs = session.cluster, session.proof.jobs
         told = cluster.api.answer == "ok" and stale_since(cluster, snapshot.now) is None and any(n.workers for n in cluster.nodes)
         if not told or not jobs or any(driver.job in jobs for driver in cluster.drivers):
             continue
@@ -139,7 +155,7 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
             kind="dead_process",
             confidence="likely",
             evidence=(
-                Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {one.proof.fact}"),
+                Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {session.proof.fact}"),
                 silence(snapshot),
             ),
             next=(("b", "bundle"), ("r", "restart")),
@@ -170,7 +186,10 @@ def _created(snapshot: Snapshot) -> tuple[Evidence, ...]:
 
 
 def sick(snapshot: Snapshot) -> Verdict | None:
-    """The log is quiet, and a part without which Ray cannot go on is dead or silent."""
+    """The log is quiet, and a part of Ray that the run needs is dead or silent.
+
+    Stands before `no_resources`: a cluster that is sick grants nothing, whatever it has.
+    """
     if not snapshot.is_quiet:
         return None
     for cluster in clusters_of_run(snapshot.state):

@@ -20,21 +20,27 @@ from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 
 def rendezvous(snapshot: Snapshot) -> Verdict | None:
-    """Members wait to meet: who never came?
+    """Ranks wait for the process group to form: which ranks never came?
 
-    Where more of them are in a collective already, the few parted from these (`desync`).
+    Where more ranks are in a collective already, those in a rendezvous parted from them (`desync`).
+
+    Stands before `vanished`: a rank without a process may not have been started yet.
     """
-    meeting = [one for one in snapshot.member_statuses if one.status == "rendezvous"]
-    if not snapshot.is_quiet or not meeting or sum(one.status == "collective" for one in snapshot.member_statuses) > len(meeting):
+    meeting = [member for member in snapshot.member_statuses if member.status == "rendezvous"]
+    if (
+        not snapshot.is_quiet
+        or not meeting
+        or sum(member.status == "collective" for member in snapshot.member_statuses) > len(meeting)
+    ):
         return None
-    astray = [one for one in snapshot.member_statuses if one.status in ("waits", "loops", "unknown", "dataloader")]
-    if any(one.alive for one in snapshot.member_statuses):
+    astray = [member for member in snapshot.member_statuses if member.status in ("waits", "loops", "unknown", "dataloader")]
+    if any(member.alive for member in snapshot.member_statuses):
         return None
     missing = _never_came(snapshot)
     place = _meeting_place(snapshot)
     apart = _unconnected(snapshot, meeting)
     if astray:
-        culprits = tuple(build_culprit(snapshot, one) for one in astray)
+        culprits = tuple(build_culprit(snapshot, member) for member in astray)
         headline = f"{names(astray)} never joined the process group: {astray[0].text}; {count(meeting)} wait{plural_s(meeting)}."
     elif missing:
         culprits = tuple(
@@ -43,7 +49,7 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
         headline = f"{rank_names(missing)} never came; {count(meeting)} wait{plural_s(meeting)} for the process group{place}."
     elif apart:
         why = f"holds no connection to the meeting point{place}"
-        culprits = tuple(Culprit(one.rank, one.pid, one.host, "likely", (why, one.text)) for one in apart)
+        culprits = tuple(Culprit(member.rank, member.pid, member.host, "likely", (why, member.text)) for member in apart)
         headline = f"{names(apart)} never reached the meeting point{place}; {some(len(meeting) - len(apart), 'rank')} did."
     else:
         culprits = ()
@@ -56,8 +62,10 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
 
 def missing_ranks(snapshot: Snapshot) -> list[int]:
     """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
-    worlds = [one.process.world for one in snapshot.member_statuses if one.process is not None and one.process.world]
-    here = {one.rank for one in snapshot.member_statuses} | {rank.rank for rank in snapshot.ranks if rank.process is not None}
+    worlds = [member.process.world for member in snapshot.member_statuses if member.process is not None and member.process.world]
+    here = {member.rank for member in snapshot.member_statuses} | {
+        rank.rank for rank in snapshot.ranks if rank.process is not None
+    }
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
 
 
@@ -71,7 +79,7 @@ def _never_came(snapshot: Snapshot) -> list[int]:
     came = _from_elsewhere(snapshot)
     if came == 0:
         return unseen
-    here = {one.rank for one in snapshot.member_statuses if one.rank is not None}
+    here = {member.rank for member in snapshot.member_statuses if member.rank is not None}
     gone = [rank for rank in missing_here(here, max((*here, *unseen), default=-1) + 1) if rank in unseen]
     return gone if came is None or len(gone) + came <= len(unseen) else []
 
@@ -99,7 +107,7 @@ def _unconnected(snapshot: Snapshot, meeting: list[MemberStatus]) -> list[Member
     where = None if snapshot.procs is None else snapshot.procs.rendezvous
     if where is None or not where.joined:
         return []
-    return [one for one in meeting if one.rank in where.missing]
+    return [member for member in meeting if member.rank in where.missing]
 
 
 def _nobody(snapshot: Snapshot) -> str:

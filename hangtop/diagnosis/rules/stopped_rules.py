@@ -11,7 +11,11 @@ from hangtop.records.verdict import Evidence, Verdict
 
 
 def by_you(snapshot: Snapshot) -> Verdict | None:
-    """hangtop stops the run, or stopped it, and nothing was written since. A log that has grown is that of another attempt."""
+    """A person stopped the run with hangtop, or is stopping it, and no log has grown since. A log that has grown belongs to
+    another attempt.
+
+    Stands before `crashed`: processes that a signal ends print errors, and these are no crash.
+    """
     stop = snapshot.log.stopped
     if stop is None or _goes_on(snapshot, stop):
         return None

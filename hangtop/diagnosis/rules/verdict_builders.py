@@ -24,7 +24,7 @@ BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generatio
 def hung_verdict(
     headline: str, kind: Kind, culprits: tuple[Culprit, ...], evidence: tuple[Evidence, ...], refute: str
 ) -> Verdict:
-    sure: Confidence = "likely" if any(one.confidence != "possible" for one in culprits) else "possible"
+    sure: Confidence = "likely" if any(member.confidence != "possible" for member in culprits) else "possible"
     return Verdict(
         word="hung",
         headline=headline,
@@ -49,21 +49,25 @@ def slow_verdict(snapshot: Snapshot, headline: str, kind: Kind | None, evidence:
     )
 
 
-def build_culprit(snapshot: Snapshot, one: MemberStatus) -> Culprit:
+def build_culprit(snapshot: Snapshot, member: MemberStatus) -> Culprit:
     """Two signals that agree make it likely: its stack, and that it did not move, or stays behind in the log."""
-    why = [one.text]
-    if one.moved is False:
+    why = [member.text]
+    if member.moved is False:
         why.append("its stack stands still")
-    why += reasons(snapshot, one.rank)
-    why += [NOT_JOINED for rank in snapshot.ranks if rank.rank == one.rank and rank.absent]
-    why += [reason for other in stragglers(snapshot) if other.rank == one.rank and one.rank is not None for reason in other.why]
+    why += reasons(snapshot, member.rank)
+    why += [NOT_JOINED for rank in snapshot.ranks if rank.rank == member.rank and rank.absent]
+    why += [
+        reason for other in stragglers(snapshot) if other.rank == member.rank and member.rank is not None for reason in other.why
+    ]
     sure: Confidence = "likely" if len(why) > 1 else "possible"
-    if group := group_of(one, snapshot.member_statuses):
+    if group := group_of(member, snapshot.member_statuses):
         ranks = rank_ranges(other.rank for other in group.others if other.rank is not None)
-        why.insert(1, f"{place_words(one.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}")
-    if one.rank is not None and any(rank.rank == one.rank and rank.by_order for rank in snapshot.ranks):
+        why.insert(
+            1, f"{place_words(member.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}"
+        )
+    if member.rank is not None and any(rank.rank == member.rank and rank.by_order for rank in snapshot.ranks):
         why.append("numbered by the order of start: nothing names its rank")
-    return Culprit(one.rank, one.pid, one.host, sure, tuple(why))
+    return Culprit(member.rank, member.pid, member.host, sure, tuple(why))
 
 
 def waiting_kind(snapshot: Snapshot, members: Sequence[MemberStatus]) -> Kind:
@@ -72,7 +76,7 @@ def waiting_kind(snapshot: Snapshot, members: Sequence[MemberStatus]) -> Kind:
     Else NCCL where the run has GPUs, else a collective on the CPU: GPUs of the machine may all be other people's.
     """
     on_gpu = any(node.reading.gpus and of_run(snapshot.state, host) != frozenset() for host, node in snapshot.state.gpus.items())
-    phases = (one.activity.phase for one in members if one.activity is not None and one.activity.phase is not None)
+    phases = (member.activity.phase for member in members if member.activity is not None and member.activity.phase is not None)
     by_name = next((BY_PHASE[phase] for phase in phases if phase in BY_PHASE), None)
     return stage_kind(snapshot) or by_name or ("nccl" if on_gpu else "cpu_collective")
 
@@ -82,9 +86,12 @@ def stage_kind(snapshot: Snapshot) -> Kind | None:
 
 
 def stack_evidence(waiting: list[MemberStatus]) -> Evidence:
-    calls = Counter(one.call or one.status for one in waiting)
+    calls = Counter(member.call or member.status for member in waiting)
     return Evidence(
-        "stacks", ", ".join(f"{names([one for one in waiting if (one.call or one.status) == call])} in {call}" for call in calls)
+        "stacks",
+        ", ".join(
+            f"{names([member for member in waiting if (member.call or member.status) == call])} in {call}" for call in calls
+        ),
     )
 
 
@@ -92,13 +99,13 @@ def silence(snapshot: Snapshot) -> Evidence:
     return Evidence("log", f"silent since {snapshot.silent_since}, limit {duration(snapshot.quiet_s)}")
 
 
-def still(one: MemberStatus) -> str:
-    return ", still there at the next look" if one.moved is False else ""
+def still(member: MemberStatus) -> str:
+    return ", still there at the next look" if member.moved is False else ""
 
 
 def count(members: list[MemberStatus]) -> str:
     """`7 ranks`; processes where no rank is known."""
-    if any(one.rank is not None for one in members):
+    if any(member.rank is not None for member in members):
         return some(len(members), "rank")
     return some(len(members), "process")
 
@@ -109,7 +116,7 @@ def plural_s(members: list[MemberStatus]) -> str:
 
 def names(members: list[MemberStatus]) -> str:
     """`Rank 3`, `Ranks 0-2 4`, or processes where no rank is known."""
-    ranks = [one.rank for one in members if one.rank is not None]
+    ranks = [member.rank for member in members if member.rank is not None]
     if ranks:
         return rank_names(ranks) + (f" ({place_words(members[0].place)})" if len(members) == 1 and members[0].place else "")
     return f"Process {members[0].pid}" if len(members) == 1 else some(len(members), "process")

@@ -48,16 +48,19 @@ OWN_PART = 0.2
 
 
 def alive(snapshot: Snapshot) -> Verdict | None:
-    """Somebody who is not waiting works: slow, do not kill."""
+    """A rank that waits for nobody works, a checkpoint grows, or the GPUs compute: slow, do not kill.
+
+    Stands before `straggler`: the peers of a rank that works wait rightly, with their GPUs at 100 %.
+    """
     if not snapshot.is_quiet:
         return None
-    working = [one for one in snapshot.member_statuses if one.alive]
+    working = [member for member in snapshot.member_statuses if member.alive]
     growing = _growing(snapshot)
     computing = gpu_rules.works(snapshot)
     if not working and growing is None and not computing:
         return None
-    peers = [one for one in snapshot.member_statuses if one.waits_for_peers]
-    evidence = [Evidence("procs", f"{one.name}: {_life(one)}") for one in working[:2]]
+    peers = [member for member in snapshot.member_statuses if member.waits_for_peers]
+    evidence = [Evidence("procs", f"{member.name}: {_life(member)}") for member in working[:2]]
     evidence += computing[:1]
     if growing is not None:
         evidence.insert(0, growing)
@@ -68,24 +71,28 @@ def alive(snapshot: Snapshot) -> Verdict | None:
     else:
         who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
     waiting = f"; {count(peers)} wait{plural_s(peers)} for it" if peers else ""
-    sure = growing is not None or computing or any(not one.doubted for one in working)
+    sure = growing is not None or computing or any(not member.doubted for member in working)
     advice = "Do not kill it." if sure else "That is work, or a loop without end: time tells."
-    few = tuple(one.rank for one in working if one.rank is not None) if len(working) <= len(peers) else ()
+    few = tuple(member.rank for member in working if member.rank is not None) if len(working) <= len(peers) else ()
     return replace(slow_verdict(snapshot, f"{who}{waiting}. {advice}", None, tuple(evidence)), at_work=few)
 
 
 def nobody_builds(snapshot: Snapshot) -> Verdict | None:
-    """Ranks wait for the lock file of an extension that nobody builds: who was killed while building left it behind.
+    """Ranks wait for the lock file of an extension that nobody builds. A process that was killed while it built has left the
+    file behind, and nothing ever removes it (torch/utils/file_baton.py).
 
-    Nothing ever removes it (torch/utils/file_baton.py)."""
-    waits = [one for one in snapshot.member_statuses if one.activity is not None and one.activity.kind == "build_lock"]
+    Stands before `straggler`: that rule would blame the ranks at the lock, and who left it is no longer here.
+    """
+    waits = [
+        member for member in snapshot.member_statuses if member.activity is not None and member.activity.kind == "build_lock"
+    ]
     if (
         not snapshot.is_quiet
         or not waits
-        or any(one not in waits and not one.waits_for_peers for one in snapshot.member_statuses)
+        or any(member not in waits and not member.waits_for_peers for member in snapshot.member_statuses)
     ):
         return None
-    culprits = tuple(build_culprit(snapshot, one) for one in waits)
+    culprits = tuple(build_culprit(snapshot, member) for member in waits)
     evidence = (Evidence("stacks", f"{names(waits)}: {waits[0].text}; no compiler runs below them"), silence(snapshot))
     headline = f"{names(waits)} wait{plural_s(waits)} for a build that nobody here makes: a killed one left its lock file behind."
     said = hung_verdict(headline, "unknown", culprits, evidence, "another node builds in the same folder")
@@ -94,80 +101,87 @@ def nobody_builds(snapshot: Snapshot) -> Verdict | None:
 
 
 def desync(snapshot: Snapshot) -> Verdict | None:
-    """All wait for their peers, but in different collectives: they took different ways.
+    """All ranks wait for their peers, but in different collectives: they took different ways through the program.
 
-    Who waits for its GPU has launched its kernels ahead: where it stands in the program tells nothing.
+    A rank that waits for its GPU has launched its kernels ahead, so its place in the program tells nothing.
+
+    Stands before `all_wait`: it names the ranks that went another way, where that rule finds nobody.
     """
-    waiting = [one for one in snapshot.member_statuses if one.waits_for_peers]
+    waiting = [member for member in snapshot.member_statuses if member.waits_for_peers]
     if not snapshot.is_quiet or len(waiting) < 2 or len(waiting) < len(snapshot.member_statuses):
         return None
-    if any(one.call == IN_A_COLLECTIVE for one in waiting):
+    if any(member.call == IN_A_COLLECTIVE for member in waiting):
         return None
-    calls = Counter(one.call for one in waiting)
+    calls = Counter(member.call for member in waiting)
     if len(calls) < 2:
         return _by_other_ways(snapshot, waiting)
     in_groups = odd_in_groups(waiting)
-    if in_groups is not None and not in_groups and any(stage_of(one.place) for one in waiting):
+    if in_groups is not None and not in_groups and any(stage_of(member.place) for member in waiting):
         return None  # every group stands together: stages wait at different places
     odd = in_groups or _other_than_most(waiting, calls)
     groups = " but ".join(
-        f"{names([one for one in waiting if one.call == call]).lower()} in {call}" for call, _ in calls.most_common()
+        f"{names([member for member in waiting if member.call == call]).lower()} in {call}" for call, _ in calls.most_common()
     )
-    culprits = tuple(build_culprit(snapshot, one) for one in odd)
+    culprits = tuple(build_culprit(snapshot, member) for member in odd)
     evidence = (Evidence("stacks", groups), silence(snapshot))
     return hung_verdict(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
 
 
 def _by_other_ways(snapshot: Snapshot, waiting: list[MemberStatus]) -> Verdict | None:
     """All wait in one and the same call, to which they came through different functions of the program."""
-    ways = Counter(_way(one) for one in waiting)
-    if len(ways) < 2 or any(not way for way in ways) or any(one.place for one in waiting) or missing_ranks(snapshot):
+    ways = Counter(_way(member) for member in waiting)
+    if len(ways) < 2 or any(not way for way in ways) or any(member.place for member in waiting) or missing_ranks(snapshot):
         return None
     most, size = ways.most_common(1)[0]
-    apart = [[one for one in waiting if _way(one) == way] for way, _ in ways.most_common()]
+    apart = [[member for member in waiting if _way(member) == way] for way, _ in ways.most_common()]
     groups = " but ".join(f"{names(group).lower()} through {_way(group[0])[0][0]}" for group in apart)
-    culprits = tuple(build_culprit(snapshot, one) for one in waiting if _way(one) != most) if 2 * size > len(waiting) else ()
+    culprits = (
+        tuple(build_culprit(snapshot, member) for member in waiting if _way(member) != most) if 2 * size > len(waiting) else ()
+    )
     headline = f"The ranks parted on their way to {waiting[0].call}: {groups}."
     evidence = (Evidence("stacks", groups), silence(snapshot))
     return hung_verdict(headline, "desync", culprits, evidence, "the next look shows them on one way")
 
 
-def _way(one: MemberStatus) -> tuple[tuple[str, str], ...]:
+def _way(member: MemberStatus) -> tuple[tuple[str, str], ...]:
     """The user's functions that led to the collective, innermost first; none where it is not known as one by its name."""
-    if one.activity is None or one.activity.kind not in FOR_PEERS:
+    if member.activity is None or member.activity.kind not in FOR_PEERS:
         return ()
-    frames = one.activity.thread.frames
-    place = frames.index(one.activity.call) if one.activity.call in frames else 0
-    return functions(replace(one.activity, thread=replace(one.activity.thread, frames=frames[place + 1 :])))
+    frames = member.activity.thread.frames
+    place = frames.index(member.activity.call) if member.activity.call in frames else 0
+    return functions(replace(member.activity, thread=replace(member.activity.thread, frames=frames[place + 1 :])))
 
 
 def _other_than_most(waiting: list[MemberStatus], calls: Counter[str | None]) -> list[MemberStatus]:
     """Who is not where most are. Where these are just half, those in calls between two ranks were left alone."""
     common, _ = calls.most_common(1)[0]
-    odd = [one for one in waiting if one.call != common]
+    odd = [member for member in waiting if member.call != common]
     if 2 * len(odd) == len(waiting):
-        return [one for one in waiting if one.call in PAIRWISE]
+        return [member for member in waiting if member.call in PAIRWISE]
     return odd if 2 * len(odd) < len(waiting) else []
 
 
 def straggler(snapshot: Snapshot) -> Verdict | None:
-    """Peers wait for ranks that neither work nor come."""
-    peers = [one for one in snapshot.member_statuses if one.waits_for_peers]
-    odd = [one for one in snapshot.member_statuses if one.status in ("waits", "loops", "dataloader", "unknown")]
-    odd = [one for one in odd if not _is_fed(one)] or odd
-    if not snapshot.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(one) for one in odd)):
+    """Ranks wait for other ranks that neither work nor come.
+
+    Stands before `actor_apart`: a stack tells the line where a rank stands, a title only the method.
+    """
+    peers = [member for member in snapshot.member_statuses if member.waits_for_peers]
+    odd = [member for member in snapshot.member_statuses if member.status in ("waits", "loops", "dataloader", "unknown")]
+    odd = [member for member in odd if not _is_fed(member)] or odd
+    if not snapshot.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(member) for member in odd)):
         return None
-    looping = all(one.status == "loops" for one in odd)
-    orphaned = [one for one in odd if dead_workers(snapshot, one)]
-    on_disk = all(one.activity is not None and one.activity.kind == "io" for one in odd)
+    looping = all(member.status == "loops" for member in odd)
+    orphaned = [member for member in odd if dead_workers(snapshot, member)]
+    on_disk = all(member.activity is not None and member.activity.kind == "io" for member in odd)
     kind: Kind = (
         "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(snapshot, odd)
     )
-    culprits = () if undecided(odd) else tuple(build_culprit(snapshot, one) for one in odd)
-    apart = "; ".join(f"{one.name} {one.text}{still(one)}" for one in odd[:2])
-    mount = blocked_on(snapshot.procs, {one.pid for one in odd})
+    culprits = () if undecided(odd) else tuple(build_culprit(snapshot, member) for member in odd)
+    apart = "; ".join(f"{member.name} {member.text}{still(member)}" for member in odd[:2])
+    mount = blocked_on(snapshot.procs, {member.pid for member in odd})
     disk = () if mount is None else (Evidence("disk", f"{mount.file}: {mount_words(mount)}"),)
-    together = stack_evidence(peers).text if len({one.call for one in peers}) > 1 else f"{count(peers)} in {peers[0].call}"
+    together = stack_evidence(peers).text if len({member.call for member in peers}) > 1 else f"{count(peers)} in {peers[0].call}"
     evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *_died(snapshot, orphaned), silence(snapshot))
     refute = f"{names(odd).lower()} leaves {odd[0].activity.own.name if odd[0].activity else 'this place'}"
     return hung_verdict(_never_came(snapshot, odd, peers), kind, culprits, evidence, refute)
@@ -183,27 +197,35 @@ def _never_came(snapshot: Snapshot, odd: list[MemberStatus], peers: list[MemberS
     return f"{names(odd)} never entered {call}; {count(peers)} wait{plural_s(peers)} for {'it' if len(odd) == 1 else 'them'}."
 
 
-def _is_fed(one: MemberStatus) -> bool:
+def _is_fed(member: MemberStatus) -> bool:
     """Waits for what another process puts into a queue or a connection: where somebody else stands apart too, for that one."""
-    return one.status == "waits" and one.activity is not None and one.activity.kind == "queue" and not waits_within(one.activity)
+    return (
+        member.status == "waits"
+        and member.activity is not None
+        and member.activity.kind == "queue"
+        and not waits_within(member.activity)
+    )
 
 
-def _stands(one: MemberStatus) -> bool:
+def _stands(member: MemberStatus) -> bool:
     """Seen to stand still in code of its own. Where such are the most, they are blamed all the same; an idle worker is not."""
-    return one.moved is False and one.activity is not None and one.activity.kind not in ("idle", "remote")
+    return member.moved is False and member.activity is not None and member.activity.kind not in ("idle", "remote")
 
 
 def all_wait(snapshot: Snapshot) -> Verdict | None:
-    """All members that are here wait in one collective: for a rank elsewhere, or for a broken link."""
+    """All ranks here wait in one collective: for a rank elsewhere, or because a link is broken.
+
+    Stands before `spins`: stacks name the collective, GPUs only that there is one.
+    """
     if (
         not snapshot.is_quiet
         or not snapshot.member_statuses
-        or any(one.status != "collective" for one in snapshot.member_statuses)
+        or any(member.status != "collective" for member in snapshot.member_statuses)
     ):
         return None
     missing = missing_ranks(snapshot)
     behind = stragglers(snapshot)
-    call = snapshot.member_statuses[0].call if len({one.call for one in snapshot.member_statuses}) == 1 else "collectives"
+    call = snapshot.member_statuses[0].call if len({member.call for member in snapshot.member_statuses}) == 1 else "collectives"
     if missing:
         members = list(snapshot.member_statuses)
         here = f"{every(len(members), 'rank').capitalize()} here wait{plural_s(members)} in {call}"
@@ -220,25 +242,28 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
 
 
 def standing_still(snapshot: Snapshot) -> Verdict | None:
-    """No peers are known: everyone here stands still at one place, over two looks at least."""
-    members = [one for one in snapshot.member_statuses if one.status in ("waits", "loops")]
+    """No peers are known, and everybody here stands still at one place over two looks at least.
+
+    Stands before `stalled`: two looks at the stacks prove what silence only suggests.
+    """
+    members = [member for member in snapshot.member_statuses if member.status in ("waits", "loops")]
     if not snapshot.is_quiet or not members or len(members) < len(snapshot.member_statuses):
         return None
-    if any(one.moved is not False and one.status != "loops" for one in members):
+    if any(member.moved is not False and member.status != "loops" for member in members):
         return None
-    members = [one for one in members if one.activity is None or one.activity.kind != "idle"] or members
+    members = [member for member in members if member.activity is None or member.activity.kind != "idle"] or members
     looping = members[0].status == "loops"
     kind: Kind = "python_loop" if looping else stage_kind(snapshot) or "unknown"
     alike: dict[str, list[MemberStatus]] = {}
-    for one in members:
-        alike.setdefault(f"{one.text}{still(one)}", []).append(one)
+    for member in members:
+        alike.setdefault(f"{member.text}{still(member)}", []).append(member)
     evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(snapshot))
     refute = "its stack moves, or it uses CPU"
-    if orphaned := [one for one in members if any(child.exit_code != 0 for child in dead_workers(snapshot, one))]:
-        culprits = tuple(build_culprit(snapshot, one) for one in orphaned)
+    if orphaned := [member for member in members if any(child.exit_code != 0 for child in dead_workers(snapshot, member))]:
+        culprits = tuple(build_culprit(snapshot, member) for member in orphaned)
         headline = f"{names(orphaned)} wait{plural_s(orphaned)} for a child of {_its(orphaned)} that has died."
         return hung_verdict(headline, "dataloader", culprits, (*_died(snapshot, orphaned), *evidence), refute)
-    culprits = tuple(build_culprit(snapshot, one) for one in members) if len(members) == 1 else ()
+    culprits = tuple(build_culprit(snapshot, member) for member in members) if len(members) == 1 else ()
     still_there = f"{names(members)} stand still; {members[0].name} {members[0].text}."
     headline = f"{names(members)}: {members[0].text}, and nothing moves." if len(members) == 1 else still_there
     return hung_verdict(headline, kind, culprits, evidence, refute)
@@ -250,8 +275,8 @@ def _its(members: list[MemberStatus]) -> str:
 
 def _died(snapshot: Snapshot, parents: list[MemberStatus]) -> tuple[Evidence, ...]:
     """Whose child has died, and of what."""
-    found = ((one, dead_workers(snapshot, one)[0]) for one in parents[:2])
-    return tuple(Evidence("procs", f"{one.name}: its child, pid {child.pid}, is a {child.doing}") for one, child in found)
+    found = ((member, dead_workers(snapshot, member)[0]) for member in parents[:2])
+    return tuple(Evidence("procs", f"{member.name}: its child, pid {child.pid}, is a {child.doing}") for member, child in found)
 
 
 def _growing(snapshot: Snapshot) -> Evidence | None:
@@ -270,24 +295,24 @@ def _may_write(snapshot: Snapshot, bytes_s: float) -> bool:
     if missing_ranks(snapshot):
         return True
     readings = [*snapshot.state.processes.values()] or ([snapshot.state.procs] if snapshot.state.procs is not None else [])
-    alive = [one for each in readings for one in each.processes if one.state not in "ZX"]
+    alive = [process for each in readings for process in each.processes if process.state not in "ZX"]
     known = [
-        max(one.recent.passed_b_s, one.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
-        for one in alive
-        if one.recent is not None and one.recent.passed_b_s is not None
+        max(process.recent.passed_b_s, process.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
+        for process in alive
+        if process.recent is not None and process.recent.passed_b_s is not None
     ]
     return len(known) < len(alive) or sum(known) > OWN_PART * bytes_s
 
 
-def _life(one: MemberStatus) -> str:
-    process = one.process
+def _life(member: MemberStatus) -> str:
+    process = member.process
     if process is None:
-        return one.text
+        return member.text
     cpu = process.subtree_cpu_percent or process.cpu_percent or 0.0
     io = process.subtree_io_b_s or 0.0
-    moved = ", its stack moves" if one.moved else ""
+    moved = ", its stack moves" if member.moved else ""
     moves = f", {rate(io)} to or from disk" if io > IO_BYTES_S else ""
-    return f"{cpu:.0f} % CPU{moves}{moved}: {one.text}"
+    return f"{cpu:.0f} % CPU{moves}{moved}: {member.text}"
 
 
 def _at_work(members: list[MemberStatus]) -> str:

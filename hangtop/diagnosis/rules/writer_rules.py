@@ -13,9 +13,10 @@ SHORT_LIFE_S = 3.0
 
 
 def writer_gone(snapshot: Snapshot) -> Verdict | None:
-    """Every process that was seen writing the log is gone, and the log never said that the run finished.
+    """Every process that was seen writing the log has ended, and the log never said that the run finished. A log written from
+    another node has no writers here, so this rule says nothing of it.
 
-    Only writers that hangtop itself saw count: a log written from another node has none here.
+    Stands before `driver_gone`: an exit code says more than a driver that Ray no longer lists.
     """
     writers = () if snapshot.procs is None else tuple(filter(_is_run, snapshot.procs.writers))
     if not writers or any(writer.alive for writer in writers):

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import cache
 
 from hangtop.diagnosis.facts.gpu_outliers import all_lately, busy_waits, is_current
-from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.diagnosis.members.rank_gpus import gpu_host, of_run
 from hangtop.records.process import Process
+from hangtop.records.rank import Rank
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.loops import IO_BYTES_S, WORTH_A_CORE, Looks
 from hangtop.state.run_state import RunState
@@ -49,8 +49,7 @@ def spinning(state: RunState, now: float) -> Callable[[Rank], bool]:
         return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in both if is_current(gpu, now)}
 
     def spins(rank: Rank) -> bool:
-        host = next(iter(state.gpus), "") if rank.host is None and len(state.gpus) == 1 else rank.host or ""
-        if host not in state.gpus:
+        if (host := gpu_host(rank, state)) is None:
             return False
         known = of_host(host)
         return known.get(rank.gpu, False) if rank.gpu is not None else bool(known) and all(known.values())

@@ -33,8 +33,8 @@ def in_gpu_driver(wchan: str | None) -> bool:
 
 def blocked_on(procs: ProcessReading | None, pids: Collection[int | None]) -> BlockedOn | None:
     """What the first of these waits for whose file is known, a dead mount before others."""
-    known = [] if procs is None else [one for one in procs.blocked_on if one.pid in pids]
-    return min(known, key=lambda one: one.answers is not False, default=None)
+    known = [] if procs is None else [blocked for blocked in procs.blocked_on if blocked.pid in pids]
+    return min(known, key=lambda blocked: blocked.answers is not False, default=None)
 
 
 def mount_words(found: BlockedOn) -> str:

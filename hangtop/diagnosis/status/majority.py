@@ -29,48 +29,54 @@ def with_majority(members: tuple[MemberStatus, ...], world: int = 0) -> tuple[Me
     Nothing changes where a known collective explains who waits, where all stand in the crowd and nobody of the `world` is missing
     (they may wait for anything), and where no class is the most.
     """
-    if any(one.waits_for_peers for one in members) or not all(one.activity or one.status == "gone" for one in members):
+    if any(member.waits_for_peers for member in members) or not all(
+        member.activity or member.status == "gone" for member in members
+    ):
         return members
-    here = [one for one in members if one.status != "gone"]
+    here = [member for member in members if member.status != "gone"]
     is_short = world > len(here)
     chosen = _like(here, _most(here, place_of))
     if len(chosen) == len(here) and not is_short:
         chosen = _like(here, _most(here, _lines))
     if not chosen or (len(chosen) == len(here) and not is_short):
         return members
-    return tuple(as_waiting(one) if one in chosen else one for one in members)
+    return tuple(as_waiting(member) if member in chosen else member for member in members)
 
 
 def _most(members: Sequence[MemberStatus], key: Callable[[Activity], Hashable]) -> list[MemberStatus]:
     """Those of the largest class of waiting members: half of all at least, and more than any other."""
-    keys = [key(one.activity) if one.activity is not None and waits_for_others(one) else None for one in members]
-    sizes = Counter(one for one in keys if one is not None).most_common(2)
+    keys = [key(member.activity) if member.activity is not None and waits_for_others(member) else None for member in members]
+    sizes = Counter(place for place in keys if place is not None).most_common(2)
     if not sizes or sizes[0][1] < AT_LEAST or 2 * sizes[0][1] < len(members) or (len(sizes) > 1 and sizes[1][1] == sizes[0][1]):
         return []
-    return [one for one, place in zip(members, keys, strict=True) if place == sizes[0][0]]
+    return [member for member, place in zip(members, keys, strict=True) if place == sizes[0][0]]
 
 
 def _like(members: Sequence[MemberStatus], chosen: Sequence[MemberStatus]) -> list[MemberStatus]:
     """The chosen, and who waits in the same call a line away, as a root that gathers does, if somebody is left then."""
-    calls = {leaf_call(one.activity) for one in chosen if one.activity is not None}
+    calls = {leaf_call(member.activity) for member in chosen if member.activity is not None}
     alike = [
-        one for one in members if one in chosen or (waits_for_others(one) and one.activity and leaf_call(one.activity) in calls)
+        member
+        for member in members
+        if member in chosen or (waits_for_others(member) and member.activity and leaf_call(member.activity) in calls)
     ]
     return alike if len(alike) < len(members) else list(chosen)
 
 
-def waits_for_others(one: MemberStatus) -> bool:
+def waits_for_others(member: MemberStatus) -> bool:
     """Whether it stands still in a wait that a peer may end, whatever it is called."""
-    if one.activity is None or one.moved is not False:
+    if member.activity is None or member.moved is not False:
         return False
-    asks = one.status == "works" and one.doubted and one.activity.kind == "sleep"  # it may as well ask its peers, with a limit
-    if one.status != "waits" and not asks:
+    asks = (
+        member.status == "works" and member.doubted and member.activity.kind == "sleep"
+    )  # it may as well ask its peers, with a limit
+    if member.status != "waits" and not asks:
         return False
-    recent = one.process.recent if one.process is not None else None
-    if one.activity.kind == "idle" and not functions(one.activity):
+    recent = member.process.recent if member.process is not None else None
+    if member.activity.kind == "idle" and not functions(member.activity):
         return False  # a server of a library that nobody asks; an event loop that the program runs itself is a wait like others
-    polls = one.activity.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
-    return one.activity.kind in FOR_OTHERS or polls
+    polls = member.activity.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
+    return member.activity.kind in FOR_OTHERS or polls
 
 
 def place_of(known: Activity) -> Hashable:
@@ -89,17 +95,17 @@ def leaf_call(known: Activity) -> Hashable:
     return known.kind, leaf.function, leaf.file
 
 
-def as_waiting(one: MemberStatus, elsewhere: frozenset[str] = frozenset()) -> MemberStatus:
+def as_waiting(member: MemberStatus, elsewhere: frozenset[str] = frozenset()) -> MemberStatus:
     """In the words of a collective, by the name of what the user's innermost frame called in a library, or its own.
 
     `elsewhere`: functions in which members wait at other places too, whose names tell little.
     """
-    frames = one.activity.thread.frames if one.activity is not None else ()
+    frames = member.activity.thread.frames if member.activity is not None else ()
     inner = next(iter(own(frames)), len(frames))
     called = [frame for frame in frames[max(0, inner - 1) : inner] if owner(frame.file) in ("plumbing", "framework", "package")]
     named = [_named(frame) for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]
     name = next((name for name in named if name not in elsewhere), next(iter(named), "one call"))
-    return replace(one, status="collective", call=name, text=f"in {name}")
+    return replace(member, status="collective", call=name, text=f"in {name}")
 
 
 def _named(frame: Frame) -> str:

@@ -16,11 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.rank_numbering import serves, siblings
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.status.gpu_wait import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
+from hangtop.records.rank import Rank
 from hangtop.records.stack import StacksReading
 from hangtop.stacks.activity import A_CHILD, Activity, activity_of
 from hangtop.stacks.frames import own
@@ -97,8 +97,8 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
-        known = [one for one in processes.values() if one.role in ("rank", "ray worker", "other")]
-        lone = [one for one in known if not serves(one)] or known
+        known = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
+        lone = [process for process in known if not serves(process)] or known
         crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     living = [
@@ -107,7 +107,7 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
         if process is not None
         for stacks in (_stacks_of(process, looks),)
     ]
-    living = [_with_child(one, processes.values()) for one in living]
+    living = [_with_child(member, processes.values()) for member in living]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *living)
 
@@ -139,26 +139,28 @@ def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process
     for process in lone:  # parents come before their children
         if process.ppid in group or process.ppid in below:
             below.add(process.pid)
-    others = [one for one in lone if one.pid not in below]
+    others = [process for process in lone if process.pid not in below]
     tools = _tools(others, group, looks)
     sure = group | set(tools.values())
-    members = [one for one in others if one.pid not in tools]
-    return [one for one in members if one.pid in sure or one.pid not in parents or _takes_part(one, lone, looks)]
+    members = [process for process in others if process.pid not in tools]
+    return [
+        process for process in members if process.pid in sure or process.pid not in parents or _takes_part(process, lone, looks)
+    ]
 
 
 def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...]) -> dict[int, int]:
     """By pid, who helps its parent, and the parent, which is no launcher: a program without a Python stack (`aws`, `nvidia-smi`)
     that is run alone and waited for, and what stands by (a tracker, a monitor) while its parent waits for a thread of its own."""
-    known = {one.pid: activity_of(one) for look in looks for one in look.stacks if one.threads}
-    children = Counter(one.ppid for one in lone)
+    known = {stack.pid: activity_of(stack) for look in looks for stack in look.stacks if stack.threads}
+    children = Counter(process.ppid for process in lone)
     found: dict[int, int] = {}
-    for one in lone:
-        parent, mine = known.get(one.ppid), known.get(one.pid)
-        if parent is None or one.pid in group:
+    for process in lone:
+        parent, mine = known.get(process.ppid), known.get(process.pid)
+        if parent is None or process.pid in group:
             continue
         stands_by = waits_within(parent) and (mine is None or mine.kind in ("sleep", "idle"))
-        if stands_by or (mine is None and parent.kind == "child" and children[one.ppid] == 1):
-            found[one.pid] = one.ppid
+        if stands_by or (mine is None and parent.kind == "child" and children[process.ppid] == 1):
+            found[process.pid] = process.ppid
     return found
 
 
@@ -188,7 +190,7 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Loo
     if process is None:
         return ()
     found = [(look.started_at, stack) for look in looks for stack in look.stacks if stack.pid == process.pid and stack.threads]
-    return tuple(one for one in found if one[1].started_ticks in (0, process.start_ticks))
+    return tuple((at, stack) for at, stack in found if stack.started_ticks in (0, process.start_ticks))
 
 
 def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, silent_since: float, patient: bool) -> MemberStatus:
@@ -226,31 +228,32 @@ def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, sil
     )
 
 
-def _with_child(one: MemberStatus, processes: Iterable[Process]) -> MemberStatus:
+def _with_child(member: MemberStatus, processes: Iterable[Process]) -> MemberStatus:
     """Who waits for its only child waits for what that one runs."""
-    if one.activity is None or one.activity.kind != "child":
-        return one
-    living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, one)]
-    return replace(one, text=one.text.replace(A_CHILD, f"`{living[0]}`")) if len(living) == 1 else one
+    if member.activity is None or member.activity.kind != "child":
+        return member
+    living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, member)]
+    return replace(member, text=member.text.replace(A_CHILD, f"`{living[0]}`")) if len(living) == 1 else member
 
 
-def _lives_below(process: Process, one: MemberStatus) -> bool:
-    return process.ppid == one.pid and process.state not in "ZX"
+def _lives_below(process: Process, member: MemberStatus) -> bool:
+    return process.ppid == member.pid and process.state not in "ZX"
 
 
 def _telling(process: Process, stacks: Looks) -> Looks:
     """Of who only looks whether something has come, the looks that found it asleep: what else it was caught at is no movement."""
     if not only_looks(process):
         return stacks
-    return tuple(one for one in stacks if (known := activity_of(one[1])) is not None and known.kind == "sleep") or stacks
+    asleep = tuple((at, stack) for at, stack in stacks if (known := activity_of(stack)) is not None and known.kind == "sleep")
+    return asleep or stacks
 
 
-def _on_gpu(one: MemberStatus, process: Process, stacks: Looks, spins: Callable[[], bool]) -> MemberStatus:
+def _on_gpu(member: MemberStatus, process: Process, stacks: Looks, spins: Callable[[], bool]) -> MemberStatus:
     """Who waits for a GPU that spins is in a collective, whatever its processor does."""
-    if one.status not in ("works", "waits") or not waits_for_gpu(process, one.activity, stacks) or not spins():
-        return one
-    where = f" ({one.activity.where})" if one.activity is not None else ""
-    return replace(one, status="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
+    if member.status not in ("works", "waits") or not waits_for_gpu(process, member.activity, stacks) or not spins():
+        return member
+    where = f" ({member.activity.where})" if member.activity is not None else ""
+    return replace(member, status="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
 
 
 def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:

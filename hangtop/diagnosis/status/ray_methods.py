@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from hangtop.common.decode_toml import decode_toml
+
 LEADS = "leads the run"
 """What the file says of the method that calls all others."""
 
@@ -27,7 +29,7 @@ class _Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def methods() -> tuple[Method, ...]:
     """All that is known, as it stands in the file."""
-    return msgspec.toml.decode(Path(__file__).with_name("ray_methods.toml").read_bytes(), type=_Methods).method
+    return decode_toml(Path(__file__).with_name("ray_methods.toml").read_bytes(), _Methods).method
 
 
 @lru_cache(maxsize=1_024)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hangtop.common.median import median_of_others
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Culprit
 
 STEPS_BEHIND = "steps behind"
@@ -28,7 +28,7 @@ def stragglers(snapshot: Snapshot) -> tuple[Culprit, ...]:
 
 def steps_behind(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """Those of them that are steps behind, not only silent."""
-    return tuple(one for one in stragglers(snapshot) if any(STEPS_BEHIND in why for why in one.why))
+    return tuple(straggler for straggler in stragglers(snapshot) if any(STEPS_BEHIND in why for why in straggler.why))
 
 
 @memoized

@@ -1,4 +1,4 @@
-"""What must hold for a profile and a signature beyond their shape: each function returns what is wrong, and where."""
+"""The checks of profiles and signatures beyond their shape: what is wrong, and where."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def _profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
     for key, name in named:
         if name is not None and name not in known:
             yield Flaw(key, f"there is no profile {name!r}; known are {', '.join(sorted(known))}")
-    yield from _unknown_stages([("nests_in", profile.nests_in), *((f"stall_hint.{each}", each) for each in profile.stall_hint)])
+    yield from _unknown_stages(
+        [("nests_in", profile.nests_in), *((f"stall_hint.{stage_id}", stage_id) for stage_id in profile.stall_hint)]
+    )
     for n, stage in enumerate(profile.stage):
         yield from _unknown_stages([(f"stage[{n}].id", stage.id), (f"stage[{n}].after_done", stage.after_done)])
         for key, markers in (("enter", stage.enter), ("done", stage.done)):

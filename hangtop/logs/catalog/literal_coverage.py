@@ -1,6 +1,6 @@
-"""Which texts every match of a regex must hold: the proof that a scan for literals cannot miss a message.
+"""The proof that every match of a regex holds one of its literals, so that a scan for literals cannot miss a message.
 
-The regex is taken apart by Python's own parser. A sequence is proven when its fixed characters, read together, hold a literal;
+Python's own parser takes the regex apart. A sequence is proven when its fixed characters, read together, hold a literal;
 an alternation when each of its branches is. What the parser does not fix (`.*`, optional parts, classes) proves nothing.
 """
 
@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 Path = tuple[str, ...]
-"""One way through a regex: its fixed texts; between two of them stands something that is not fixed."""
+"""One way through a regex: its fixed texts, with something variable between two of them."""
 
 _PROVEN: Path = ("\0",)
 _GAP: list[Path] = [("", "")]
@@ -21,7 +21,7 @@ _MOST_PATHS = 512
 
 
 def unproven(pattern: str, literals: Sequence[str]) -> str | None:
-    """A way through `pattern` that holds none of `literals` (its fixed texts, joined by `…`); `None` when there is no such."""
+    """A way through `pattern` that holds none of `literals` (its fixed texts, joined by `…`); `None` if there is none."""
     parser: Any = re._parser  # type: ignore[attr-defined]
     tree = parser.parse(pattern)
     walk = _Walk(tuple(literals), bool(tree.state.flags & re.IGNORECASE))

@@ -1,24 +1,20 @@
-"""All that is known of messages, frameworks and settings: the package's own data, the user's folder, one extra profile.
+"""The catalog of messages, frameworks and settings: data of the package, of the user's folder, and one extra profile.
 
-The package's data is proven by the tests; what a user adds is proven when it is loaded (`hangtop.logs.catalog.checks`).
+Tests check the data of the package; data of a user is checked when it is loaded (`hangtop.logs.catalog.checks`).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
-import msgspec
-import tomli
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.common.toml_places import line_of, located
+from hangtop.common.decode_toml import Record, TomlError, decode_toml, line_of
 from hangtop.logs.catalog.checks import Flaw, profile_flaws, signature_flaws
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.catalog.signature import Setting, Signature
@@ -30,13 +26,8 @@ class CatalogError(Exception):
     """A data file that cannot be used; the message names the file, the line, the key and what is expected there."""
 
 
-_LEARNING = threading.Lock()
-"""What msgspec knows of a type it learns at its first use. Two threads that do so at once, as two sources of a probe or two
-checks of `doctor` may, get a segmentation fault."""
-
-
 class Catalog(Struct, frozen=True):
-    """Everything that is known, by id. Of two with the same id the nearer one wins: `--profile`, user's folder, package."""
+    """Everything that is known, by id. Of two with the same id the first counts: `--profile`, user's folder, package."""
 
     profiles: Mapping[str, Profile] = MappingProxyType({})
     signatures: Mapping[str, Signature] = MappingProxyType({})
@@ -54,22 +45,21 @@ class _SettingFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_profile(text: str, name: str) -> Profile:
-    """The profile in `text`. `name` is the file, for the message of a `CatalogError`. Its meaning is not proven here."""
-    profile: Profile = _decode(text, name, Profile)
+    """The profile in `text`. `name` is the file, for the message of a `CatalogError`. The meaning is not checked here."""
+    profile = _decode(text, name, Profile)
     return replace(profile, framework=profile.framework or profile.name)
 
 
 def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
     """The signatures in `text`; their category is the file's name without its ending."""
-    found: _SignatureFile = _decode(text, name, _SignatureFile)
+    found = _decode(text, name, _SignatureFile)
     category = Path(name).stem
-    return tuple(each if each.category else replace(each, category=category) for each in found.signature)
+    return tuple(signature if signature.category else replace(signature, category=category) for signature in found.signature)
 
 
 def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
-    """The settings in `text`, with who honours them."""
-    found: _SettingFile = _decode(text, name, _SettingFile)
-    return found.setting
+    """The settings in `text`."""
+    return _decode(text, name, _SettingFile).setting
 
 
 def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "en") -> Catalog:
@@ -89,7 +79,7 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
         _refuse(path, text, profile_flaws(profile, frozenset(profiles)))
     if user_dir is not None:
         for path, text in _files(user_dir / "signatures"):
-            signatures.update((each.id, each) for each in _proven_signatures(path, text))
+            signatures.update((signature.id, signature) for signature in _proven_signatures(path, text))
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
         signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),
@@ -108,8 +98,8 @@ def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[
 
 def _proven_signatures(path: str, text: str) -> tuple[Signature, ...]:
     found = parse_signatures(text, path)
-    for n, each in enumerate(found):
-        _refuse(path, text, signature_flaws(each), f"signature[{n}].")
+    for n, signature in enumerate(found):
+        _refuse(path, text, signature_flaws(signature), f"signature[{n}].")
     return found
 
 
@@ -120,7 +110,7 @@ def _refuse(path: str, text: str, flaws: list[Flaw], inside: str = "") -> None:
 
 
 def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
-    """A refining profile also reads the progress lines and free text of the one it refines, after its own."""
+    """A refining profile also reads the progress lines and free text of the profile that it refines, after its own."""
     parent = profiles.get(profile.refines or "")
     if parent is None:
         return profile
@@ -148,10 +138,8 @@ def _text(file: Traversable, name: str) -> str:
         raise CatalogError(f"{name}: not a TOML file: byte {error.start} is not UTF-8") from error
 
 
-def _decode(text: str, name: str, shape: type[Any]) -> Any:
+def _decode(text: str, name: str, shape: type[Record]) -> Record:
     try:
-        found = tomli.loads(text)
-        with _LEARNING:
-            return msgspec.convert(found, shape)
-    except (tomli.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise CatalogError(f"{name}:{located(error, text)}") from error
+        return decode_toml(text, shape)
+    except TomlError as error:
+        raise CatalogError(f"{name}:{error}") from error

@@ -11,7 +11,7 @@ STAGE_IDS = tuple(
         "train_loop rollout validation checkpoint finish"
     ).split()
 )
-"""The same in every profile; titles are its own."""
+"""The ids of stages, the same in every profile; titles are its own."""
 
 FRAMEWORKS = tuple(
     (
@@ -19,7 +19,7 @@ FRAMEWORKS = tuple(
         "vllm sglang ray selfplay tqdm generic"
     ).split()
 )
-"""What `check --json` may name. A profile of your own may bring a name of its own."""
+"""The frameworks that `check --json` may name; a user's profile may add one."""
 
 _NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?))"
 PAIRS = {
@@ -45,7 +45,7 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    """One step of a run. Seconds are for a stall limit of 120 s and scale with it. `recurs`: happens again inside training.
+    """One step of a run. Seconds are for the default stall limit and scale with it. `recurs`: happens again inside training.
 
     `steady`: its limit follows the run's own pace (a training loop). `restarts`: seen after training began it means a new
     attempt in the same file, not a step back. A stage that neither recurs nor restarts and comes up after training began is
@@ -159,8 +159,8 @@ class MeshLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Detect(Struct, frozen=True, forbid_unknown_fields=True):
-    """Text that speaks for this framework, and how loudly. Distinct texts add up; 3 is proof enough, the highest sum leads.
-    The texts are searched in the whole line with its prefixes, colours removed. `regex` must match too, when given."""
+    """Text that speaks for this framework, and its weight. Weights of distinct texts add up; 3 is proof enough, the highest sum
+    leads. The texts are searched in the whole line with its prefixes, colours removed. `regex` must match too, when given."""
 
     literal: str
     weight: int = 1
@@ -173,6 +173,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     `contains`: profiles whose lines also occur inside (verl holds vLLM); they never lead over it, and the stages of those with
     `nests_in` show only as latest proof inside that stage. `refines`: a profile that this one replaces as soon as one of its
     own texts is seen; its progress lines and free text hold here too. `base`: active in every run, below all others.
+    `teacher_wait_s`: how long its client waits for a teacher server, which is no Ray actor, before it skips the batch.
     `stall_hint`: stage id to a sentence for a run silent there.
     """
 
@@ -190,4 +191,5 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     nests_in: str | None = None
     refines: str | None = None
     base: bool = False
+    teacher_wait_s: float = 0.0
     stall_hint: dict[str, str] = field(default_factory=dict)

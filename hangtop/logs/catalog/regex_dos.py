@@ -9,8 +9,8 @@ from types import FrameType
 
 LENGTH = 100_000
 LIMIT_S = 1.0
-"""CPU seconds for one search. A sound regex needs a tenth at most; one that begins anew at each blank takes half a minute, and a
-catastrophic one would not end."""
+"""CPU seconds for one search. A sound regex needs at most a tenth; one that starts over at each blank takes half a minute, and
+catastrophic backtracking would not end."""
 
 
 class _TooSlow(Exception):
@@ -29,9 +29,9 @@ def hostile_texts(literals: tuple[str, ...], example: str) -> Iterator[str]:
 
 
 def too_slow(pattern: str, literals: tuple[str, ...], example: str) -> str | None:
-    """How a hostile text begins for which one search takes more than `LIMIT_S`; `None` when all are quick.
+    """The start of a hostile text for which one search takes more than `LIMIT_S`; `None` if all are quick.
 
-    The search is broken off by a timer of CPU time, so this must be called in the main thread.
+    A timer of CPU time breaks off the search, so this must be called in the main thread.
     """
     regex = re.compile(pattern)
     before = signal.signal(signal.SIGVTALRM, _give_up)

@@ -15,7 +15,7 @@ WHERE = ("environment", "config", "command", "code", "machine")
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The regex, compiled when it is first needed: most of a hundred and more are never tried."""
+    """The regex, compiled at its first use: most of more than a hundred are never tried."""
     return re.compile(pattern)
 
 
@@ -70,11 +70,11 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def speaks_zh(self) -> bool:
-        """Whether all of it is told in Chinese: half a page in another language helps nobody."""
+        """Whether all texts are translated: a page half in another language helps nobody."""
         return bool(self.cause_zh and (self.folklore_zh or not self.folklore)) and all(fix.text_zh for fix in self.fix)
 
     def told_in(self, lang: str) -> Signature:
-        """The same in this language, `en` or `zh`; what nobody has translated in full stays English."""
+        """The signature in this language, `en` or `zh`; it stays English if it is not translated in full."""
         if lang != "zh" or not self.speaks_zh:
             return self
         fixes = tuple(replace(fix, text=fix.text_zh) for fix in self.fix)
@@ -82,7 +82,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
-    """A setting that people reach for, and who really reads it. `honoured_by` empty: nobody. `also`: other spellings.
+    """A setting that people reach for, and what reads it. `honoured_by` empty: nothing does. `also`: other spellings.
 
     `default` and `unit` in words. `keep` false: a test only, which should not stay set."""
 
@@ -101,7 +101,7 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
     instead_zh: str = ""
 
     def told_in(self, lang: str) -> Setting:
-        """The same in this language, `en` or `zh`. Names and numbers are the same in both."""
+        """The setting in this language, `en` or `zh`. Names and numbers are the same in both."""
         if lang != "zh" or not self.truth_zh:
             return self
         return replace(

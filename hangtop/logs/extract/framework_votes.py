@@ -1,4 +1,4 @@
-"""Which frameworks speak in this log, and which one the run is: distinct texts add up, three is proof enough."""
+"""Which frameworks a log shows, and which one the run uses: the weights of distinct texts add up, 3 is proof enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FALLBACK = "generic"
 
 
 class Frameworks:
-    """Collects what speaks for each profile."""
+    """The texts seen so far that speak for each profile."""
 
     def __init__(self, profiles: Mapping[str, Profile], chosen: str | None = None) -> None:
         self._profiles = profiles
@@ -21,7 +21,7 @@ class Frameworks:
         self.seen: dict[str, set[Detect]] = {}
 
     def saw(self, profile: Profile, detect: Detect, line: Line) -> None:
-        """This text was found in a line, whose prefixes count here: some frameworks are told by them alone."""
+        """This text was found in a line. The prefixes of the line count too: some frameworks show only there."""
         known = self.seen.setdefault(profile.name, set())
         if detect in known:
             return
@@ -29,7 +29,7 @@ class Frameworks:
             known.add(detect)
 
     def knows(self, detects: Iterable[tuple[Profile, Detect]]) -> bool:
-        """Whether all of these were seen already."""
+        """Whether all of these texts were seen already."""
         return all(detect in self.seen.get(profile.name, ()) for profile, detect in detects)
 
     def active(self) -> tuple[Profile, ...]:
@@ -59,7 +59,7 @@ def active(profiles: Mapping[str, Profile], scores: Mapping[str, int], chosen: s
 
 
 def _closure(profiles: Mapping[str, Profile], names: Iterable[str]) -> Iterable[str]:
-    """What the named profiles contain, and what those contain in turn."""
+    """The profiles that the named ones contain, directly or indirectly."""
     seen: set[str] = set()
     todo = [inner for name in names for inner in profiles[name].contains]
     while todo:

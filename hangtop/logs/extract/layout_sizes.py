@@ -1,15 +1,18 @@
-"""The run's parallel groups as its log names them: sizes of dimensions, whole groups of ranks, or the place of one rank."""
+"""The parallel layout as the log names it: sizes of dimensions, whole groups of ranks, or the coordinates of one rank."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import MeshLine, Profile
 from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.file_facts import FileFacts
-from hangtop.logs.lines.block_lines import Line
 from hangtop.records.parallel_layout import ORDER, ParallelLayout
 from hangtop.records.rank_coordinates import NAMES
 
@@ -19,23 +22,25 @@ _GROUP = re.compile(r"\[([\d, ]+)\]")
 _PAIR = re.compile(r"([a-z_]+)=(\d+)")
 
 
-class LayoutSizes:
-    """What one file says, by profile."""
+class LayoutSizes(Extractor):
+    """The layout that one file tells, by profile."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: RankTable) -> None:
+        self._ranks = ranks
         self._known: dict[str, _Said] = {}
 
-    def learn(self, profile: str, marker: MeshLine, line: Line, speaker: int | None) -> None:
-        """Takes in what this line says of the groups. `speaker`: the rank that wrote it."""
-        for found in compiled(marker.regex).finditer(line.text):
-            self._known.setdefault(profile, _Said()).take(marker, found, speaker)
+    def read(self, found: FoundLine) -> None:
+        rank = self._ranks.rank_of(found.line.writer)
+        for groups in found.readers.groups:
+            for match in compiled(groups.line.regex).finditer(found.line.text):
+                self._known.setdefault(groups.profile.name, _Said()).take(groups.line, match, rank)
 
-    def all(self) -> dict[str, ParallelLayout]:
-        return {name: said.mesh() for name, said in self._known.items()}
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        return replace(facts, meshes={name: said.mesh() for name, said in self._known.items()})
 
 
 class _Said:
-    """What the lines of one profile say: sizes by who says them, and places that are said outright."""
+    """What the lines of one profile say: sizes by the rank that wrote them, and coordinates that are told outright."""
 
     def __init__(self) -> None:
         self._sizes: dict[int | None, dict[str, int]] = {}
@@ -68,7 +73,7 @@ class _Said:
 
 
 def _joined(said: Mapping[int | None, dict[str, int]], order: tuple[str, ...], told: dict[int, dict[str, int]]) -> ParallelLayout:
-    """The groups by what each rank says: what ranks say differently of themselves is their place, what they say alike a size."""
+    """Values that differ between ranks are coordinates; values equal on all ranks are dimension sizes."""
     rows = {rank: row for rank, row in said.items() if rank is not None and row}
     if any(row != next(iter(rows.values())) for row in rows.values()):
         return ParallelLayout(order=order, told=told | rows)
@@ -76,11 +81,12 @@ def _joined(said: Mapping[int | None, dict[str, int]], order: tuple[str, ...], t
 
 
 def chosen(facts: Sequence[FileFacts], profiles: Sequence[Profile], catalog: Catalog) -> ParallelLayout | None:
-    """The groups of the run: as the profile that leads says, else another. An engine inside a trainer has groups of its own."""
+    """The layout of the run, by the leading profile, else by another one; but not that of an engine inside a trainer, which has
+    groups of its own."""
     stages = {stage.id for profile in profiles[:1] for stage in profile.stage}
     others = (profile for profile in catalog.profiles.values() if profile not in profiles)
     for profile in (*profiles, *others):
-        found = [(each.rank, each.meshes[profile.name]) for each in facts if profile.name in each.meshes]
+        found = [(file.rank, file.meshes[profile.name]) for file in facts if profile.name in file.meshes]
         if found and (profile is profiles[0] or profile.nests_in not in stages):
             told = {rank: row for _, mesh in found for rank, row in mesh.told.items()}
             return _joined({rank: mesh.sizes for rank, mesh in found}, found[0][1].order, told)

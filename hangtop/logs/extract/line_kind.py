@@ -1,4 +1,4 @@
-"""What kind a line is, for the eye: progress, stage, warning, error or plain."""
+"""The kind of a line, by which it is coloured: progress, stage, warning, error or plain."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.literal_index import LineReaders, LiteralIndex
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import Line
 from hangtop.records.log import LineKind, LogLine
 
@@ -16,7 +16,7 @@ _BY_LEVEL: dict[str, LineKind] = {
 }  # fmt: skip
 
 _HEAD = 120
-"""Characters of a message in which a line says that it is an error: later in a line the words are part of what it tells."""
+"""Only within this many characters do the words of a message make it an error: later on they are part of what it tells."""
 
 _SAYS: tuple[tuple[LineKind, re.Pattern[str]], ...] = (
     (
@@ -33,7 +33,7 @@ _SAYS: tuple[tuple[LineKind, re.Pattern[str]], ...] = (
         re.compile(r"(?:^|[\s\[|(<>])WARN(?:ING)?(?=$|[\s\]|):>])|(?:^|: )\W{0,3}(?:[Ww]arning|[A-Z]\w*Warning): "),
     ),
 )
-"""How a line tells its kind where no logger gave it a level: a bare `ERROR …`, `gcc: fatal error: …`, `ValueError: …`."""
+"""The words that tell the kind of a line without a level: a bare `ERROR …`, `gcc: fatal error: …`, `ValueError: …`."""
 
 MARKS: dict[LineKind, tuple[str, ...]] = {
     "error": (
@@ -42,21 +42,25 @@ MARKS: dict[LineKind, tuple[str, ...]] = {
     ),
     "warning": ("WARN", "warn", "Warning", "W0", "W1", " W "),
 }  # fmt: skip
-"""One of these is in any line that its level, or its own words, make one of this kind."""
+"""Every line that its level, or its own words, make one of this kind holds one of these texts."""
 
 
 def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
-    """The kind of a message without its prefixes. A known message counts before the level that its logger gave it, and that
-    before its own words."""
-    wants = index.wants(frozenset(number for number, _, _ in index.scanner.hits(text.encode())))
-    severities = {each.severity for each in wants.signatures if each.role != "noise" and compiled(each.regex).search(text)}
+    """The kind of a message without its prefixes: by the catalog, else by the level that its logger gave it, else by its own
+    words."""
+    readers = index.readers(text.encode())
+    severities = {
+        signature.severity
+        for signature in readers.signatures
+        if signature.role != "noise" and compiled(signature.regex).search(text)
+    }
     if "fatal" in severities:
         return "error"
     if "warning" in severities:
         return "warning"
-    if _is_stage(wants, text):
+    if readers.markers(text):
         return "stage"
-    if any(compiled(reader.progress.regex).search(text) for reader in wants.progress):
+    if any(compiled(reader.progress.regex).search(text) for reader in readers.progress):
         return "progress"
     return _BY_LEVEL.get(level.upper(), "plain") if level else _said(text[:_HEAD])
 
@@ -70,7 +74,3 @@ def shown_line(line: Line, file: int, index: LiteralIndex, rank: int | None) -> 
 
 def _said(head: str) -> LineKind:
     return next((kind for kind, words in _SAYS if words.search(head)), "plain")
-
-
-def _is_stage(wants: LineReaders, text: str) -> bool:
-    return any(each.marker.regex is None or compiled(each.marker.regex).search(text) for each in wants.stages)

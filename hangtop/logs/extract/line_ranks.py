@@ -1,18 +1,19 @@
-"""Which rank wrote a line: learned from the log itself, since Ray prints pids, torchrun local ranks and NCCL both."""
+"""Which rank wrote a line. Learned from the log itself, since Ray prints pids, torchrun local ranks, and NCCL both."""
 
 from __future__ import annotations
 
 import re
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.file_facts import FileFacts, RankFacts
 from hangtop.logs.lines.block_lines import Line, Writer
 
-LITERALS = ("nranks ", "GLOBAL_RANK: ", "[Gloo] Rank ", "rank ", "rank:", "rank=", "world_size", "world size", " processes")
-"""Any text that `RankTable.learn` understands holds one of these."""
+_LITERALS = ("nranks ", "GLOBAL_RANK: ", "[Gloo] Rank ", "rank ", "rank:", "rank=", "world_size", "world size", " processes")
+"""Any text that tells a rank or the world size holds one of these."""
 
-# Ranks of the whole run. A group's own numbers (vLLM's `rank 0 in world size 2`, a trainer-engine group) are not meant.
+# Ranks of the whole run, not of a group in it (vLLM's `rank 0 in world size 2`, a trainer-engine group).
 _RANK_TEXTS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -24,24 +25,15 @@ _RANK_TEXTS = tuple(
 )
 _WORLD_TEXT = re.compile(r"\busing world size: (\d+)|\bStarting with (\d+) processes|^world[_ ]size[:= ]+(\d+)")
 _ROSTER = re.compile(r"\bip=(?P<host>[\w.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), local_rank=(?P<local>\d+)")
-"""Ray Train's list of its workers: a line that speaks of others (ray/train/v2/_internal/execution/worker_group)."""
+"""Ray Train's list of its workers: a line about other processes (ray/train/v2/_internal/execution/worker_group)."""
 _SPEAKS = re.compile(r"[Rr]ank|RANK|world|processes")
 _OF_A_GROUP = ("group_name", "is assigned as")
 
 
-class RankFacts(Struct, omit_defaults=True):
-    """What the log says of one rank, besides its progress."""
+class RankTable(Extractor):
+    """The ranks of the writers of one file. A pid may be known long before its rank: ask for the rank when it is needed."""
 
-    rank: int
-    world: int | None = None
-    local_rank: int | None = None
-    host: str | None = None
-    pid: int | None = None
-    actor: str | None = None
-
-
-class RankTable:
-    """Writers and their ranks. A writer may be known by its pid long before its rank is: ask late."""
+    literals = _LITERALS
 
     def __init__(self, rank: int | None = None) -> None:
         self.world: int | None = None
@@ -53,8 +45,8 @@ class RankTable:
         self._task_of: dict[Writer, int] = {}
         self._group_size: dict[Writer, int] = {}
 
-    def learn(self, line: Line) -> None:
-        """Takes in what the line's prefix and its text say."""
+    def hear(self, line: Line) -> None:
+        """Learns what the prefix of the line says."""
         prefix = line.prefix
         if prefix.world and prefix.world > (self.world or 0):
             self.world = prefix.world
@@ -67,21 +59,22 @@ class RankTable:
         if prefix.rank is not None:
             self._note(line, prefix.rank)
 
-    def learn_text(self, line: Line) -> None:
-        """Takes in what the message says, if it speaks of its writer's rank."""
+    def read(self, found: FoundLine) -> None:
+        """Learns the rank of the writer, if the message tells it."""
+        line = found.line
         if not _SPEAKS.search(line.text) or any(word in line.text for word in _OF_A_GROUP):
             return
-        if found := _ROSTER.search(line.text):
-            self._enlist(found["host"], int(found["pid"]), int(found["rank"]), int(found["local"]))
+        if told := _ROSTER.search(line.text):
+            self._enlist(told["host"], int(told["pid"]), int(told["rank"]), int(told["local"]))
             return
         for pattern in _RANK_TEXTS:
-            if found := pattern.search(line.text):
-                groups = found.groupdict()
+            if told := pattern.search(line.text):
+                groups = told.groupdict()
                 size = int(groups.get("world") or int(groups.get("peers") or 0) + 1)
                 self._member(line, int(groups["rank"]), size)
                 return
-        if found := _WORLD_TEXT.search(line.text):
-            self.world = max(self.world or 0, int(found[1] or found[2] or found[3]))
+        if told := _WORLD_TEXT.search(line.text):
+            self.world = max(self.world or 0, int(told[1] or told[2] or told[3]))
 
     def rank_of(self, writer: Writer) -> int | None:
         """The global rank of a writer; `None` when nothing tells it."""
@@ -105,16 +98,21 @@ class RankTable:
                 return self._task_of[writer]
         return self.file_rank
 
+    def ranked(self, writer: Writer) -> Writer:
+        """The writer by its rank, if that is known: NCCL prints the pid where the training script prints the rank."""
+        rank = self.rank_of(writer)
+        return writer if rank is None else ("rank", rank)
+
     def rank_of_pid(self, pid: int) -> int | None:
-        """The rank of a process whose host is not said; `None` when it is unknown."""
+        """The rank of a process on an unnamed host; `None` if it is unknown."""
         return next((rank for writer, rank in self._rank_of.items() if writer[0] == "pid" and writer[2] == pid), None)
 
-    def all(self) -> tuple[RankFacts, ...]:
-        """What is known of each rank that the log names as a writer."""
-        return tuple(replace(facts) for facts in self._facts.values())
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        ranks = tuple(replace(known) for known in self._facts.values())
+        return replace(facts, rank=self.file_rank, ranks=ranks, world=self.world)
 
     def _member(self, line: Line, rank: int, size: int) -> None:
-        """The largest group that a writer speaks of is the whole run."""
+        """Of the groups that a writer names, the largest is the whole run."""
         if rank >= size or size < self._group_size.get(line.writer, 0) or (line.writer and line.writer[0] == "rank"):
             return
         self._group_size[line.writer] = size
@@ -122,7 +120,7 @@ class RankTable:
         self._note(line, rank)
 
     def _enlist(self, host: str, pid: int, rank: int, local_rank: int) -> None:
-        """Ray prints no address before the lines of its own node."""
+        """Also without the host: Ray prints no address before the lines of its own node."""
         self._rank_of["pid", host, pid] = rank
         self._rank_of.setdefault(("pid", "", pid), rank)
         self._facts[rank] = replace(self._facts.get(rank) or RankFacts(rank), pid=pid, local_rank=local_rank)

@@ -1,33 +1,39 @@
-"""Which lines of a block are worth parsing: all while hits are few; in a flood, the first ones and each writer's newest."""
+"""Which lines of a block are parsed: all if hits are few; in a flood the first ones and each writer's newest."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from msgspec import Struct
 
+from hangtop.logs.extract.framework_votes import Frameworks
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.extract.repeated_literals import FLOOD, PIECES
+from hangtop.logs.extract.repeated_literals import FLOOD, PIECES, RepeatedLiterals
 from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
+from hangtop.logs.lines.carriage_return_bars import find_folded
 from hangtop.logs.lines.literal_scan import Hit
 
 FEW, FIRST = 64, 24
-"""A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
+"""If a literal has at most `FEW` hits in a block, all its lines are parsed, else the `FIRST` ones, for the pace."""
 
 CLOSING = 16
-"""Of a literal that may end free text and is everywhere, as a bar is, so many lines after each begin are read: one ends it."""
+"""If a literal that may end free text is everywhere, as a bar is, this many lines are parsed after each beginning of a text."""
 
 SPREAD = 32
-"""So many of the step lines of a small block are read, so that their numbers tell a course."""
+"""About this many step lines of a small block are parsed, so that their values make a curve."""
 
 LARGE = 256 << 10
 FEW_IN_LARGE, FIRST_IN_LARGE = 8, 2
-"""The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
+"""The same in a block larger than `LARGE`: an older part of a big file, or a flood in a live one."""
+
+_CROWD = 4_096
+"""From one hit in this many bytes on it pays to leave out literals that tell nothing new."""
 
 
 class SampledLines(Struct, frozen=True):
-    """`at`: a byte index inside each line to parse, ascending. `skipped`: hits of each literal that were left out. `floods`: the
+    """`at`: a byte index inside each line to parse, ascending. `skipped`: the number of hits left out, by literal. `floods`: the
     literals that flood the block."""
 
     at: list[int]
@@ -35,9 +41,58 @@ class SampledLines(Struct, frozen=True):
     floods: frozenset[int] = frozenset()
 
 
+class LineSampler:
+    """Chooses, block for block, the lines of one file that are parsed, and learns which literals have no more to say."""
+
+    def __init__(self, index: LiteralIndex, frameworks: Frameworks) -> None:
+        self._index = index
+        self._frameworks = frameworks
+        self._repeated = RepeatedLiterals(index)
+        self._left_out: frozenset[int] = frozenset()
+        self._known_votes: tuple[int, frozenset[int]] = (0, frozenset())
+        self._counts: Counter[int] = Counter()
+
+    def sample(self, lines: Lines, *, in_text: bool) -> SampledLines:
+        """The lines of a block to parse. `in_text`: free text is open at its start."""
+        hits, left = self._hits(lines)
+        self._counts = Counter(map(itemgetter(0), hits))
+        if known := self._counts.keys() & self._said():
+            hits = [hit for hit in hits if hit[0] not in known]
+        new = Counter({number: count for number, count in self._counts.items() if number not in known}) + Counter(left)
+        return pick(hits, new, lines, self._index, in_text)
+
+    def learn(self, sampled: SampledLines, lines: Lines) -> None:
+        """The lines of the block were read. Votes that are counted by now, and are everywhere, are left out of the next scan."""
+        said = self._said()
+        if sum(self._counts[number] for number in self._counts.keys() & said) > len(lines.block.data) // _CROWD:
+            self._left_out |= said
+        self._repeated.learn(sampled.floods)
+
+    def _hits(self, lines: Lines) -> tuple[list[Hit], dict[int, int]]:
+        """The hits that are new, and how many more there are of literals in a flood."""
+        block = lines.block
+        find = self._index.finder(self._left_out | self._repeated.numbers, len(block.data))
+        folded = len(block.data) > LARGE and lines.has_bars
+        hits = find_folded(block.data, find) if folded else find(block.data)
+        flooding, left = self._repeated.hits(lines)
+        if flooding:
+            hits = sorted((*hits, *flooding), key=itemgetter(2))
+        if block.seen:
+            hits = [hit for hit in hits if hit[2] > block.seen]
+        return hits, left
+
+    def _said(self) -> frozenset[int]:
+        """Literals that only vote for a framework, and have done so: NCCL prints a million."""
+        votes = sum(map(len, self._frameworks.seen.values()))
+        if votes != self._known_votes[0]:
+            only_detect = self._index.only_detects.items()
+            self._known_votes = (votes, frozenset(number for number, detects in only_detect if self._frameworks.knows(detects)))
+        return self._known_votes[1]
+
+
 def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: LiteralIndex, in_text: bool) -> SampledLines:
-    """The lines to parse. `counts`: how many hits each literal has, those among them that are not listed. `in_text`: free text is
-    open, so that no end of it may be missed."""
+    """The lines to parse. `counts`: the number of hits of each literal, with the hits that are not listed. `in_text`: free text
+    is open, so its end must not be missed."""
     size = len(lines.block.data)
     few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
     if len(hits) <= few:
@@ -67,7 +122,7 @@ def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Li
 
 
 def _closing(hits: Sequence[Hit], ends: set[int], index: LiteralIndex, in_text: bool) -> list[int]:
-    """Of literals that may end free text, the next ones after each place where some begins."""
+    """The next hits of literals that may end free text, after each place where one begins."""
     left = dict.fromkeys(ends, CLOSING if in_text else 0)
     found: list[int] = []
     if not ends:
@@ -82,7 +137,7 @@ def _closing(hits: Sequence[Hit], ends: set[int], index: LiteralIndex, in_text: 
 
 
 def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
-    """The first hits of each of these literals, so many of each."""
+    """The first `count` hits of each of these literals."""
     left = dict.fromkeys(many, count)
     found: list[int] = []
     if not left:
@@ -99,16 +154,16 @@ def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
 
 
 def _spread(hits: Sequence[Hit], progress: set[int], counts: Mapping[int, int]) -> list[int]:
-    """Of the step lines in between so many, evenly: without them a loss that left its course would not be seen."""
+    """About `SPREAD` step lines at even distances: without them a loss spike in the middle would be missed."""
     most = max(progress, key=lambda number: counts[number], default=None)
     places = [start for number, start, _ in hits if number == most]
     return places[:: 1 + len(places) // SPREAD]
 
 
 def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) -> list[int]:
-    """Newest first, one visit to each line; a line is passed over when its writer was seen with the same literal.
+    """Each line once, the newest first; a line is skipped if its writer was seen with the same literal.
 
-    There is no early end and no cap: the rank that lags, and so stands furthest back, is the one that matters.
+    All lines are visited: the rank that lags wrote its newest line furthest back, and it is the one that matters.
     """
     seen: dict[int, set[bytes]] = {number: set() for number in many}
     found: list[int] = []

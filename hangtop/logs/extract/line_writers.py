@@ -1,73 +1,78 @@
-"""Who writes in one file, and how far each of them is: their newest step lines, and the pace that these tell."""
+"""The writers of one file: their newest progress lines, and the pace by these."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from hangtop.logs.extract.extractor import Extractor
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.loss_spike import LossSpike
 from hangtop.logs.extract.pace import PaceMeter
-from hangtop.logs.extract.progress import ProgressSeen
-from hangtop.logs.extract.stages import StageMark
-from hangtop.logs.file_facts import Kind, PaceFacts, WriterFacts
+from hangtop.logs.extract.progress import StepLine
+from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, WriterFacts
 from hangtop.logs.lines.block_lines import Line, Writer
 
 _MANY: Writer = ("actor", "")
-"""Who writes a line that Ray prints once for many workers: `[repeated 7x across cluster]`."""
+"""The writer of a line that Ray prints once for many workers: `[repeated 7x across cluster]`."""
 
 
 class _Writer(Struct):
-    sightings: dict[Kind, ProgressSeen] = field(default_factory=dict)
+    progress: dict[Kind, ProgressSeen] = field(default_factory=dict)
     last_at: float | None = None
     last_offset: int = -1
     lines: int = 0
 
 
-class LineWriters:
-    """All writers of one file. `totals`: of steps, where another line than the step's own tells them."""
+class LineWriters(Extractor):
+    """All writers of one file. `loss_spike`: the jump of the loss that begins with the latest step."""
 
-    def __init__(self) -> None:
-        self.totals: dict[Kind, float] = {}
+    def __init__(self, ranks: RankTable, stages: StageMarks) -> None:
+        self._ranks = ranks
+        self._stages = stages
+        self.loss_spike: LossSpike | None = None
         self._writers: dict[Writer, _Writer] = defaultdict(_Writer)
         self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
 
-    def heard(self, line: Line) -> None:
-        """Somebody wrote this line. Lines may come again."""
+    def hear(self, line: Line) -> None:
         writer = self._writers[line.writer]
         if line.offset > writer.last_offset:
             writer.lines += 1
             writer.last_offset, writer.last_at = line.offset, line.at if line.at is not None else writer.last_at
 
-    def saw(self, sighting: ProgressSeen, line: Line) -> LossSpike | None:
-        """A progress line; the jump of the loss, where one begins. A line that stands for those of many workers is activity, but
-        of no rank in particular the progress."""
-        kind = (sighting.profile, sighting.kind)
-        self._writers[_MANY if line.prefix.repeated else line.writer].sightings[kind] = sighting
-        return self._paces[kind].saw(sighting, late=bool(line.prefix.repeated)) if sighting.counts else None
+    def hear_step(self, step: StepLine) -> None:
+        """A line that Ray prints for many workers is activity, but not the progress of any rank."""
+        seen, is_repeated = step.seen, bool(step.line.prefix.repeated)
+        kind = (seen.profile, seen.kind)
+        self._writers[_MANY if is_repeated else step.line.writer].progress[kind] = seen
+        self.loss_spike = self._paces[kind].saw(seen, late=is_repeated) if seen.counts else None
 
     def steps(self) -> int:
-        """Lines that prove that the run goes on. One line is one proof, whatever it leaps over: in a driver's log of Ray the last
-        lines of workers come after the traceback that ended the run, those that stand for many last of all."""
+        """How many lines prove that the run goes on. A line counts once, however many steps it jumps: in a Ray driver's log the
+        last lines of workers come after the traceback that ended the run, and lines that stand for many come last."""
         return max((meter.lines for meter in self._paces.values()), default=0)
 
     def counts_on(self, besides: str) -> bool:
-        """Whether steps were told that grow, but for those of this kind."""
+        """Whether any other kind of line tells steps that grow."""
         return any(meter.steps and not meter.coarse for (_, name), meter in self._paces.items() if name != besides)
 
     def newest_steps(self) -> dict[Writer, int]:
         """The offset of each writer's newest progress line; -1 where it has none."""
         return {
-            name: max((each.offset for each in writer.sightings.values()), default=-1) for name, writer in self._writers.items()
+            name: max((seen.offset for seen in writer.progress.values()), default=-1) for name, writer in self._writers.items()
         }
 
-    def paces(self) -> dict[Kind, PaceFacts]:
-        return {kind: PaceFacts(meter.pace(), meter.values()) for kind, meter in self._paces.items()}
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        paces = {kind: PaceFacts(meter.pace(), meter.values()) for kind, meter in self._paces.items()}
+        return replace(facts, writers=tuple(self._facts()), paces=paces)
 
-    def all(self, ranks: RankTable, marks: Mapping[Writer, Mapping[str, StageMark]]) -> Iterator[WriterFacts]:
-        """What is known of each. `marks`: the newest stage mark of each writer, by profile."""
+    def _facts(self) -> Iterator[WriterFacts]:
         for name, writer in self._writers.items():
-            rank, seen = ranks.rank_of(name), dict(marks.get(name, {}))
-            yield WriterFacts(name, rank, tuple(writer.sightings.values()), seen, writer.last_at, writer.lines)
+            marks = dict(self._stages.latest.get(name, {}))
+            yield WriterFacts(
+                name, self._ranks.rank_of(name), tuple(writer.progress.values()), marks, writer.last_at, writer.lines
+            )

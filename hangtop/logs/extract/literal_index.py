@@ -1,81 +1,31 @@
-"""Who wants which literal: everything a catalog knows, turned round so that one scan serves all."""
+"""Which literal belongs to which marker, message, progress line, …: the catalog turned round, so that one scan serves all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from msgspec import Struct
-
 from hangtop.logs.catalog.load import Catalog
-from hangtop.logs.catalog.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
+from hangtop.logs.catalog.profile import Detect, FreeText, Profile, ProgressLine, Stage
 from hangtop.logs.catalog.signature import Signature, compiled
-from hangtop.logs.extract import line_ranks, notices, ray_sessions_named
+from hangtop.logs.extract.extractor import Extractor
+from hangtop.logs.extract.independent import INDEPENDENT
+from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.extract.line_readers import GroupsReader, LineReaders, ProgressReader, StageMarker, TotalReader
 from hangtop.logs.extract.stages import TRAINING
 from hangtop.logs.extract.step_tables import Columns
 from hangtop.logs.lines.literal_scan import Hit, Scanner
 from hangtop.records.log import Role
 
-
-class StageMarker(Struct, frozen=True):
-    """A marker with the stage that it proves, or ends."""
-
-    profile: Profile
-    stage: Stage
-    marker: Marker
-    done: bool = False
-
-
-class ProgressReader(Struct, frozen=True):
-    """A progress line with the profiles that have it: a refining profile shares those of the one that it refines."""
-
-    profiles: tuple[Profile, ...]
-    progress: ProgressLine
-    stages: tuple[tuple[Profile, Stage], ...] = ()
-
-
-class TotalReader(Struct, frozen=True):
-    """A line that tells the total of a progress line's steps."""
-
-    reader: ProgressReader
-
-
-class GroupsReader(Struct, frozen=True):
-    """A line that names the parallel groups, with its profile."""
-
-    profile: Profile
-    line: MeshLine
-
-
-class LineReaders(Struct, frozen=True):
-    """All that may be read from a line, because of the literals it holds. Specific profiles stand before base ones."""
-
-    progress: tuple[ProgressReader, ...] = ()
-    tables: tuple[Columns, ...] = ()
-    totals: tuple[TotalReader, ...] = ()
-    stages: tuple[StageMarker, ...] = ()
-    signatures: tuple[Signature, ...] = ()
-    detects: tuple[tuple[Profile, Detect], ...] = ()
-    free_text: tuple[tuple[Profile, FreeText], ...] = ()
-    groups: tuple[GroupsReader, ...] = ()
-    ends_free_text: bool = False
-    rank: bool = False
-    notice: bool = False
-    ray: bool = False
-
-
 MOST_FINDERS = 2
 MUCH = 1 << 20
-"""Bytes at once from which the fast scan is worth the 40 ms and the 9 MB that it takes to make."""
+"""From this many bytes at once on the fast scan is worth the 40 ms and the 9 MB that it takes to make."""
 
-_RANK = "rank"
-_NOTICE = "notice"
-_RAY = "ray"
 _END = "end"
 
 
 class LiteralIndex:
-    """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run; it never changes."""
+    """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run, and never changed."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -83,35 +33,36 @@ class LiteralIndex:
         for literals, owner in _owners(catalog):
             for literal in literals:
                 wanted.setdefault(literal, []).append(owner)
-        self.kinds = tuple(each for each in catalog.signatures.values() if each.kind)
+        self.kinds = tuple(signature for signature in catalog.signatures.values() if signature.kind)
         base = [profile for profile in catalog.profiles.values() if profile.base]
         self.training = [(profile, stage) for profile in base for stage in profile.stage if stage.id == TRAINING]
         self.scanner = Scanner(wanted)
-        self._wants: dict[frozenset[int], LineReaders] = {}
+        self._readers: dict[frozenset[int], LineReaders] = {}
         self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {}
         self._used: set[frozenset[int]] = set()
-        each = [_wants([owners]) for owners in self.scanner.owners]
-        self.is_progress = [bool(wants.progress) for wants in each]
-        self.begins_text = [any(text.max_lines > 1 for _, text in wants.free_text) for wants in each]
-        self.ends_text = [wants.ends_free_text for wants in each]
-        self.signatures = [wants.signatures for wants in each]
+        each = [_readers_of([owners]) for owners in self.scanner.owners]
+        self.is_progress = [bool(readers.progress) for readers in each]
+        self.begins_text = [any(text.max_lines > 1 for _, text in readers.free_text) for readers in each]
+        self.ends_text = [readers.ends_free_text for readers in each]
+        self.signatures = [readers.signatures for readers in each]
         self.only_detects = {
-            number: wants.detects
-            for number, (wants, owners) in enumerate(zip(each, self.scanner.owners, strict=True))
-            if wants.detects and len(wants.detects) == len(owners)
+            number: readers.detects
+            for number, (readers, owners) in enumerate(zip(each, self.scanner.owners, strict=True))
+            if readers.detects and len(readers.detects) == len(owners)
         }
 
-    def wants(self, numbers: frozenset[int]) -> LineReaders:
-        """What a line may mean that holds these literals."""
-        known = self._wants.get(numbers)
+    def readers(self, line: bytes) -> LineReaders:
+        """What may be read from a line, by the literals that it holds."""
+        numbers = frozenset(number for number, _, _ in self.scanner.hits(line))
+        known = self._readers.get(numbers)
         if known is None:
-            known = self._wants[numbers] = _wants([self.scanner.owners[number] for number in sorted(numbers)])
+            known = self._readers[numbers] = _readers_of(self.scanner.owners[number] for number in sorted(numbers))
         return known
 
     def finder(self, left_out: frozenset[int], size: int) -> Callable[[bytes], list[Hit]]:
-        """A scan for a block of so many bytes that leaves out these literals, which have no more to say.
+        """A scan for a block of `size` bytes that leaves out these literals, which tell nothing new.
 
-        For much to read a fast one is made. It is large: few are kept, those that were used last.
+        A large block gets a fast scan. That takes much memory, so only the ones used last are kept.
         """
         find = self._finders.pop(left_out, None)
         if find is None:
@@ -125,7 +76,7 @@ class LiteralIndex:
         return find
 
     def rest(self) -> bool:
-        """The fast scans that were not used since the last call go until they are needed again. Whether there was one."""
+        """Drops the fast scans that were not used since the last call. Returns whether there was one."""
         idle = self._finders.keys() - self._used
         for left_out in idle:
             del self._finders[left_out]
@@ -134,8 +85,8 @@ class LiteralIndex:
 
     def roles(self, text: str) -> set[Role]:
         """The roles of the known messages in a text."""
-        numbers = frozenset(number for number, _, _ in self.scanner.hits(text.encode()))
-        return {each.role for each in self.wants(numbers).signatures if compiled(each.regex).search(text)}
+        known = self.readers(text.encode()).signatures
+        return {signature.role for signature in known if compiled(signature.regex).search(text)}
 
 
 def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
@@ -160,9 +111,9 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
                 yield marker.literal, _END
     for signature in catalog.signatures.values():
         yield signature.literal, signature
-    yield line_ranks.LITERALS, _RANK
-    yield notices.LITERALS, _NOTICE
-    yield ray_sessions_named.LITERALS, _RAY
+    extractors: tuple[type[Extractor], ...] = (RankTable, *INDEPENDENT)
+    for extractor in extractors:
+        yield extractor.literals, extractor
 
 
 def _readers(catalog: Catalog) -> list[ProgressReader]:
@@ -186,8 +137,8 @@ def _stages(profiles: Iterable[Profile], stage_id: str | None) -> tuple[tuple[Pr
     return tuple((profile, stage) for profile in profiles for stage in profile.stage if stage.id == stage_id)
 
 
-def _wants(owners: Iterable[Iterable[Any]]) -> LineReaders:
-    found: list[Any] = list({id(owner): owner for each in owners for owner in each}.values())
+def _readers_of(owners: Iterable[Iterable[Any]]) -> LineReaders:
+    found: list[Any] = list({id(owner): owner for owned in owners for owner in owned}.values())
     pairs = [owner for owner in found if isinstance(owner, tuple)]
     return LineReaders(
         progress=tuple(sorted((owner for owner in found if isinstance(owner, ProgressReader)), key=_place)),
@@ -199,9 +150,7 @@ def _wants(owners: Iterable[Iterable[Any]]) -> LineReaders:
         free_text=tuple(pair for pair in pairs if isinstance(pair[1], FreeText)),
         groups=tuple(owner for owner in found if isinstance(owner, GroupsReader)),
         ends_free_text=_END in found,
-        rank=_RANK in found,
-        notice=_NOTICE in found,
-        ray=_RAY in found,
+        extractors=frozenset(owner for owner in found if isinstance(owner, type)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Known messages: which were found, how often, on which ranks first, and what became of the run after them."""
+"""Known messages: which were found, how often, by which ranks, and whether the run went on after them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 from hangtop.records.log import TRACEBACK, Finding, Role
 
 HEALTHY_STEPS = 3
-"""So many steps after an error, and the run has survived it."""
+"""A run that makes this many steps after an error has survived it."""
 
 _TRACEBACK_LINES = 200
 _KEPT_WRITERS = 4_096
 _KEPT_PAST = 256
-"""Sightings of what may be earlier attempts."""
+"""At most this many messages of what may be earlier attempts are kept."""
 _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
@@ -30,9 +30,9 @@ _FRAME = re.compile(
     r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?'
     r"|[│|] (?P<file2>\S{1,200}\.py):(?P<line2>\d+) in (?P<function2>[\w<>.]{1,80})"
 )
-"""As Python writes a frame, and as rich draws it."""
+"""A frame as Python writes it, and as rich draws it."""
 _NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
-"""Files of installed packages, of Python itself and of launchers: whoever reads a traceback looks for the others."""
+"""Files of installed packages, of Python itself and of launchers. A reader of a traceback looks for the other frames."""
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
 
 _CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
@@ -50,7 +50,7 @@ _ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
 
 
 class MessageOrigin(Struct, frozen=True):
-    """The process that a message speaks of, as far as it names one."""
+    """The process that a message is about, as far as it names one."""
 
     rank: int | None = None
     local_rank: int | None = None
@@ -75,15 +75,15 @@ class OpenTraceback(Struct):
             self.own = self.frame
 
     def place(self) -> dict[str, str]:
-        """Where it was raised, as groups of a finding: `own`, else `frame`."""
+        """Where it was raised, as a group of a finding: `own`, else `frame`."""
         return {"own": self.own} if self.own else {"frame": self.frame} if self.frame else {}
 
 
 class SignatureCount(Struct):
-    """One signature's sightings. `steps`: how many steps the run had made at the last one; `starts`: how many times it may have
-    been started again before. `handled`: each of them says that the run goes on. `frames`: whether a traceback had frames of
-    files, or only those of code that came as a string. `raised`: it was the exception of a traceback that nothing handled.
-    `unknown`: that of this traceback is no known message; `kind`: but one of a known kind."""
+    """The matches of one signature. `steps`: how many steps the run had made at the last one; `starts`: how many restarts there
+    may have been before. `handled`: each match says that the run goes on. `frames`: whether a traceback had frames in files, and
+    whether it had any frame. `raised`: the message was the exception of a traceback that nothing handled. `unknown`: the
+    exception of this traceback is no known message; `kind`: its kind, if that is known."""
 
     signature: Signature
     first: Line
@@ -106,9 +106,9 @@ class SignatureCount(Struct):
 
 
 class Messages:
-    """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand, `starts()` how often it
-    may have been started again, `roles(text)` which roles of known messages a text has, `kinds` the signatures of exceptions that
-    nothing else knows."""
+    """All signatures of one file. `steps()`: how many steps the run has made up to the present line. `starts()`: how often it may
+    have been restarted. `roles(text)`: the roles of the known messages in a text. `kinds`: the signatures of exceptions that no
+    other signature knows."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class Messages:
         self._raised_at: set[int] = set()
 
     def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
-        """Counts this line if it is such a message. Whether it is the first of them."""
+        """Counts this line if it is such a message. Returns whether it is the first one."""
         found = compiled(signature.regex).search(line.text)
         if found is None or is_quoted(line.text, found.start(), lines, span):
             return False
@@ -142,9 +142,9 @@ class Messages:
     def saw(
         self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = ""
     ) -> SignatureCount:
-        """Counts a sighting. An error that comes back after the run went on well, or that is not `handled` as the ones before, is
-        a new one: the older ones were survived. So is any message after the run may have been started again. `text`: what it
-        says, where that is not the line itself."""
+        """Counts a match. An error that comes back after the run went on, or that is not `handled` as the earlier ones were,
+        starts a new count: the run survived the older ones. So does any message after a possible restart. `text`: what the
+        message says, if that is not the line itself."""
         tally = self.tallies.get(signature.id)
         steps, starts = self._steps(), self._starts()
         if tally is not None and tally.starts != starts and line.offset > tally.last_offset:
@@ -172,7 +172,7 @@ class Messages:
         return steps - tally.steps >= HEALTHY_STEPS or (tally.handled and not handled)
 
     def _is_handled(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
-        """Whether the line says so, the line above a traceback does, or it is the last line of such a traceback."""
+        """Whether the run handled the error: the line says so, or the line above its traceback does."""
         if line.offset in self._raised_at:
             return False
         if line.offset in self._pardoned or is_handled(line.text):
@@ -185,13 +185,13 @@ class Messages:
         return announces_handled(told.text)
 
     def resume(self, lines: Lines, first: Span | None) -> None:
-        """Goes on with the tracebacks that were open at the end of the block before."""
+        """Continues the tracebacks that were open at the end of the previous block."""
         waiting, self._tracebacks = self._tracebacks, {}
         for writer, trace in waiting.items():
             self._follow(trace, writer, lines, first)
 
     def _follow(self, trace: OpenTraceback, writer: Writer, lines: Lines, span: Span | None) -> None:
-        """Looks for the line that says which exception it was: the first that is not indented, by the same writer."""
+        """Looks for the exception of a traceback: the first line by the same writer that is not indented."""
         name = None
         while span is not None and trace.left > 0:
             trace.left -= 1
@@ -214,10 +214,10 @@ class Messages:
             self._tracebacks[writer] = trace
 
     def _raised(self, trace: OpenTraceback, line: Line, below: str) -> bool:
-        """Takes in the exception of a traceback; whether to look further, since it only wraps another one (Ray's do).
-        `below`: what it says, where that begins on the next line.
+        """Takes in the exception of a traceback. Returns whether to look further, since it only wraps another one (Ray's do).
+        `below`: its text, if that begins on the next line.
 
-        An exception that is no known message is a cause of its own, and speaks for all tracebacks.
+        An exception that is no known message is a cause of its own, and stands for all tracebacks.
         """
         found, tally = _EXCEPTION.match(line.text), trace.tally
         if found is None:
@@ -238,12 +238,12 @@ class Messages:
         return "summary" in roles
 
     def _tell_kind(self, tally: SignatureCount, line: Line) -> None:
-        """An exception that no signature knows may still be of a known kind, by its words."""
+        """The words of an exception that no signature knows may still tell its kind."""
         if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
-            tally.kind = next((each for each in self._kinds if compiled(each.regex).search(tally.text)), None)
+            tally.kind = next((kind for kind in self._kinds if compiled(kind.regex).search(tally.text)), None)
 
     def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:
-        """Of a flood of one message only some were read; the others are counted, since those that were read proved true."""
+        """Counts the lines of a flood that were not parsed, for each message that was found in the parsed ones."""
         for number, count in counts.items():
             for signature in owners[number]:
                 if (tally := self.tallies.get(signature.id)) is not None:
@@ -252,11 +252,11 @@ class Messages:
     def findings(
         self, ranks: RankTable, file: int, progress: Mapping[Writer, int], asides: Iterable[Messages] = ()
     ) -> tuple[Finding, ...]:
-        """What was found, earliest first. `progress`: offset of each writer's newest step. `asides`: what stands in texts that
-        have not ended; it counts as long as they do not."""
+        """The findings, earliest first. `progress`: offset of each writer's newest step. `asides`: the messages in texts whose
+        end has not been seen; they count until it is."""
         everything: dict[str, SignatureCount] = {}
-        for each in (*asides, self):
-            everything |= each.tallies
+        for messages in (*asides, self):
+            everything |= messages.tallies
         tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
         survived = [self._survived(tally, progress) for tally in tallies]
         over = {tally.starts for tally, is_past in zip(tallies, survived, strict=True) if _is_raised(tally) and not is_past}
@@ -294,7 +294,7 @@ def _message_below(lines: Lines, span: Span | None, line: Line) -> str:
 
 
 def _alike(name: bytes, other: bytes) -> bool:
-    """Names of one writer: what follows them on the line may look like a part of the name (`rank2: Error: rank2_0.bin`)."""
+    """Whether two names are of one writer: text behind the name may look like a part of it (`rank2: Error: rank2_0.bin`)."""
     return name.startswith(other) or other.startswith(name)
 
 
@@ -303,7 +303,7 @@ def _is_raised(tally: SignatureCount) -> bool:
 
 
 def _finding(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: bool, survived: bool) -> Finding:
-    """`is_over`: the run ended with a traceback. A warning that was the exception of such a one was more than a warning."""
+    """`is_over`: the run ended with a traceback. A warning that was the exception of that traceback is fatal."""
     signature = tally.signature
     ended_it = is_over and tally.raised and (signature.severity, signature.role) == ("warning", "cause")
     written = {ranks.rank_of(writer) for writer in tally.writers}
@@ -328,7 +328,7 @@ def _finding(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: boo
 
 
 def _rank(tally: SignatureCount, ranks: RankTable) -> int | None:
-    """The rank that the message is about: the one it names, else the one that wrote it."""
+    """The rank that the message is about: the rank that it names, else the rank that wrote it."""
     said = tally.said
     if said is not None:
         if said.rank is not None:

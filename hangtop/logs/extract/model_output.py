@@ -1,4 +1,4 @@
-"""Model output and data inside a log: nothing in it may trigger anything."""
+"""Model output and data inside a log: nothing in them is a message, a step or a stage."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class _Open(Struct):
 
 
 class ModelOutput:
-    """Knows for each writer whether it is in the middle of a block of free text."""
+    """Whether each writer is in the middle of a block of free text."""
 
     def __init__(self) -> None:
         self._open: dict[Writer, _Open] = {}
 
     def is_unsure(self, writer: Writer) -> bool:
-        """Whether this writer is in a block of which nobody knows yet that it is one."""
+        """Whether this writer is in a block that may turn out to be none, since its end may be missing."""
         block = self._open.get(writer)
         return block is not None and block.text.unsure
 
@@ -53,7 +53,7 @@ class ModelOutput:
         return False
 
     def end_block(self, data: bytes) -> None:
-        """The bytes in hand are done with; the next indices count from zero."""
+        """The present block is read; byte indices count from zero again."""
         for block in self._open.values():
             block.lines_left -= data.count(b"\n", block.counted_to)
             block.counted_to = 0

@@ -1,4 +1,4 @@
-"""A step whose values stand in the lines below it, one in each: `step: 100`, then `loss: 2.31`, in a list or in a box."""
+"""Steps told over several lines, one value in each: `step: 100`, then `loss: 2.31`, as a list or in a box."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.literal_index import ProgressReader
-from hangtop.logs.extract.progress import ProgressSeen, is_loss, number
+from hangtop.logs.extract.line_readers import ProgressReader
+from hangtop.logs.extract.progress import StepLine, is_loss, number
 from hangtop.logs.extract.step_tables import name_of
-from hangtop.logs.file_facts import Kind
+from hangtop.logs.file_facts import Kind, ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.split import Block
 
 REACH = 1_024
-"""A report is no longer than so many bytes."""
+"""A report is at most this many bytes long."""
 
 _LONGEST = 120
-"""A line of more characters tells its values itself."""
+"""A longer line tells its values itself."""
 
 _GROWN = 2
-"""A number that grew so often counts steps: settings are told once, or are the same again."""
+"""A number that grew this often counts steps: settings are printed once, or again with the same value."""
 
 _NO_PROOF = frozenset({"lr", "epoch", "total", "step_s", "step_ms"})
 """Settings hold these as well."""
@@ -33,15 +33,8 @@ _VALUE = re.compile(
 )
 
 
-class StepLine(Struct, frozen=True):
-    """What a line below tells, and the reader of the line that it is below."""
-
-    reader: ProgressReader
-    sighting: ProgressSeen
-
-
 class MultilineSteps:
-    """The reports that the writers of one file are in."""
+    """The open reports of the writers of one file."""
 
     def __init__(self) -> None:
         self._open: dict[Writer, _Report] = {}
@@ -52,38 +45,38 @@ class MultilineSteps:
         """Whether any line may belong to a report."""
         return bool(self._open)
 
-    def counted(self, sighting: ProgressSeen, reader: ProgressReader, line: Line, *, valued: bool) -> list[StepLine]:
-        """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave. `valued`: in
-        the words of another profile the line tells a metric itself."""
-        told = [StepLine(reader, sighting)]
-        proof = sighting.metrics.keys() - _NO_PROOF
+    def counted(self, seen: ProgressSeen, reader: ProgressReader, line: Line, *, valued: bool) -> list[StepLine]:
+        """Takes in a progress line. Returns the steps that count now: a doubtful one only counts when a line below it tells a
+        metric. `valued`: another profile has read a metric from the line itself."""
+        told = [StepLine(seen, reader.stages, line)]
+        proof = seen.metrics.keys() - _NO_PROOF
         if self._open:
             report = self._open.get(line.writer)
-            if report is not None and sighting.step is None:
-                return [*report.proven(), *told] if proof else told
+            if report is not None and seen.step is None:
+                return [*report.proven(line), *told] if proof else told
             self._open.pop(line.writer, None)
         bare = reader.progress.below and not proof and not valued and len(line.text) <= _LONGEST
-        return told if not bare or self._begins(sighting, reader, line) else []
+        return told if not bare or self._begins(seen, reader, line) else []
 
-    def _begins(self, sighting: ProgressSeen, reader: ProgressReader, line: Line) -> bool:
+    def _begins(self, seen: ProgressSeen, reader: ProgressReader, line: Line) -> bool:
         """Whether a step whose values may stand below it counts at once."""
         progress = reader.progress
         doubtful = progress.doubt is not None and compiled(progress.doubt).search(line.text) is not None
-        counts = not doubtful or (sighting.total is None and self._grows(sighting))
+        counts = not doubtful or (seen.total is None and self._grows(seen))
         if line.whole:
-            self._open[line.writer] = _Report(reader, sighting, [text.encode() for text in progress.below], held=not counts)
+            self._open[line.writer] = _Report(reader, seen, [text.encode() for text in progress.below], held=not counts)
         return counts
 
-    def _grows(self, sighting: ProgressSeen) -> bool:
-        key = (sighting.writer, (sighting.profile, sighting.kind))
-        step = sighting.step or 0.0
+    def _grows(self, seen: ProgressSeen) -> bool:
+        key = (seen.writer, (seen.profile, seen.kind))
+        step = seen.step or 0.0
         last, times = self._grown.get(key, (step, 0))
         times = times + 1 if step > last else times * (step == last)
         self._grown[key] = (step, times)
         return times >= _GROWN
 
     def read(self, line: Line) -> list[StepLine]:
-        """What a line that is no progress line tells of the step above it. The further lines of a message have no prefix."""
+        """What a line without a step tells of the step above it. Further lines of one message have no prefix."""
         report = self._open.get(line.writer)
         if report is None and not line.prefix.text and len(self._open) == 1:
             report = next(iter(self._open.values()))
@@ -92,9 +85,9 @@ class MultilineSteps:
         return report.read(line)
 
     def places(self, block: Block, begin: int, end: int) -> list[int]:
-        """Where in `[begin, end)` of a block a line may tell something: one byte of each, in their order."""
+        """The lines in `[begin, end)` of a block that may tell a value: one byte of each, in their order."""
         found: dict[int, int] = {}
-        self._open = {name: each for name, each in self._open.items() if each.step.offset + REACH > block.at(begin)}
+        self._open = {name: report for name, report in self._open.items() if report.step.offset + REACH > block.at(begin)}
         for report in self._open.values():
             until = min(end, report.step.offset + REACH - block.offset)
             for text in report.texts:
@@ -106,8 +99,8 @@ class MultilineSteps:
 
 
 class _Report(Struct):
-    """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet; `told`: its metrics by
-    now, of which one that comes again is of evaluation."""
+    """An open report. `texts`: what its lines hold. `held`: its step does not count yet. `told`: the metrics read so far; one
+    that comes again is of evaluation."""
 
     reader: ProgressReader
     step: ProgressSeen
@@ -127,9 +120,9 @@ class _Report(Struct):
         self.told.add(plain)
         kind = f"{self.step.kind} {plain}"
         below = replace(self.step, kind=kind, offset=line.offset, at=line.at, step=None, total=None, metrics={plain: value})
-        return [*self.proven(), StepLine(self.reader, below)]
+        return [*self.proven(line), StepLine(below, self.reader.stages, line)]
 
-    def proven(self) -> list[StepLine]:
-        """The step itself, if it was held until now."""
+    def proven(self, line: Line) -> list[StepLine]:
+        """The step itself, if it did not count until now."""
         held, self.held = self.held, False
-        return [StepLine(self.reader, self.step)] if held else []
+        return [StepLine(self.step, self.reader.stages, line)] if held else []

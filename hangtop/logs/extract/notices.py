@@ -1,14 +1,16 @@
-"""What a log announces besides steps and errors: a wait, how many workers are there, where checkpoints go."""
+"""What a log announces besides steps and errors: a wait, how many workers were created, where checkpoints go."""
 
 from __future__ import annotations
 
 import re
 
-from msgspec import Struct
+from msgspec.structs import replace
 
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line
 
-LITERALS = (
+_LITERALS = (
     "leeping ", "leep for ", "etrying in ", "ait up to ", "aiting ", "acking off ", "timeout=", " workers", " actors",
     "local_global_step_folder: ", "heckpoint to ", "heckpoint at iteration ", "heckpoint saved to ", "odel to ", "tate to ",
 )  # fmt: skip
@@ -33,7 +35,7 @@ _WAIT = re.compile(
     r"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds?|min|minutes?|h|hours?)?\b"
 )
 _POLL = re.compile(r"\bWaiting for (?P<left>\d+) (?:workers|actors)\b.{0,20}\(elapsed:? (?P<elapsed>\d+(?:\.\d+)?) ?s")
-_POLL_GRACE = 2.0  # a poll that reports itself is missed when twice its own interval has passed
+_POLL_GRACE = 2.0  # a poll that reports itself is overdue when twice its own interval has passed
 _FIRST_POLL_S = 120.0
 LATELY_BYTES = 2_000
 _WORKERS = re.compile(
@@ -47,40 +49,45 @@ _CHECKPOINT = re.compile(
 _ONE_STEP = re.compile(r"/(?:checkpoint-|global_step_?|step[_-]?|iter_?|epoch[_=-]?)\d[\w.=-]*(?:/.*)?$")
 
 
-class Notices(Struct):
-    """The latest of each. `wait_from` and `wait_s`: a wait that was announced, and when. `workers`: k of N created."""
+class Notices(Extractor):
+    """The latest announcement of each kind."""
 
-    wait_from: float | None = None
-    wait_s: float | None = None
-    wait_offset: int = -1
-    workers: tuple[int, int] | None = None
-    checkpoint_dir: str | None = None
-    _poll: tuple[float, float] | None = None
+    literals = _LITERALS
 
-    def read(self, line: Line) -> None:
-        """Takes in a line that holds one of `LITERALS`."""
-        text = line.text
-        if found := _WAIT.search(text):
-            self.wait_offset = line.offset
-            self.wait_from, self.wait_s = line.at, float(found["n"]) * _SECONDS[(found["unit"] or "").rstrip("s") or "s"]
-        elif found := _POLL.search(text):
-            self._polled(line, float(found["elapsed"]))
-        if found := _WORKERS.search(text):
-            self.workers = (int(found["k"] or found["k2"]), int(found["n"] or found["n2"]))
-        if found := _CHECKPOINT.search(text):
-            self.checkpoint_dir = _ONE_STEP.sub("", found["path"].rstrip(".,:")) or None
+    def __init__(self) -> None:
+        self._wait_from: float | None = None
+        self._wait_s: float | None = None
+        self._wait_offset = -1
+        self._workers: tuple[int, int] | None = None
+        self._checkpoint_dir: str | None = None
+        self._poll: tuple[float, float] | None = None
 
-    def announced_until(self) -> float | None:
-        """When the wait that was announced last should be over; `None` when none was, or at an unknown time."""
-        return None if self.wait_from is None or self.wait_s is None else self.wait_from + self.wait_s
+    def read(self, found: FoundLine) -> None:
+        line, text = found.line, found.line.text
+        if told := _WAIT.search(text):
+            self._wait_offset, self._wait_from = line.offset, line.at
+            self._wait_s = float(told["n"]) * _SECONDS[(told["unit"] or "").rstrip("s") or "s"]
+        elif told := _POLL.search(text):
+            self._polled(line, float(told["elapsed"]))
+        if told := _WORKERS.search(text):
+            self._workers = (int(told["k"] or told["k2"]), int(told["n"] or told["n2"]))
+        if told := _CHECKPOINT.search(text):
+            self._checkpoint_dir = _ONE_STEP.sub("", told["path"].rstrip(".,:")) or None
 
-    def undated_wait_s(self, end: int) -> float | None:
-        """The wait that was announced at the end of the file, whose byte is `end`, in a line without a clock."""
-        lately = self.wait_from is None and self.wait_offset >= 0 and end - self.wait_offset < LATELY_BYTES
-        return self.wait_s if lately else None
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        """A wait that is announced in a line without a clock counts only if that line stands at the end of the file."""
+        until = None if self._wait_from is None or self._wait_s is None else self._wait_from + self._wait_s
+        is_late = self._wait_offset >= 0 and facts.bytes - self._wait_offset < LATELY_BYTES
+        return replace(
+            facts,
+            workers=self._workers,
+            announced_until=until,
+            undated_wait_s=self._wait_s if self._wait_from is None and is_late else None,
+            checkpoint_dir=self._checkpoint_dir,
+        )
 
     def _polled(self, line: Line, elapsed_s: float) -> None:
         before = self._poll
         interval = elapsed_s - before[1] if before is not None and elapsed_s > before[1] else None
         self._poll = (line.at or 0.0, elapsed_s)
-        self.wait_from, self.wait_s = line.at, interval * _POLL_GRACE if interval else _FIRST_POLL_S
+        self._wait_from, self._wait_s = line.at, interval * _POLL_GRACE if interval else _FIRST_POLL_S

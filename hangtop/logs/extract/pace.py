@@ -8,26 +8,26 @@ from math import isfinite
 from statistics import quantiles
 
 from hangtop.logs.extract.loss_spike import LossSpike, LossWatch
-from hangtop.logs.extract.progress import ProgressSeen
+from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.records.log import Pace
 
 _GAPS = 256
 _HISTORY = 120
-_COARSE_S = 10.0  # bars show whole seconds: below this, the rate that they tell is the better word
+_COARSE_S = 10.0  # bars show whole seconds: for shorter gaps their own rate is more exact
 _SHOWN = ("loss", "grad_norm", "reward")
 _ENOUGH = 10
-"""Of fewer gaps nobody knows what the steps to come may take: the first evaluation, or meeting of all ranks, is ahead."""
+"""Fewer gaps do not tell how long later steps take: the first evaluation, or barrier of all ranks, may still be ahead."""
 _ALIKE = 0.5
-"""A gap that is longer than this part of the longest is a pause like it: such pauses come again."""
+"""A gap longer than this fraction of the longest one is a pause of the same kind: such pauses come again."""
 _MATTERS = 1.5
-"""A pause that makes the mean so many times longer decides it."""
+"""A pause that makes the mean longer by this factor dominates it."""
 
 
 class PaceMeter:
-    """The pace of one kind of progress line. With many writers, the one that is furthest sets it.
+    """The pace by one kind of progress line. With many writers, the furthest one sets it.
 
-    `lines`: how many told a further step than all before, however many steps they leapt over. `coarse`: they are epochs.
+    `lines`: how many lines told a higher step than all before, whatever the increase. `coarse`: they count epochs.
     """
 
     def __init__(self) -> None:
@@ -35,37 +35,39 @@ class PaceMeter:
         self._longest: float | None = None
         self._every: float | None = None
         self._top: ProgressSeen | None = None
-        self._since: ProgressSeen | None = None  # from here the next gap counts: steps that came at once have none between them
+        self._since: ProgressSeen | None = (
+            None  # the next gap is measured from here: steps written in one burst have no gap between them
+        )
         self._clock: dict[Writer, float] = {}
         self.steps = self.lines = 0
         self.coarse = False
         self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
-    def saw(self, sighting: ProgressSeen, *, late: bool = False) -> LossSpike | None:
-        """Takes in one progress line; lines come in file order. The jump of the loss, where one begins.
+    def saw(self, seen: ProgressSeen, *, late: bool = False) -> LossSpike | None:
+        """Takes in one progress line, in file order. Returns the jump of the loss if one begins here.
 
-        `late`: it was held back, and may tell of what was before the lines above it.
+        `late`: the line was held back and may be older than the lines above it.
         """
-        top, step = self._top, sighting.step
-        self.coarse = sighting.coarse
+        top, step = self._top, seen.step
+        self.coarse = seen.coarse
         if step is None:
-            return self._remember(sighting)
+            return self._remember(seen)
         if top is None or top.step is None or step > top.step:
             if top is not None and top.step is not None:
                 self.steps += int(step - top.step)
                 self.lines += not late
-            if self._since is None or self._gap(self._since, sighting):
-                self._since = sighting
-            self._top = sighting
-            return self._remember(sighting)
-        if step < top.step and sighting.writer == top.writer:
-            self._top = self._since = sighting  # a new epoch or a new attempt counts from its beginning
+            if self._since is None or self._gap(self._since, seen):
+                self._since = seen
+            self._top = seen
+            return self._remember(seen)
+        if step < top.step and seen.writer == top.writer:
+            self._top = self._since = seen  # a new epoch or a new attempt counts from its beginning
             self.lines += not late
         return None
 
     def pace(self) -> Pace:
-        """The pace up to now; empty as long as nothing tells the time."""
+        """The pace up to now; empty as long as no line tells a time."""
         if not self._gaps:
             return Pace(steps=self.steps)
         gaps = [seconds / steps for seconds, steps in self._gaps]
@@ -80,8 +82,9 @@ class PaceMeter:
         }
 
     def _mean_s(self, gaps: list[float], ordered: list[float]) -> float | None:
-        """Without the longest gap, where none is like it and twice the steps before it came after it. `None` while they are too
-        few, or while one that is young decides it: it may come again, as the first of many pauses, or be a hang that is over."""
+        """The mean gap; without the longest one if no other is like it and the run made twice as many steps after it as before.
+        `None` while there are too few gaps, or while a recent one dominates: it may be the first of many pauses, or a hang that
+        is over."""
         if len(gaps) < _ENOUGH:
             return None
         seconds, steps = sum(gap[0] for gap in self._gaps), sum(gap[1] for gap in self._gaps)
@@ -106,17 +109,17 @@ class PaceMeter:
             self._every = min(self._every or steps, steps)
         return gap > 0
 
-    def _remember(self, sighting: ProgressSeen) -> LossSpike | None:
+    def _remember(self, seen: ProgressSeen) -> LossSpike | None:
         for name, values in self.history.items():
-            if name in sighting.metrics:
-                values.append(sighting.metrics[name])
-        loss = sighting.metrics.get("loss")
-        return self._losses.saw(sighting.step, loss) if loss is not None and isfinite(loss) else None
+            if name in seen.metrics:
+                values.append(seen.metrics[name])
+        loss = seen.metrics.get("loss")
+        return self._losses.saw(seen.step, loss) if loss is not None and isfinite(loss) else None
 
 
 def _between(before: ProgressSeen, after: ProgressSeen, steps: float) -> float | None:
-    """Seconds between two sightings, so many steps apart: by the clock of the log, else by the bar's own, else by the step time
-    that is told."""
+    """Seconds between two progress lines that are `steps` apart: by the clock of the log, else by the bar's own, else by the step
+    time that the line tells."""
     if before.at is not None and after.at is not None:
         return after.at - before.at
     if before.elapsed_s is not None and after.elapsed_s is not None and before.writer == after.writer:

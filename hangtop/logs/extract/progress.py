@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from hangtop.logs.catalog.profile import Profile, ProgressLine
+from hangtop.logs.catalog.profile import Profile, ProgressLine, Stage
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.lines.block_lines import Line, Writer
+from hangtop.logs.file_facts import ProgressSeen
+from hangtop.logs.lines.block_lines import Line
 from hangtop.logs.lines.timestamps import seconds
 
 _KILO = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -25,24 +26,13 @@ Groups = dict[str, str | None]
 """What each group of a progress line's regex holds; `None` for one that the line does not have."""
 
 
-class ProgressSeen(Struct, frozen=True):
-    """One progress line, as it was read. `profile` and `kind` name the pattern; `counts`: it is the run's step, not a bar of
-    loading; `coarse`: it is an epoch. `elapsed_s`: the bar's own clock. Values that the line does not carry are `None`."""
+class StepLine(Struct, frozen=True):
+    """A line that tells a step. `stages`: those that it proves. `is_full_bar`: it is a progress bar at its end."""
 
-    profile: str
-    kind: str
-    offset: int
-    at: float | None
-    writer: Writer
-    counts: bool
-    coarse: bool = False
-    step: float | None = None
-    total: float | None = None
-    step_s: float | None = None
-    elapsed_s: float | None = None
-    eta_s: float | None = None
-    desc: str = ""
-    metrics: dict[str, float] = {}
+    seen: ProgressSeen
+    stages: tuple[tuple[Profile, Stage], ...]
+    line: Line
+    is_full_bar: bool = False
 
 
 def read(profile: Profile, progress: ProgressLine, line: Line) -> ProgressSeen | None:

@@ -1,5 +1,8 @@
-"""Whether a known message is the run's own. Texts that are quoted, or that are values in a dump of settings, are not; an error
-that its own line, or the line above its traceback, says was skipped or is tried again is one that the run handles."""
+"""Whether a known message is the run's own, and whether the run handles it.
+
+A quoted text, or a value in a dump of settings, is no message. An error is handled if its own line, or the line above its
+traceback, says that it is skipped or retried.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,12 @@ _SPEAKS = re.compile(
     r"(?i)^(?:error|err|log|event|details?|body|cause|fail\w*|raised|crash\w*|died|status|result|output|got|returned)$"
     r"|(?:message|msg|exc_info|exc_text|exception|traceback|stderr|reason)$"
 )
-"""Keys whose value is what a logger was told to say."""
+"""Keys whose value is the message of a logger."""
 _STRUCTURED = re.compile(
     r"""(?i)\b(?:(?:level|levelname|lvl|severity)["']?\s?[:=]\s?["']?(?:trace|debug|info|notice|warn|err|crit|fatal|\d)"""
     r"""|(?:time|timestamp|@timestamp|ts|asctime)["']?\s?[:=]\s?["']?\d)"""
 )
-"""An entry of a structured log tells its level or its time."""
+"""A structured log entry tells its level or its time."""
 _ITEM = re.compile(r"\s{0,16}- ")
 _HEAD = re.compile(r"\s*[a-z_][\w.-]*:\s*$")
 _ITEM_LINES = 20
@@ -58,12 +61,12 @@ def is_quoted(text: str, start: int, lines: Lines, span: Span) -> bool:
 
 
 def is_handled(text: str) -> bool:
-    """Whether a line says of the error it tells that the run goes on."""
+    """Whether a line says that the run goes on in spite of its error."""
     return _HANDLED.search(text) is not None
 
 
 def announces_handled(text: str) -> bool:
-    """Whether a line says so of the traceback below it. That an argument is ignored says nothing of a crash after it."""
+    """Whether a line says that the run goes on in spite of the traceback below. A warning about an ignored argument does not."""
     return is_handled(text) and _TELLS_ERROR.search(text) is not None and "Warning:" not in text
 
 

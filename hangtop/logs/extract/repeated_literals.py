@@ -1,6 +1,6 @@
-"""Literals that a log repeats by the thousand: the lines that matter are looked for one by one, instead of listing all places.
+"""Literals that a log repeats by the thousand: only the lines that matter are searched, instead of listing all hits.
 
-A list of all places costs more than the scan: a storm of errors was read at 90 MB/s with it, and is at 220 MB/s without.
+A list of all hits costs more than the scan: an error storm was read at 90 MB/s with it, and at 220 MB/s without it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from hangtop.logs.lines.block_lines import IN_PARENTHESES, RANK_WORD, STAMP, STA
 from hangtop.logs.lines.literal_scan import Hit
 
 FLOOD = 4_096
-"""So many hits of one literal in a block are a flood. A message in a flood is read only at both ends of the block."""
+"""More hits of one literal in a block are a flood. A message in a flood is parsed only at both ends of the block."""
 
 EDGE = 64
-"""So many hits are given at each end: at least as many as `pick` takes."""
+"""The number of hits reported at each end: at least as many as `pick` takes."""
 
 PIECES = 4
-"""So many of the last pieces of a line that was drawn again and again with `\\r` are looked at: nested bars take turns."""
+"""How many of the last pieces of a line redrawn with `\\r` are searched: nested bars take turns."""
 
 _MOST = 3
 
@@ -32,20 +32,20 @@ _ROW_OF, _LAST = methodcaller("rpartition", b"\n"), itemgetter(2)
 
 
 class RepeatedLiterals:
-    """The floods that one file went through. Their literals are left out of the scan from then on, and looked for here."""
+    """The literals that flooded one file so far. They are left out of the scan from then on, and searched here."""
 
     def __init__(self, index: LiteralIndex) -> None:
         self._index = index
         self.numbers: frozenset[int] = frozenset()
 
     def learn(self, numbers: Iterable[int]) -> None:
-        """These were flooding in a block. Only a few are kept in mind: each costs a pass over every block."""
+        """These literals flooded a block. Only a few are kept: each costs a pass over every later block."""
         index = self._index
         new = [number for number in numbers if not (index.begins_text[number] or index.ends_text[number])]
         self.numbers |= frozenset(new[: _MOST - len(self.numbers)])
 
     def hits(self, lines: Lines) -> tuple[list[Hit], dict[int, int]]:
-        """Their hits that may matter, in no order; and of how many literals how many more there are, at least one."""
+        """The hits that may matter, in no order; and for each literal in a flood how many more there are, at least 1."""
         found: list[Hit] = []
         left: dict[int, int] = {}
         walked: list[bytes] = []
@@ -82,7 +82,7 @@ def _places_back(data: bytes, literal: bytes) -> Iterator[int]:
 
 
 def _stands_beside(literal: bytes, other: bytes, lines: Lines) -> bool:
-    """Whether its lines are those of the other literal, by those at both ends: then it has no newest lines of its own."""
+    """Whether both literals stand in the same lines, judged by the lines at both ends: then one search is enough."""
     data = lines.block.data
     if lines.has_bars:
         return False
@@ -91,18 +91,18 @@ def _stands_beside(literal: bytes, other: bytes, lines: Lines) -> bool:
 
 
 def _place_in_row(literal: bytes, lines: Lines) -> int:
-    """How far from the start of its line it stands. The words before the first one tell who writes, and little else."""
+    """The distance of the literal from the start of its line. The words before the first one tell the writer and little else."""
     place = lines.block.data.rfind(literal)
     return place - lines.block.data.rfind(b"\n", 0, max(0, place))
 
 
 def _newest_of_each_writer(lines: Lines, literal: bytes) -> Iterator[int]:
-    """From the end on; as `pick` does it with a list of hits, and as there without an early end."""
+    """The newest hit of each writer, from the end on; all lines are visited, as in `pick`."""
     return _newest_pieces(lines, literal) if lines.has_bars else _newest_rows(lines, literal)
 
 
 def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
-    """Some thousand rows at a time: where all writers are known, they are passed over without a step of Python for each."""
+    """Some thousand rows at a time: if all their writers are known, they are skipped without a Python step for each row."""
     known, heads = {b""}, set[bytes]()
     data = lines.block.data
     begin = len(data)
@@ -129,7 +129,7 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
 
 
 def _heads(text: bytes, literal: bytes) -> set[bytes]:
-    """Of the rows that hold the literal, what may tell a writer: the words before it, without the time, and what names a rank."""
+    """What may tell the writer in the rows that hold the literal: the words before it, without the time, and any rank."""
     pieces = (b"\n" + text).split(literal)[:-1]
     heads = set(map(_LAST, map(_ROW_OF, pieces)))
     heads = {STAMP.sub(b"", head, 1) if head.startswith(STAMPED) else head for head in heads}
@@ -140,7 +140,7 @@ def _heads(text: bytes, literal: bytes) -> set[bytes]:
 
 
 def _newest_pieces(lines: Lines, literal: bytes) -> Iterator[int]:
-    """Where `\\r` draws lines anew: from line to line, of each row only the last pieces."""
+    """The same where `\\r` redraws lines: only the last pieces of each row are searched."""
     known: set[bytes] = set()
     data = lines.block.data
     rfind = data.rfind  # this loop runs a million times a second

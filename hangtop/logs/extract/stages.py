@@ -1,4 +1,4 @@
-"""The stage machine: markers seen in the log become an ordered list of stages, through skips, nesting and restarts."""
+"""The stage machine: it puts the stage markers in a log into an ordered list of stages, through skips, nesting and restarts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import STAGE_IDS, Profile, Stage
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.extract.progress import StepLine
+from hangtop.logs.file_facts import FileFacts, StageMark
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.records.log import Finding, StageEvent, StagePlan
 
@@ -18,28 +22,14 @@ _SHOWN = 64
 _ORDER = {stage: number for number, stage in enumerate(STAGE_IDS)}
 TRAINING = "train_loop"
 PEERS_S = 2.0
-"""So long after one rank has begun to save or evaluate, others still write the step that all of them have just done."""
+"""For this long after one rank has begun to save or evaluate, others may still write the step that all have just finished."""
 
 
-class StageMark(Struct, frozen=True):
-    """A stage marker that was seen. `done`: it ends the stage. `late`: it may be older than its place in the file, as lines that
-    Ray has held back and bars that are drawn once more at their end: it never moves the run back. `been`: its writer had been in
-    the stage that was seen just before, so it comes from there."""
+class StageMarks(Extractor):
+    """All marks of one file, of every profile: which of them count is known only once the framework is."""
 
-    profile: str
-    stage: str
-    offset: int
-    at: float | None
-    writer: Writer
-    done: bool = False
-    late: bool = False
-    been: bool = False
-
-
-class StageMarks:
-    """All marks of one file, of every profile: which of them count is known only when the framework is."""
-
-    def __init__(self) -> None:
+    def __init__(self, ranks: RankTable) -> None:
+        self._ranks = ranks
         self._once: list[StageMark] = []
         self._recurring: deque[StageMark] = deque(maxlen=_KEPT_RECURRING)
         self._stage: tuple[str, bool, bool] = ("", False, False)
@@ -50,13 +40,27 @@ class StageMarks:
         self.latest: dict[Writer, dict[str, StageMark]] = {}
         self._starts = 0
 
+    def read(self, found: FoundLine) -> None:
+        writer = self._ranks.ranked(found.line.writer)
+        for marker in found.markers:
+            late = found.is_full_bar
+            found.is_first |= self.saw(marker.profile, marker.stage, found.line, writer, done=marker.done, late=late)
+
+    def hear_step(self, step: StepLine) -> None:
+        """A step proves the stages that its line stands for."""
+        for profile, stage in step.stages:
+            self.saw(profile, stage, step.line, self._ranks.ranked(step.line.writer), late=step.is_full_bar)
+
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        return replace(facts, marks=self.all())
+
     def starts(self) -> int:
-        """How many marks may begin a new attempt. More than do: which ones do is known only when the framework is."""
+        """How many marks may begin a new attempt: an upper bound until the framework is known."""
         return self._starts
 
     def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> bool:
-        """A marker was found; `who` wrote it. Marks that only repeat the latest one are not kept. True for a new one of a stage
-        that comes once in an attempt."""
+        """Takes in a marker, written by `who`. Marks that repeat the latest one are not kept. Returns whether it is a new mark of
+        a stage that comes once in an attempt."""
         if line.offset != self._line:  # several profiles may know the same line
             self._line, self._from = line.offset, self._stage[0]
         been = who in self._entered.get(self._from, ())
@@ -83,7 +87,7 @@ class StageMarks:
         return False
 
     def _is_behind(self, line: Line, who: Writer) -> bool:
-        """A step of a rank that has not come to where another one has just begun to save, to evaluate or to sync."""
+        """Whether this is a step by a rank that has not yet reached the save, evaluation or sync that another rank has begun."""
         if self._aside is None or line.at is None:
             return False
         stage, since = self._aside
@@ -95,14 +99,15 @@ class StageMarks:
 
 
 class StageCourse(Struct, frozen=True):
-    """The way of a run through its stages. `restarts`: offsets where a new attempt begins in the same file."""
+    """The stages of a run in their order. `restarts`: offsets where a new attempt begins in the same file."""
 
     events: tuple[StageEvent, ...] = ()
     restarts: tuple[int, ...] = ()
 
 
 class StageMachine:
-    """Puts the marks of the active profiles in order. `profiles`: as `frameworks.active` gives them, the leading one first."""
+    """Puts the marks of the active profiles in order. `profiles`: as `framework_votes.active` gives them, the leading one
+    first."""
 
     def __init__(self, profiles: Sequence[Profile], file: int, fatal_at: Sequence[int] = ()) -> None:
         self._stages = {(profile.name, stage.id): stage for profile in profiles for stage in profile.stage}
@@ -162,7 +167,7 @@ class StageMachine:
         return len(self.restarts) + 1
 
     def _counts(self, mark: StageMark, stage: Stage) -> bool:
-        """Whether this mark moves the run: forwards, back by a writer that comes from there, or by a stage that recurs."""
+        """Whether this mark moves the run: forwards, back if its writer comes from there, or to a stage that recurs."""
         if not self.events or self.events[-1].attempt != self._attempt:
             return True
         if self._ended and mark.late:
@@ -179,7 +184,7 @@ class StageMachine:
         return stage is not None and stage.ends_run
 
     def _inside(self, profile: str, stage: str) -> bool:
-        """Whether this stage holds the present one, an engine's."""
+        """Whether the present stage, an engine's, lies inside this one."""
         current = self.events[-1]
         return self._order(profile, stage)[0] == self._order(current.profile, current.id)[0]
 
@@ -188,7 +193,7 @@ class StageMachine:
         return self._order(profile, stage) >= self._order(current.profile, current.id)
 
     def _order(self, profile: str, stage: str) -> tuple[float, int]:
-        """Where a stage stands: in the leading profile's own order; engines inside the stage that holds them."""
+        """The position of a stage in the order of the leading profile; engine stages lie inside the stage that holds them."""
         nests_in = self._profiles[profile].nests_in
         if self._leader is not None and profile != self._leader.name and nests_in in self._own and stage not in self._own:
             return (self._own[nests_in], 1 + _ORDER.get(stage, 0))
@@ -210,7 +215,7 @@ class StageMachine:
 
 
 def _newest(events: list[StageEvent]) -> list[StageEvent]:
-    """All stages but the oldest rounds of a long training: the first of each stage and attempt stays."""
+    """Without the oldest rounds of a long training; the first event of each stage and attempt stays."""
     if len(events) <= _SHOWN:
         return events
     first = {(event.attempt, event.id): event for event in reversed(events)}
@@ -219,7 +224,8 @@ def _newest(events: list[StageEvent]) -> list[StageEvent]:
 
 
 def proven_by(course: StageCourse, finding: Finding, stages: Sequence[str], profiles: Sequence[Profile]) -> StageCourse:
-    """A fatal message that belongs to one stage proves that stage; one of several, only when nothing else was seen."""
+    """A fatal message that belongs to one stage proves that stage. A message of several stages proves the first of them, if no
+    stage was seen."""
     later = course.events and (course.events[-1].offset > finding.offset or course.events[-1].id in stages)
     if not stages or later or (course.events and len(stages) > 1):
         return course
@@ -232,7 +238,7 @@ def proven_by(course: StageCourse, finding: Finding, stages: Sequence[str], prof
 
 
 def plan_of(profiles: Sequence[Profile], events: Sequence[StageEvent]) -> tuple[StagePlan, ...]:
-    """The stages of the leading framework in order; engine stages that were seen stand behind the stage that holds them."""
+    """The stages of the leading framework in order, with the engine stages that were seen behind the stage that holds them."""
     if not profiles:
         return ()
     by_name = {profile.name: profile for profile in profiles}

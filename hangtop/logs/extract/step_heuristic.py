@@ -1,7 +1,7 @@
-"""Steps in words that no profile knows: lines of one shape, in which a number grows beside a value of learning.
+"""Steps in formats that no profile knows: lines of one shape, in which a number grows beside a value of learning.
 
-`[120 | 341.21] loss=2.31`, `Steps : 12, Gen Loss Total : 38.0`: whoever writes so, again and again, counts its steps. Only looked
-for where nothing else tells a step, in the newest lines of a file.
+`[120 | 341.21] loss=2.31`, `Steps : 12, Gen Loss Total : 38.0`: a program that writes such lines again and again counts its
+steps. The newest lines of a file are searched for them, only if nothing else tells a step.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from itertools import islice, pairwise
 from msgspec import Struct
 
 from hangtop.logs.catalog.profile import ProgressLine
-from hangtop.logs.extract.progress import ProgressSeen, metrics_in, number
+from hangtop.logs.extract.progress import metrics_in, number
+from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 
 ROWS = 64
-"""So many of the newest lines are looked at."""
+"""How many of the newest lines are searched."""
 
 ENOUGH = 5
-"""So many numbers, each greater than the one before, in lines of one shape, are a count. Several ranks may tell the same."""
+"""This many growing numbers in lines of one shape are a count. Several ranks may print the same number."""
 
 ANY = ProgressLine(
     id="counter",
@@ -31,7 +32,7 @@ ANY = ProgressLine(
     pair="loose",
     metrics={name: name for name in ("loss", "lr", "grad_norm", "reward", "ppl")} | {"learning_rate": "lr"},
 )
-"""What such a line is taken for."""
+"""The progress line that such a line is read as."""
 
 _WITHIN = 600  # bytes from a line's start
 _LEARNS = re.compile(
@@ -41,7 +42,7 @@ _LEARNS = re.compile(
 _WORDS = tuple(
     b"loss reward return lr learning ppl perplexity psnr grad acc nll elbo mse mae wer timesteps t_env it/s s/it tok/s".split()
 )
-"""Any line in which that finds something holds one of these, which are found ten times as fast."""
+"""Every match of `_LEARNS` holds one of these, and they are found ten times as fast."""
 _NOT_TRAINING = re.compile(
     r"(?i)(?<![a-z])(?:val|valid(?:ation)?|eval(?:uat\w*)?|test(?:ing)?|dev|infer\w*|predict\w*|tokeniz\w*|load\w*|download\w*"
     r"|request\w*|retry\w*|https?)(?![a-z])| --[a-z]"
@@ -53,7 +54,7 @@ _OF_A_PART = re.compile(
     r"|dim|width|depth|len|length|epochs?|e|ep|time|elapsed|took|wall|dur\w*|secs?|mem\w*|lr|fps|games)\W{0,4}$"
 )
 _AMOUNT = re.compile(r"\s?(?:[smhKMG]\b|ms\b|%|[KMG]i?B|sec|min|hours?)")
-"""What is told before or behind such a number is no step; an epoch is read by its own line."""
+"""A number with one of these words before it, or units behind it, is no step; an epoch has a progress line of its own."""
 _TOKEN = re.compile(r"(?<![\d.])[-+]?\d+(?:[.:,-]\d+)*(?:[eE][-+]?\d+)?")
 _PLACE = "\0"  # no text holds it
 _INTEGER = re.compile(r"\d{1,12}|\d{1,3}(?:,\d{3}){1,3}")
@@ -68,19 +69,19 @@ class _Row(Struct, frozen=True):
 
 
 class StepHeuristic:
-    """The counts of one file."""
+    """The growing numbers in one file."""
 
     def __init__(self) -> None:
         self._shaped: dict[int, tuple[str, _Row] | None] = {}  # of the newest lines, by their offset
 
     def read(self, rows: Iterable[tuple[Lines, Span]], profile: str, since: int) -> list[tuple[Line, ProgressSeen]]:
-        """The steps that the newest lines tell, those behind byte `since`, in the order of the file. `rows`: the newest first."""
+        """The steps in the newest lines behind byte `since`, in file order. `rows`: these lines, the newest first."""
         shaped: dict[int, tuple[str, _Row] | None] = {}
         for lines, span in islice(rows, ROWS):
             at = lines.block.at(span.start)
             shaped[at] = self._shaped[at] if at in self._shaped else _shaped(lines, span)
         open_end = next(iter(shaped), -1)
-        self._shaped = {at: each for at, each in shaped.items() if at != open_end}  # the newest may go on
+        self._shaped = {at: row for at, row in shaped.items() if at != open_end}  # the newest may go on
         alike: dict[tuple[Writer, str], list[_Row]] = {}
         for known in reversed(shaped.values()):
             if known is not None:
@@ -90,7 +91,7 @@ class StepHeuristic:
 
 
 def _shaped(lines: Lines, span: Span) -> tuple[str, _Row] | None:
-    """The line without its numbers, and these; `None` where it tells no count, or no value of learning."""
+    """The line without its numbers, and the numbers; `None` if it tells no count, or no value of learning."""
     row = lines.block.data[span.start : min(span.end, span.start + _WITHIN)].lower()
     if not any(word in row for word in _WORDS) or _LEARNS.search(row) is None:
         return None
@@ -117,7 +118,7 @@ def _told(shape: str, rows: list[_Row], profile: str, since: int) -> Iterator[tu
 
 
 def _growing(shape: str, rows: list[_Row]) -> int | None:
-    """The column that counts: it grows from line to line, as evenly as any, and is not said to number something else."""
+    """The column that counts steps: it grows from line to line, the most evenly of all, and no word makes it another number."""
     pieces = shape.split(_PLACE)
     best: tuple[int, int] | None = None
     for column in range(len(rows[0].counts)):
@@ -129,7 +130,8 @@ def _growing(shape: str, rows: list[_Row]) -> int | None:
 
 
 def _strides(values: list[int]) -> frozenset[int]:
-    """By how much they grow from one to the next; nothing where they do not. They may begin anew once, as in a new epoch."""
+    """The distinct increases from one value to the next; empty if they do not grow. They may start over once, as in a new
+    epoch."""
     falls = [place for place, (before, after) in enumerate(pairwise(values), 1) if after < before]
     begin = falls[0] if falls else 0
     if len(falls) > 1 or (falls and 2 * values[begin] > values[begin - 1]) or len(set(values[begin:])) < ENOUGH:
@@ -138,7 +140,7 @@ def _strides(values: list[int]) -> frozenset[int]:
 
 
 def _total(shape: str, rows: list[_Row], column: int) -> float | None:
-    """The number behind it, where that is always the same, and it counts towards it."""
+    """The number behind the count (`12 / 900`), if it is the same in all rows."""
     behind = column + 1
     if behind >= len(rows[0].tokens) or shape.split(_PLACE)[behind] not in _OF:
         return None

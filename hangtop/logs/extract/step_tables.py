@@ -1,4 +1,4 @@
-"""Tables of steps: a line of names, and below it rows that hold a value for each and nothing that a scan could look for."""
+"""Tables of steps: a line of column names, and rows of values below it, which hold no text that a scan could look for."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import Profile, Stage, Table
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.progress import ProgressSeen, is_loss, number
+from hangtop.logs.extract.progress import StepLine, is_loss, number
+from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.prefixes import Prefix
 
 MOST_BETWEEN, REACH = 64, 4 << 20
-"""A table has ended when so many lines of its writer were no rows, or so many bytes of anybody's held none."""
+"""A table has ended after `MOST_BETWEEN` lines of its writer, or `REACH` bytes of the file, without a row."""
 
 _MOST_COLUMNS = 60
 _LONGEST = 600
 _PLACE = re.compile(r"(?:(?:\[(?!\d+\])[^\]]{1,40}\]|[\w./-]+\.py:\d+:?)\s+)*(?:#\s+)?(?=\S)|")
-"""What may stand before a table: a place in the code, somebody's name, the sign of a comment."""
+"""What may stand before a table: a source file and line, a name in brackets, a comment sign."""
 _BARS = re.compile(r"[|│┃║]")
 _CELL, _WORD = re.compile(r"\S+(?: \S+)*"), re.compile(r"\S+")
 _ASIDE = 6  # characters that a value may stand beside its name
@@ -38,16 +39,8 @@ class Columns(Struct, frozen=True):
     stages: tuple[tuple[Profile, Stage], ...] = ()
 
 
-class TableRow(Struct, frozen=True):
-    """A row: whose columns it fills, and what it tells. `line`: with the rank that one of its columns says wrote it."""
-
-    columns: Columns
-    line: Line
-    sighting: ProgressSeen
-
-
 class StepTables:
-    """The tables that the writers of one file are in."""
+    """The open tables of the writers of one file."""
 
     def __init__(self) -> None:
         self._open: dict[Writer, _Open] = {}
@@ -58,11 +51,12 @@ class StepTables:
         return bool(self._open)
 
     def ends_before(self, offset: int) -> None:
-        """The log has come to this byte."""
+        """Closes the tables whose last row lies more than `REACH` before this byte."""
         self._open = {writer: table for writer, table in self._open.items() if offset - table.newest < REACH}
 
-    def read(self, line: Line, headers: Iterable[Columns]) -> TableRow | None:
-        """What this line tells as a row. `headers`: the tables whose line of names it may be."""
+    def read(self, line: Line, headers: Iterable[Columns]) -> StepLine | None:
+        """The step that this line tells as a row; if a column names a rank, that is its writer. `headers`: the tables whose line
+        of names it may be."""
         if not line.whole:
             return None
         for columns in headers:
@@ -83,7 +77,7 @@ class StepTables:
             table.told |= metrics
             if (rank := table.rank_of(cells)) is not None:
                 line = replace(line, prefix=replace(line.prefix, rank=rank), writer=("rank", rank))
-            return TableRow(table.columns, line, _sighting(table, line, found))
+            return StepLine(_seen(table, line, found), table.columns.stages, line)
         table.others += 1
         if table.others > MOST_BETWEEN:
             del self._open[line.writer]
@@ -91,9 +85,10 @@ class StepTables:
 
 
 class _Open(Struct):
-    """A table whose names were read. `step`: the number of the column that counts; `rank`: of that of ranks, of which `ranks`
-    were seen; `places`: where each name begins and ends, for columns that blanks part. `told`: the newest values, as a row may
-    leave some out; `newest`: where the last row stands, or the names; `others`: lines of the writer since then."""
+    """A table whose names were read. `step`: index of the step column; `rank`: index of the rank column, if there is one;
+    `ranks`: those seen in it. `places`: where each name begins and ends, for columns separated by blanks. `told`: the newest
+    values, since a row may leave some out. `newest`: offset of the last row, or of the names; `others`: lines of the writer since
+    then."""
 
     columns: Columns
     names: list[str]
@@ -107,7 +102,7 @@ class _Open(Struct):
     others: int = 0
 
     def rank_of(self, cells: list[str]) -> int | None:
-        """Whose row it is: a rank comes again and again, the places of a list of the best come once."""
+        """The rank of a row, from its second row on: the numbers in a list of best results come only once."""
         if self.rank is None or not cells[self.rank].isdecimal():
             return None
         rank = int(cells[self.rank])
@@ -116,7 +111,7 @@ class _Open(Struct):
         return rank if known else None
 
     def cells(self, text: str) -> list[str] | None:
-        """The values of a row; `None` when it has not one for each name."""
+        """The values of a row; `None` if it does not have one for each name."""
         cells = _split(text, self.parted_by)
         if len(cells) == len(self.names) + 1 and self.parted_by == " " and number(cells[-1]) is None:
             cells.pop()  # a remark
@@ -127,7 +122,7 @@ class _Open(Struct):
         return cells if len(cells) == len(self.names) else None
 
     def _below(self, text: str) -> list[str]:
-        """The values of a row where some are missing, each below its name."""
+        """The values of a row in which some are missing: each stands below its name."""
         cells = [""] * len(self.names)
         for found in _CELL.finditer(_BARS.sub(" ", _bare(text))):
             away = [min(abs(found.start() - begin), abs(found.end() - end)) for begin, end in self.places]
@@ -139,7 +134,7 @@ class _Open(Struct):
 
 
 def _named(columns: Columns, text: str) -> _Open | None:
-    """The table that begins with this line of names; `None` when it is none."""
+    """The table that begins with this line of names; `None` if the line is none."""
     if len(text) > _LONGEST:
         return None
     table = columns.table
@@ -158,8 +153,8 @@ def _named(columns: Columns, text: str) -> _Open | None:
 
 
 def _parted_by(text: str) -> tuple[str, ...]:
-    """What may part the cells of a line, the likeliest first: bars, a tab, a comma, a semicolon, several blanks (`" "`), one
-    (`""`)."""
+    """What may separate the cells of a line, the likeliest first: bars, a tab, a comma, a semicolon, several blanks (`" "`), one
+    blank (`""`)."""
     return (*(sign for sign in ("|", "\t", ",", ";") if (_BARS.search(text) if sign == "|" else sign in text)), " ", "")
 
 
@@ -177,12 +172,12 @@ def _split(text: str, parted_by: str) -> list[str]:
 
 
 def name_of(cell: str) -> str:
-    """A name as tables of names and values are searched by it: `Train Loss (nats)` is `train_loss`."""
+    """The plain form of a column's name: `Train Loss (nats)` is `train_loss`."""
     return "_".join(_UNIT.sub("", cell).lower().strip(" *:").split())
 
 
 def _metrics(table: _Open, cells: list[str]) -> dict[str, float] | None:
-    """The values that have a plain name; `None` when one of them is no number, or no cell but the step's is."""
+    """The values by their plain names; `None` if one of them is no number, or if only the step is one."""
     known = table.columns.table.metrics
     metrics: dict[str, float] = {}
     losses: list[float] = []
@@ -203,7 +198,7 @@ def _metrics(table: _Open, cells: list[str]) -> dict[str, float] | None:
     return metrics if others else None
 
 
-def _sighting(table: _Open, line: Line, found: re.Match[str]) -> ProgressSeen:
+def _seen(table: _Open, line: Line, found: re.Match[str]) -> ProgressSeen:
     profile, words = table.columns.profile, table.columns.table
     return ProgressSeen(
         profile=profile.name,

@@ -1,4 +1,4 @@
-"""The end of a file, kept at hand: to be shown, and to see who spoke last."""
+"""The end of a file, kept in memory: it is shown, and tells which writers wrote last."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class TailBuffer:
         self._bytes = 0
 
     def keep(self, lines: Lines) -> None:
-        """A block that was just read. One that ended with an open line is replaced by the next, which begins with that line."""
+        """Adds a block that was just read. If the block before it ended with an open line, it is replaced: the new one repeats
+        that line."""
         if len(lines.block.data) > 2 * KEPT:
             lines = Lines(_end_of(lines.block), self._clock)
         if self._blocks and self._blocks[-1].block.open:
@@ -33,7 +34,7 @@ class TailBuffer:
             self._bytes -= len(self._blocks.popleft().block.data)
 
     def rows(self, since: int = -1) -> Iterator[tuple[Lines, Span]]:
-        """The `\\n`-lines from the newest on, of each what a terminal would show, down to file offset `since`."""
+        """The `\\n`-lines from the newest to file offset `since`, each as a terminal would show it."""
         goes_on = False
         seen = 0
         for lines in reversed(self._blocks):

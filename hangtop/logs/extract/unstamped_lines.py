@@ -1,54 +1,69 @@
-"""When lines without a clock of their own were written: after the nearest stamped line above them, before the one below."""
+"""When lines without a time of their own were written: after the nearest stamped line above, before the one below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span
 from hangtop.logs.lines.timestamps import LogClock
 from hangtop.records.log import WrittenAt
 
 MOST_ROWS = 64
 MOST_BYTES = 16 << 10
-"""So far a stamped line is looked for on each side. One that is further away bounds the time, and is no neighbour."""
+"""A stamped line is looked for this far on each side. One that is further away only bounds the time."""
 LAST_BYTES = 2 << 10
-"""A line so near the end of what was there when we came was written with it: the time of the file is its time. A traceback is as
-long."""
+"""A line this near the end of what the file held when hangtop came was written last: its time is that of the file. A traceback
+is about as long."""
 MOST_KEPT = 4_096
 FRUITLESS = 64
-"""After so many looks that found no stamp above, a file that has told no time yet is taken to tell none."""
+"""After this many searches without a stamp above, a file that has told no time yet is taken to tell none."""
 
 
 class _Below(Struct):
-    """What is still looked for below a line: `to` is the file offset up to which rows were looked at."""
+    """An open search below a line: `to` is the file offset up to which rows were searched, `rows` how many are left."""
 
     line_end: int
     to: int
     rows: int
 
 
-class UnstampedLines:
-    """The times of those lines of one file that somebody wants to know, by offset. Rows are looked at once, as they come; a log
-    that tells no time at all costs nothing."""
+class UnstampedLines(Extractor):
+    """The times of the lines that are compared between files, by offset. Each row is searched once, as it comes; a log that tells
+    no time at all costs nothing. `history_end`: where the file ended when hangtop came."""
 
-    def __init__(self, clock: LogClock) -> None:
+    def __init__(self, clock: LogClock, offset: int = 0) -> None:
         self._clock = clock
+        self.history_end = offset
+        self._last_stamp: float | None = None
         self._times: dict[int, WrittenAt] = {}
         self._above: dict[int, int] = {}
         self._below: dict[int, _Below] = {}
         self._far: set[int] = set()
         self._fruitless = 0
 
-    def want(self, line: Line, lines: Lines, span: Span, heard: float | None) -> None:
-        """This line's time is wanted. `heard`: the stamp of the last line before it that was read and has one."""
-        at = line.offset
+    def read(self, found: FoundLine) -> None:
+        """A stamped line bounds the time of all lines before it."""
+        line = found.line
+        if line.stamp is not None:
+            self._last_stamp = line.stamp
+            if self._far:
+                self._bound_far(line)
+        if found.is_first:
+            self._want(line, found.lines, found.span)
+
+    def _want(self, line: Line, lines: Lines, span: Span) -> None:
+        """Finds the time of this line, now or in the blocks to come."""
+        at, last = line.offset, self._last_stamp
         if line.at is not None:
             self._times[at] = self._clock.written(line.stamp, line.prefix.time)
         elif at not in self._times:
-            self._times[at] = WrittenAt(None, self._clock.at(heard), self._clock.written_by)
-            if heard is None and self._fruitless >= FRUITLESS:
+            self._times[at] = WrittenAt(None, self._clock.at(last), self._clock.written_by)
+            if last is None and self._fruitless >= FRUITLESS:
                 self._far.add(at)
                 return
             near = next(self._stamped(lines.rows_above(span)), None)
@@ -60,34 +75,34 @@ class UnstampedLines:
             self._below[at] = _Below(line.end, line.end, MOST_ROWS)
             self._look_below(at, lines, span.end)
 
-    def resume(self, lines: Lines) -> None:
-        """Goes on below the lines that stood at the end of the block before."""
+    def begin_block(self, lines: Lines) -> None:
         for at in tuple(self._below):
             self._look_below(at, lines, -1)
 
-    def heard(self, line: Line) -> None:
-        """A stamped line that was read bounds the time of all before it."""
-        if self._far:
-            time = self._clock.written(line.stamp, line.prefix.time)
-            for at in self._far:
-                if at in self._times and at < line.offset:
-                    self._times[at] = _bounded(self._times[at], time)
-            self._far = {at for at in self._far if at > line.offset}
+    def _bound_far(self, line: Line) -> None:
+        time = self._clock.written(line.stamp, line.prefix.time)
+        for at in self._far:
+            if at in self._times and at < line.offset:
+                self._times[at] = _bounded(self._times[at], time)
+        self._far = {at for at in self._far if at > line.offset}
 
-    def reopened(self) -> None:
-        """The file begins anew: nothing stands below the lines before."""
+    def reopened(self, offset: int) -> None:
+        """There is nothing below the lines read so far."""
         self._below, self._far = {}, set()
+        self.history_end = max(self.history_end, offset)
 
-    def all(self, wanted: Iterable[int], history_end: int) -> dict[int, WrittenAt]:
-        """The times of these lines, by offset. `history_end`: where what was there when we came ends."""
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        """Adds the times of findings and stage marks."""
+        wanted = {finding.offset for finding in facts.findings} | {mark.offset for mark in facts.marks}
         known = {at: self._times[at] for at in wanted if at in self._times}
         if len(self._times) > MOST_KEPT:
             self._times = dict(known)
             self._far &= known.keys()
-        return {at: _at_the_end(time) if at >= history_end - LAST_BYTES else time for at, time in known.items()}
+        last = self.history_end - LAST_BYTES
+        return replace(facts, times={at: _at_the_end(time) if at >= last else time for at, time in known.items()})
 
     def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, WrittenAt]]:
-        """Where the rows that tell the time end, and when they were written."""
+        """The rows that tell the time: where each ends, and when it was written."""
         first: int | None = None
         for count, (lines, row) in enumerate(rows):
             at = lines.block.at(row.start)
@@ -115,7 +130,7 @@ class UnstampedLines:
                 return
 
     def _found(self, at: int, wish: _Below, where: int, time: WrittenAt) -> None:
-        """The stamped line below: it is the nearest unless the one above is nearer."""
+        """A stamped line was found below; it decides unless the one above is nearer."""
         del self._below[at]
         known = _bounded(self._times[at], time)
         above = self._above.pop(at, None)
@@ -124,7 +139,7 @@ class UnstampedLines:
 
 
 def _bounded(written: WrittenAt, below: WrittenAt) -> WrittenAt:
-    """Not after the line below it. Where clocks disagree the bounds hold both."""
+    """Bounded by the line below. Where clocks disagree the bounds hold both times."""
     before, after = written.not_before, below.not_after
     if before is not None and after is not None and after < before:
         before, after = after, before
@@ -132,5 +147,5 @@ def _bounded(written: WrittenAt, below: WrittenAt) -> WrittenAt:
 
 
 def _at_the_end(written: WrittenAt) -> WrittenAt:
-    """Nothing nearer tells, so the time of the file does."""
+    """With the time of the file, if no line tells a nearer one."""
     return written if written.about is not None else WrittenAt(written.not_after, written.not_before, written.not_after)

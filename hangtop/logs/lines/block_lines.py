@@ -1,4 +1,4 @@
-"""The lines of one block: found around a hit, and parsed when somebody wants to know what they say."""
+"""The lines of one block: found around a hit, and parsed only when their text is needed."""
 
 from __future__ import annotations
 
@@ -11,39 +11,38 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_text import decode, without_escapes
 from hangtop.logs.lines.inline_rank import speaker
-from hangtop.logs.lines.prefixes import Prefix, strip, strip_head
+from hangtop.logs.lines.prefixes import MEMBERS, Prefix, strip, strip_head
 from hangtop.logs.lines.split import HEAD, Block
 from hangtop.logs.lines.timestamps import LogClock
 
 Writer = tuple[str | int, ...]
-"""Who wrote a line, as far as its prefix tells: `("rank", 3)`, `("pid", "10.0.0.2", 4711)`, `()` for nobody in particular."""
+"""The writer of a line, as far as its prefix tells: `("rank", 3)`, `("pid", "10.0.0.2", 4711)`, `()` if it tells none."""
 
-_WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long line
+_WINDOW = 4_096  # bytes on each side of a hit that are parsed in a very long line
 
 _NAME_WITHIN = 160  # bytes from a line's start
 
 SURE, SURE_BYTES = (b"[rank", b"[default"), 11
-"""A line that begins with one of these is told from those of other writers by so many bytes."""
+"""If a line begins with one of these, its first `SURE_BYTES` bytes tell its writer."""
 
 RANK_WORD = re.compile(rb"rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+")
 STAMP = re.compile(rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+")
 STAMPED = (b"[", b"0", b"1", b"2")
-"""A time at the start of a line names nobody, and makes each line look new."""
+"""The first byte of a line that may begin with a time: that names no writer, and makes each line look new."""
 
-# What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
+# What may name the writer in the raw bytes before a hit. Two lines with the same words have the same writer.
 IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
-_MEMBERS = (b"worker", b"trainer", b"learner", b"proc(?:ess)?", b"replica")  # numbered by home-made launchers, as in `prefixes`
 # Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
 _NAMES = re.compile(
     rb" \d{1,5}: |m\d{1,5}: |"
     + RANK_WORD.pattern
     + rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
     rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+|"
-    + b"|".join(
-        first + b"(?i:" + word[1:] + rb")[ :=_#-]{0,2}\d{1,3}" for word in _MEMBERS for first in (word[:1], word[:1].upper())
-    )
+    + "|".join(
+        rf"{first}(?i:{word[1:]})[ :=_#-]{{0,2}}\d{{1,3}}" for word in MEMBERS for first in (word[0], word[0].upper())
+    ).encode()
 )
 
 _NAME_BYTES = 13
@@ -54,9 +53,8 @@ _BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
 
 
 class Line(Struct, frozen=True):
-    """One line: `text` is its message without prefixes and escapes. `at`: unix time, as far as it is known.
-
-    `stamp`: what its own clock says, as if it were UTC. `whole`: its end has been seen.
+    """One line: `text` is its message without prefixes and escapes. `at`: unix time, if it is known. `stamp`: the time in the
+    line, as if it were UTC. `whole`: its end has been seen.
     """
 
     offset: int
@@ -104,15 +102,15 @@ class Lines:
         return Span(max(start, row), end, row)
 
     def first(self) -> Span | None:
-        """The first line of the block that is not empty; `None` when there is none."""
+        """The first line of the block that is not empty, if there is one."""
         return self._from(0)
 
     def next(self, span: Span) -> Span | None:
-        """The line after this one, empty ones left out; `None` at the end of the block."""
+        """The next line that is not empty; `None` at the end of the block."""
         return self._from(span.end)
 
     def starting_from(self, index: int) -> Span | None:
-        """The first line that begins at byte `index` or later and is not empty; `None` when there is none."""
+        """The first line that begins at byte `index` or later and is not empty, if there is one."""
         return self._from(0) if index <= 0 else self.next(self.span(min(index, len(self._data)) - 1))
 
     def rows_back(self) -> Iterator[Span]:
@@ -148,7 +146,7 @@ class Lines:
         return (lines.parse(row) for lines, row in self.rows_above(span))
 
     def rows_above(self, span: Span) -> Iterator[tuple[Lines, Span]]:
-        """The same unparsed, what a terminal would show of each `\\n`-line, with where it stands."""
+        """The same lines unparsed, with their blocks: of each `\\n`-line what a terminal would show."""
         end = span.row
         while end > 0:
             row = self._data.rfind(b"\n", 0, end - 1) + 1
@@ -168,7 +166,7 @@ class Lines:
             index, row = row, end + 1
 
     def shown(self, row: int, end: int) -> Span | None:
-        """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty; `None` when all are."""
+        """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty, if there is one."""
         stop = end
         while stop > row and self._data[stop - 1] in b"\r ":
             stop -= 1
@@ -180,7 +178,7 @@ class Lines:
         return self.span(index) if index < len(self._data) else None
 
     def name(self, start: int, hit: int) -> bytes:
-        """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
+        """The words before a hit that name the writer: cheap to find, and good enough to tell writers apart."""
         data = self._data
         if data.startswith(IN_PARENTHESES, start):
             return data[start : data.find(b")", start, start + HEAD)]
@@ -198,7 +196,7 @@ class Lines:
         return b" ".join(names)
 
     def key(self, start: int, hit: int) -> bytes:
-        """What tells this writer's lines from others', from their first bytes alone where these are enough."""
+        """A key for the writer of a line, from its first bytes alone if these are enough."""
         data = self._data
         first = data[start : start + SURE_BYTES]
         if first.startswith(SURE):
@@ -236,14 +234,14 @@ class Lines:
         return self.name(span.start, min(span.end, span.start + _NAME_WITHIN))
 
     def parse(self, span: Span, hit: int | None = None) -> Line:
-        """What the line says. Of a very long one, its start and what stands around the hit."""
+        """The line, parsed. Of a very long line only its start and the part around the hit."""
         line = self._parsed.get(span.start)
         if line is None or (hit is not None and hit > span.start + _WINDOW):
             line = self._parsed[span.start] = self._parse(span, hit)
         return line
 
     def stamp(self, span: Span) -> float | None:
-        """What the line's own clock says. Most lines have none, which shows in 1 microsecond; to parse a line takes 40."""
+        """The time in the line, if there is one. Most lines have none, which shows in 1 µs; to parse a line takes 40 µs."""
         clocked = _CLOCK.search(self._data, span.start, min(span.end, span.start + HEAD)) is not None
         if not clocked and span.row < span.start:
             clocked = _CLOCK.search(self._data, span.row, span.row + HEAD) is not None
@@ -276,7 +274,7 @@ class Lines:
         )
 
     def _row_prefix(self, span: Span, own: Prefix) -> Prefix:
-        """A bar draws itself anew after `\\r`; who draws it stands once, at the start of the `\\n`-line."""
+        """The prefix at the start of the `\\n`-line: a bar that redraws itself after `\\r` does not repeat it."""
         goes_on = span.row == 0 and self.block.head
         if span.start == span.row and not goes_on:
             return own
@@ -298,8 +296,8 @@ class Lines:
 
 @lru_cache(maxsize=512)
 def _names_in(head: bytes) -> bytes:
-    """`Lines.name` of what stands before a bar, or before the words that a step line begins with: the same few texts again and
-    again, and the regexes take 4 microseconds."""
+    """`Lines.name` of the text before a bar or before the words of a step line. Cached: it is the same few texts again and again,
+    and the regexes take 4 µs."""
     names = _NAMES.findall(head)
     if head[:1].isalnum() and (first := _FIRST_WORD.match(head)):
         names.append(first[0])
@@ -307,7 +305,7 @@ def _names_in(head: bytes) -> bytes:
 
 
 def unglued(line: Line) -> tuple[Line, ...]:
-    """A message that was printed behind a bar without a line end in between stands for itself."""
+    """The line in two, if a message was printed behind a bar without a line end between them."""
     found = _BAR.match(line.text) if "%|" in line.text else None
     if found is None or found.end() == len(line.text):
         return (line,)
@@ -317,7 +315,7 @@ def unglued(line: Line) -> tuple[Line, ...]:
 
 
 def writer_of(prefix: Prefix) -> Writer:
-    """Who wrote a line with this prefix. A rank is told by its number even when its process is known."""
+    """The writer of a line with this prefix. A rank is named by its number even if its process is known."""
     if prefix.rank is not None:
         return ("rank", prefix.rank)
     if prefix.pid is not None and prefix.pid < 1 << 22:

@@ -1,6 +1,6 @@
-"""Bars that were drawn again and again in one long line: only its first and last pieces are searched.
+"""Bars that were redrawn again and again in one long line: only its first and last pieces are searched.
 
-A message ends with a line end, and so ends the line of bars that it is glued to: it stands in the last piece.
+A message ends with a line end, and so ends the line of bars that it was printed behind: it is in the last piece.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ LONG = 2 << 10
 
 HEAD = 64
 TAIL = 128
-"""At least so many bytes at its start and at its end are searched: they hold who draws it, and how far it is."""
+"""At least this many bytes at its start and end are searched: they tell the writer, and the latest state of the bar."""
 
 WINDOW = 256 << 10
-"""So many bytes are folded and searched at once: one scan for each line costs as much as the bytes, and a copy of a whole block
-takes fresh pages from the kernel."""
+"""This many bytes are folded and searched at once: one scan for each line would cost as much as the bytes themselves, and a copy
+of a whole block takes fresh pages from the kernel."""
 
 
 def find_folded(data: bytes, find: Callable[[bytes], list[Hit]]) -> list[Hit]:
-    """All hits, but for those in the middle of long lines of bars."""
+    """All hits, except in the middle of long lines of bars."""
     hits: list[Hit] = []
     end = 0
     while end < len(data):
@@ -33,7 +33,7 @@ def find_folded(data: bytes, find: Callable[[bytes], list[Hit]]) -> list[Hit]:
 
 
 def _unfolded(hits: list[Hit], pieces: list[tuple[int, int]]) -> list[Hit]:
-    """Where they stand in the block. No hit lies across two pieces, since the second begins with `\\r`."""
+    """The hits with their places in the block. No hit spans two pieces, since the second begins with `\\r`."""
     found: list[Hit] = []
     ahead = iter(pieces)
     left_out = limit = 0
@@ -46,7 +46,7 @@ def _unfolded(hits: list[Hit], pieces: list[tuple[int, int]]) -> list[Hit]:
 
 
 def _kept(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """All of these lines but the middles of long lines of bars, cut at `\\r`, so that no literal is torn."""
+    """These lines without the middles of long lines of bars, cut at `\\r` so that no literal is torn."""
     index = data.find(b"\r", begin, end)
     while index >= 0:
         row_end = data.find(b"\n", index, end)

@@ -1,4 +1,4 @@
-"""Lines that are JSON objects: a message in the envelope of a container's or service's log, or what a structured logger says."""
+"""Lines that are JSON objects: a message wrapped by the log of a container or service, or the entry of a structured logger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEVEL = ("level", "levelname", "lvl", "severity")
 _RANK = ("rank", "global_rank")
 _WHO = ("local_rank", "world_size", "host", "hostname", "_HOSTNAME", "pid", "_PID")
 _DATA = frozenset({"prompt", "response", "completion", "messages", "content", "text", "input", "output"})
-"""An object with one of these is an example or an answer of a model, not an entry of a log."""
+"""An object with one of these keys is an example or an answer of a model, not a log entry."""
 
 _MOST_CHARS = 300
 _MOST_DIGITS = 6
@@ -25,8 +25,8 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def opened(text: str) -> tuple[dict[str, Any], str] | None:
-    """What the envelope says, by the names of `Prefix`, and the message in it, other values behind it as `key=value`; `None` when
-    the text is no such object."""
+    """The fields of `Prefix` that the object tells, and its message, with other values behind it as `key=value`; `None` if the
+    text is no such object."""
     if not (text.startswith('{"') and text.endswith("}")):
         return None
     try:
@@ -54,7 +54,7 @@ def _first(found: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _pairs(found: Mapping[str, Any], *, inner: bool = False) -> Iterator[str]:
-    """The values that are not told elsewhere. Those of an inner object count as its own: `"metrics": {"loss": 1.2}`."""
+    """The other values, as `key=value`. Those of an inner object count as its own: `"metrics": {"loss": 1.2}`."""
     for key, value in found.items():
         if isinstance(value, dict) and not inner:
             yield from _pairs(value, inner=True)
@@ -69,7 +69,7 @@ def _number(value: Any) -> int | None:
 
 
 def _stamp(value: Any) -> str | None:
-    """A time as a log would write it. Numbers are seconds since 1970, or what is a thousand or a million times as much."""
+    """A time as a log would write it. Numbers are seconds, milliseconds, microseconds or nanoseconds since 1970."""
     text = str(value)
     if isinstance(value, str) and not text.isdecimal():
         return value

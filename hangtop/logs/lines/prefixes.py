@@ -1,4 +1,7 @@
-"""What launchers and loggers put before a message: taken off one after the other, from the left, however they nest."""
+"""The prefixes that launchers and loggers put before a message. They are taken off from the left, in whatever order they nest.
+
+A new prefix is one regex in the list of those with its first character; the names of its groups are fields of `Prefix`.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 
 
 class Prefix(Struct, frozen=True, omit_defaults=True):
-    """What the prefixes of one line say. `text` is what was taken off, `time` the outermost stamp as written.
+    """What the prefixes of one line say. `text` is what was taken off, `time` the outermost time as written.
 
-    `rank` is global. `task`: the number of a launcher's task (srun, a file's name), a rank only when nothing better is known.
-    `part`: the index of a tensor- or data-parallel part (`TP1`). `repeated`: so many more lines that Ray did not print.
-    `partial`: Kubernetes cut the line; the next one goes on.
+    `rank` is global. `task`: the number of a launcher's task (srun, a file's name), a rank only if nothing better is known.
+    `part`: the index of a tensor- or data-parallel part (`TP1`). `repeated`: how many more such lines Ray did not print.
+    `partial`: Kubernetes cut the line; the next one continues it.
     """
 
     text: str = ""
@@ -48,10 +51,10 @@ _READ_BY: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("rank", "local_rank", "task", "part", "world", "pid", "gpu"), int),
     "tag": lambda tag: tag == "P",
 }
-"""How the text of a group becomes a value; words are taken without blanks around them."""
+"""How the text of a group becomes a value; other texts are stripped of blanks."""
 
 _SAID_BY = {"tag": "partial", "level2": "level"}
-"""Groups that are not named as their fields."""
+"""Groups whose names differ from their fields."""
 
 _INNERMOST = ("level", "partial")
 
@@ -74,7 +77,7 @@ class _Forms:
         }
 
     def learn(self, text: str, position: int, known: dict[str, Any]) -> int:
-        """Where the form ends that stands at `position`, what it says put into `known`; -1 when none stands there."""
+        """Puts what the form at `position` says into `known`. Returns where it ends; -1 if there is none."""
         found = self._pattern.match(text, position)
         if found is None:
             return -1
@@ -88,8 +91,9 @@ class _Forms:
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
-_WORKER = r"(?i:worker|trainer|learner|process|proc|replica)[ :=_#-]{0,2}(?P<task>\d{1,3})(?:/\d+)?"
-"""Home-made launchers number their processes so: the ranks, where nothing better is known."""
+MEMBERS = ("worker", "trainer", "learner", "process", "proc", "replica")
+"""What home-made launchers call the processes that they number: by their ranks, if nothing better is known."""
+_WORKER = rf"(?i:{'|'.join(MEMBERS)})[ :=_#-]{{0,2}}(?P<task>\d{{1,3}})(?:/\d+)?"
 
 # The specific form before the general one.
 _BRACKET = _Forms(
@@ -165,9 +169,9 @@ _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(Ray deduplicat
 
 
 def strip(text: str) -> tuple[Prefix, str]:
-    """The prefixes of a line that is already without escapes, and the bare message.
+    """The prefixes of a line without escapes, and its bare message.
 
-    The outermost word holds (its clock is the one that all lines share), but for the level, which the innermost logger knows.
+    If prefixes disagree the outermost one counts, since all lines share its clock; for the level the innermost one does.
     """
     position, repeated, taken = 0, 0, ""
     known: dict[str, Any] = {}
@@ -188,7 +192,7 @@ def strip(text: str) -> tuple[Prefix, str]:
 
 
 def _learn(text: str, position: int, known: dict[str, Any]) -> int:
-    """As `_Forms.learn`, blanks before the prefix passed over."""
+    """As `_Forms.learn`, with blanks before the prefix skipped."""
     first = text[position : position + 1]
     while first == " " or first == "\t":
         position += 1
@@ -204,5 +208,5 @@ def _unrepeated(text: str) -> tuple[str, int]:
 
 @lru_cache(maxsize=512)
 def strip_head(head: str) -> Prefix:
-    """The prefixes at the start of a line that goes on for long, such as a bar that draws itself anew."""
+    """The prefixes at the start of a long line, such as a bar that redraws itself; cached."""
     return strip(head)[0]

@@ -10,23 +10,23 @@ from msgspec import Struct
 from hangtop.common.clean_text import Encoding, encoding_of
 
 FIRST_BLOCK, GROWTH, BLOCK = 64 << 10, 8, 8 << 20
-"""Bytes of the first block, by how much the next is larger, and of the largest. A block ends at the last line end before, so that
-no chunk size can move it. Of each the same few lines are read, whatever its size: large ones are the cheaper. The first ones show
-which framework speaks and what the log repeats by the thousand, which need not be searched further."""
+"""Bytes of the first block, the factor by which the next one is larger, and bytes of the largest. A block ends at the last line
+end before its limit, so the chunk size does not move it. The same few lines of each are parsed, so large blocks are cheaper. The
+first, small ones show the framework and what the log repeats by the thousand, which need not be searched further."""
 
 LONGEST_CARRY = 1 << 20
 OVERLAP = 256
-"""A longer line than `LONGEST_CARRY` is cut by force; so many bytes are given twice, so that no literal is lost in the cut."""
+"""A line longer than `LONGEST_CARRY` is cut; the last `OVERLAP` bytes come again in the next block, so no literal is lost."""
 
 HEAD = 512
-"""Bytes kept of a line's start, where its prefix stands, when the line goes on in the next block."""
+"""Bytes kept of the start of a line, which holds its prefix, if the line continues in the next block."""
 
 
 class Block(Struct, frozen=True):
     """Whole lines. A line ends at `\\n` or, for a bar that draws itself anew, at `\\r`.
 
-    `offset` is the file's offset of the first byte. `head`: the start of the `\\n`-line that goes on here, empty when one begins.
-    What ends before `seen` was already in the block before. `open`: the last line has no end yet and will come again.
+    `offset`: file offset of the first byte. `head`: the start of the `\\n`-line that continues here, empty if a new one begins.
+    Hits that end before `seen` were in the previous block. `open`: the last line has no end yet and will come again.
     """
 
     data: bytes
@@ -89,7 +89,7 @@ class Blocks:
             self._held += len(data)
 
     def flush(self) -> Iterator[Block]:
-        """What there is up to now: the whole lines, then the last one if it has no end yet (once for each state of it)."""
+        """What was fed so far: the whole lines, then the last one if it has no end yet (again each time it has grown)."""
         if self._start:
             yield from self._cut(self._utf8(b"", last=True))
         if self._rest:
@@ -99,7 +99,7 @@ class Blocks:
             yield Block(b"".join(self._rest), self._offset, self._head, self._seen, open=True, encoding=self._encoding)
 
     def _whole_lines(self) -> Iterator[Block]:
-        """What is held, up to its last line end."""
+        """The held bytes, up to their last line end."""
         data = self._rest.pop()
         self._held -= len(data)
         cut = _line_end(data, 0, len(data))
@@ -112,7 +112,7 @@ class Blocks:
         self._limit = max(self._limit, self._position + self._held + self._size)
 
     def _block(self, buffer: bytes, begin: int, end: int, next_begin: int) -> Block:
-        """All that is held, and `buffer[begin:end]`, in one copy: at a GB a second each further one would show."""
+        """The held bytes and `buffer[begin:end]`, in one copy: at 1 GB/s a second copy would show."""
         held, self._rest, self._held = (self._rest, self._held), [], 0
         data = b"".join((*held[0], memoryview(buffer)[begin:end])) if held[1] else buffer[begin:end]
         block = Block(data, self._offset, self._head, self._seen, encoding=self._encoding)

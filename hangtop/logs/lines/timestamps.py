@@ -1,4 +1,4 @@
-"""Clock times as logs write them, as seconds. Naive: what stands in the log, as if it were UTC; the source knows the shift."""
+"""The times in a log, as seconds. Naive: read as if they were UTC; `LogClock` knows the shift to unix time."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun J
 class Timestamps:
     """Reads the times of one log. A date without a year gets the year of the log's other dates, `year` until one is seen.
 
-    `zoned`: the time read last told its zone."""
+    `zoned`: the latest time told its zone."""
 
     def __init__(self, year: int | None = None) -> None:
         self.year = year
         self.zoned = False
 
     def read(self, text: str) -> float | None:
-        """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` when it is no date. A zone is taken off."""
+        """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` if it is no date. A zone is subtracted."""
         self.zoned = text[-1:] == "Z"
         if text[4:5] == "-" and text[19:20] in ("", ".", ","):  # the form of most logs, without the regex
             return self._iso(text)
@@ -112,7 +112,7 @@ def seconds(text: str) -> float | None:
 
 
 def resolution_s(text: str) -> float:
-    """How exact a stamp is: a second, or as many digits of one as it has."""
+    """The resolution of a stamp: one second, or less if it has digits of a second."""
     found = _FRACTION.search(text)
     return 10.0 ** -len(found[1]) if found else 1.0
 
@@ -126,11 +126,11 @@ def one_clock(shifts_s: Sequence[float]) -> list[float]:
     """What to add to the times in each of several logs of one run to get unix time. `shifts_s`: how much later each file was
     written than its newest line says.
 
-    That is the zone of its writer, the error of its clock, and the time that passed until it was written for the last time: lines
-    without a clock, or a copy made without its times (`cp` without `-p`, `rsync` without `-t`). The last part is not below zero,
-    so the least of all is nearest the truth, and the times inside the logs say how their lines follow each other. A difference
-    of whole half hours is another zone. The clock of a host that goes wrong by minutes is not told from a file that was written
-    to later; in a live log it does no harm, since bytes that come while we watch have the time of their arrival.
+    A shift is the sum of the zone of the writer, the error of its clock, and the time until the file was last written: by lines
+    without a time, or by a copy made without its times (`cp` without `-p`, `rsync` without `-t`). The last part is not negative,
+    so the least shift is nearest the truth, and the times in the logs tell the order of their lines. A difference of whole half
+    hours is another zone. A clock that is wrong by minutes looks like a file that was written later; in a live log it does no
+    harm, since bytes that come while hangtop watches have the time of their arrival.
     """
     least = min(shifts_s, default=0.0)
     zones = [round((shift - least) / _ZONE_S) * _ZONE_S for shift in shifts_s]
@@ -140,9 +140,9 @@ def one_clock(shifts_s: Sequence[float]) -> list[float]:
 
 
 class LogClock(Timestamps):
-    """When things happened, in unix time: by the log's own clock and `shift_s`, or by the arrival of the bytes when live.
+    """When lines were written, in unix time: by the time in the line and `shift_s`, or by the arrival of the bytes in a live log.
 
-    A log clock that disagrees with the arrival (it jumped, or the line is old) is not believed.
+    If both disagree (the clock jumped, or the line is old) the arrival counts.
     """
 
     YEAR_WITHIN = 64 << 10
@@ -150,7 +150,7 @@ class LogClock(Timestamps):
     LONGEST_SILENCE_S = 7 * 86_400.0  # more is a clock that was set, not a silence
 
     def __init__(self, shift_s: float | None = None, year: int | None = None, written_by: float | None = None) -> None:
-        """`written_by`: when the last byte of what was there before we came was written, the time of the file."""
+        """`written_by`: when the last byte that the file held when hangtop came was written, the time of the file."""
         super().__init__(year)
         self._shift_s = shift_s or 0.0
         self.written_by = written_by
@@ -162,14 +162,14 @@ class LogClock(Timestamps):
         self.longest_silence_s: float | None = None
 
     def look_for_year(self, data: bytes) -> None:
-        """Stamps without a year may stand before the first that has one: it is looked for at the start of the file."""
+        """Looks for a year at the start of the file, for stamps without one before the first that has it."""
         if self.year is None and self._looked < self.YEAR_WITHIN:
             self._looked += len(data)
             if found := _YEAR.search(data[: self.YEAR_WITHIN]):
                 self.year = int(found[1])
 
     def arrived(self, at: float | None, since: float | None = None) -> None:
-        """The bytes that follow arrived at this unix time, and were not there at `since`; `None`: they are history."""
+        """The bytes that follow arrived at unix time `at`, and were not there at `since`; `None`: they are history."""
         if at is not None and self._heard is not None:
             self.silence(at - self._heard)
         self._arrival, self._since = at, since
@@ -183,7 +183,7 @@ class LogClock(Timestamps):
         return self._arrival
 
     def written(self, stamp: float | None, text: str = "") -> WrittenAt:
-        """When a line with this stamp was written. `text`: the stamp as it stands there, which tells how exact it is."""
+        """When a line with this stamp was written. `text`: the stamp as written, which tells its resolution."""
         at = self.at(stamp)
         if at is None:
             return WrittenAt(None, None, self.written_by)
@@ -192,6 +192,6 @@ class LogClock(Timestamps):
         return WrittenAt(at, at, at + resolution_s(text))
 
     def silence(self, gap_s: float) -> None:
-        """So long nothing was heard; a clock that jumped back says nothing."""
+        """Takes in a silence of `gap_s`; a clock that jumped is none."""
         if 0 < gap_s < self.LONGEST_SILENCE_S:
             self.longest_silence_s = max(self.longest_silence_s or 0.0, gap_s)

@@ -1,4 +1,4 @@
-"""The GPU source: asks the makers it knows in turn, and says what is here of those it does not know."""
+"""The GPU source: reads the makers that it knows in turn, and names accelerators of others."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.gpu.gpu_thread import NO_ANSWER_S
 from hangtop.probe.gpu.node import NvmlNode
 from hangtop.probe.gpu.other_makers import others_here
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.gpu import GpuReading
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.reading import Value
 
 
 class Maker(Protocol):
-    """The GPUs of one maker on this node. Another maker is added by one such class and its name in `MAKERS`."""
+    """The GPUs of one maker on this node. To add a maker, write such a class and name it in `MAKERS`."""
 
     def read(self, now: float) -> GpuReading:
-        """What is known now. Never waits for a driver more than a moment. Raises `Absent` or `SourceError`."""
+        """The GPUs now. Never waits long for a driver. Raises `Absent` or `SourceError`."""
         ...
 
 
@@ -26,7 +26,7 @@ MAKERS: tuple[type[Maker], ...] = (NvmlNode,)
 
 
 class GpuSource(Source):
-    """One reading a second. A driver that hangs shows in the reading; that all of it hangs is also this source's trouble."""
+    """One reading a second. A driver that hangs shows in the reading; if all of it hangs, the source has failed too."""
 
     interval_s = 1.0
     deadline_s = 3.0
@@ -35,7 +35,7 @@ class GpuSource(Source):
         self._makers = tuple(maker() for maker in MAKERS)
 
     def read(self, now: float) -> Iterator[Value]:
-        """Of the first maker that is here. Raises `Absent` when none is."""
+        """The first maker that is here. Raises `Absent` when none is."""
         missing: list[str] = []
         for maker in self._makers:
             try:
@@ -51,6 +51,6 @@ class GpuSource(Source):
 
 
 def _stuck(reading: GpuReading) -> str:
-    """Without an age: the health of the source carries that."""
+    """Without an age: the health of the source has it."""
     where = f"{reading.stuck_in} has not returned" if reading.stuck_in else "no GPU answers"
     return f"the {reading.vendor} driver does not answer ({where}): look at dmesg for Xid or NVRM lines; a reboot may be needed"

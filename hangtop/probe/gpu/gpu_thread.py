@@ -1,6 +1,7 @@
-"""One GPU, asked by a thread of its own. If the driver never answers, only this thread is lost, and others can tell since when.
+"""One GPU, read by a thread of its own. If the driver never answers, only this thread is lost, and the others can tell since
+when.
 
-Nothing ends such a thread but the end of the process (`os._exit`): it is a daemon, and no call is made on the way out.
+Only the end of the process (`os._exit`) ends such a thread: it is a daemon, and makes no call on the way out.
 """
 
 from __future__ import annotations
@@ -18,22 +19,21 @@ from hangtop.probe.gpu.codes import WHOLE_GPU
 from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, GpuQuery
 from hangtop.probe.gpu.xid import XidEvents
 from hangtop.records.gpu import Gpu, GpuStatus
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 
 ROUND_S = 1.0
 ROUND_AT_S = 0.75
-"""Within each second: shortly before the source looks, so that what it tells is fresh."""
+"""Part of each second: shortly before the source reads, so that its values are fresh."""
 LEAST_PAUSE_S = 0.05
 SLOW_PER_ROUND = 3
 REFUSED_AGAIN_S = 10.0
 BROKEN_AGAIN_S = 5.0
-LATE_S = 3.0
-NO_ANSWER_S = 10.0
 SLOW_CALL_S = 0.5
 NOTHING_KNOWN = Gpu(-1)
 
 
 class GpuThread:
-    """GPU number `index`. `gpu()` never blocks; everything else happens in the card's thread."""
+    """GPU number `index`. `gpu()` never blocks; everything else runs in the thread."""
 
     def __init__(self, nvml: Any, index: int) -> None:
         self._nvml = nvml
@@ -47,19 +47,19 @@ class GpuThread:
         self._errors: dict[str, int] = {}
         self._xids = XidEvents(nvml)
         self._retired = threading.Event()
-        self._thread = threading.Thread(target=self._live, name=f"gpu-{index}", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=f"gpu-{index}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def retire(self, within_s: float) -> None:
-        """Ask no more; waits for the question that is under way, so that NVML can be closed below it."""
+        """Stop. Waits for the call that is under way, so that NVML can be closed."""
         self._retired.set()
         self._thread.join(within_s)
 
     def gpu(self, now: float) -> Gpu:
-        """What is known at `now`. An answer that is overdue shows in `status`, the old values stay."""
-        known, asked_at = Gpu(self._index, **self._known.copy()), self._asked_at  # one step each: the card's thread may write
+        """The GPU at `now`. An overdue answer shows in `status`; old values stay."""
+        known, asked_at = Gpu(self._index, **self._known.copy()), self._asked_at  # one step each: the thread may write
         if known.status == "lost":
             return known
         if asked_at is not None and now - asked_at > NO_ANSWER_S:
@@ -71,15 +71,15 @@ class GpuThread:
         return known
 
     def waits_since(self) -> float | None:
-        """When the call that has not returned yet was made; `None`: none is under way."""
+        """When the call under way began; `None` without one."""
         return self._asked_at
 
-    def _live(self) -> None:
+    def _work(self) -> None:
         while not self._retired.is_set():
             try:
                 self._round()
                 self._look_for_xid()
-            except Exception as error:  # a fault of hangtop or of the binding must not look like a silent GPU
+            except Exception as error:  # an error of hangtop or of the binding must not look like a silent GPU
                 traceback.print_exc()
                 self._become("unknown error", f"hangtop could not read it: {type(error).__name__}: {error}")
             period_s = ROUND_S if self._known["status"] in ("ok", "reading") else BROKEN_AGAIN_S
@@ -118,7 +118,7 @@ class GpuThread:
         return [question for question in questions if self._due.get(question.name, 0.0) <= now]
 
     def _open(self) -> bool:
-        """Find the GPU by its index, once: the handle stays its own, also when the driver counts anew."""
+        """Get the handle by index, once: it stays valid when the driver numbers its GPUs anew."""
         nvml = self._nvml
         try:
             handle = self._call(nvml.nvmlDeviceGetHandleByIndex, self._index)
@@ -132,14 +132,14 @@ class GpuThread:
         return True
 
     def _ask(self, question: GpuQuery) -> bool:
-        """Whether it was answered. An answer is published at once."""
+        """Whether the query was answered. An answer is published at once."""
         self._errors.pop(question.name, None)
         try:
             answer: Answer = self._call(question.read, self._nvml, self._handle)
         except self._nvml.NVMLError as error:
             self._refused(question, error.value)
             return False
-        except AttributeError:  # a binding of another age, without that function
+        except AttributeError:  # another version of the binding, without that function
             self._refused(question, words.FUNCTION_NOT_FOUND)
             return False
         now = clock.now()
@@ -157,7 +157,7 @@ class GpuThread:
             self._known.update(denied=(*self._known["denied"], question.name))
 
     def _forget(self, questions: Iterable[GpuQuery]) -> None:
-        """One value is not known any more, though the GPU answers: an old one would be a lie."""
+        """Drop values that can no longer be read though the GPU answers: old ones would be wrong."""
         fields = [field for question in questions for field in question.fields]
         self._known.update({field: getattr(NOTHING_KNOWN, field) for field in fields})
 
@@ -170,7 +170,7 @@ class GpuThread:
         return rates
 
     def _call(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """One question to the driver; it may never return. `asked_at` tells the others so."""
+        """One call into the driver, which may never return: `_asked_at` tells other threads."""
         asked_at = self._asked_at = clock.now()
         try:
             return call(*arguments)

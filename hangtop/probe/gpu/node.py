@@ -1,4 +1,4 @@
-"""All NVIDIA GPUs of this node. `nvmlInit` may hang as any call: it runs in a thread of its own, and is waited for shortly."""
+"""All NVIDIA GPUs of this node. `nvmlInit` may hang like any call, so it runs in a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from typing import Any
 
 from hangtop.common import clock
 from hangtop.probe.gpu import codes
-from hangtop.probe.gpu.gpu_thread import LATE_S, NO_ANSWER_S, GpuThread
+from hangtop.probe.gpu.gpu_thread import GpuThread
 from hangtop.probe.gpu.pid_visibility import PidVisibility
 from hangtop.probe.gpu.reopen_check import ReopenCheck
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 
 LIBRARY = "libnvidia-ml.so.1"
 OPEN_WAIT_S = 0.5
 FIRST_ROUND_WAIT_S = 0.3
 RETIRE_WAIT_S = 2.0
 REOPEN_AFTER_S = (10.0, 20.0, 40.0, 60.0)
-"""When no GPU has given a value for so long, NVML is opened again: the driver may have been reloaded. The last one repeats."""
+"""NVML is opened again when no GPU gave a value for this long: the driver may have been reloaded. The last one repeats."""
 RETRY_AFTER_S = (15.0, 30.0, 60.0, 120.0)
-"""When one GPU among healthy ones has been broken for so long, a child tries whether it is back. The last one repeats."""
+"""A child checks whether a GPU is back that was broken for this long beside healthy ones. The last one repeats."""
 BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed"})
 
 RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
@@ -34,9 +35,9 @@ KERNEL_MODULE = Path("/sys/module/nvidia/version")
 
 
 class NvmlOpening(threading.Thread):
-    """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone.
+    """One try to open NVML, after closing it for `old` GPUs. It may hang for ever; then it is left alone.
 
-    `calls`: the driver's library is here, and was called."""
+    `calls`: the driver's library is here and was called."""
 
     def __init__(self, old: tuple[GpuThread, ...] = ()) -> None:
         super().__init__(name="nvml-init", daemon=True)
@@ -51,7 +52,7 @@ class NvmlOpening(threading.Thread):
 
     def run(self) -> None:
         try:
-            ctypes.CDLL(LIBRARY)  # as the binding will: where there is none, that need not be loaded (1 MB)
+            ctypes.CDLL(LIBRARY)  # as the binding does; without the library the binding is not loaded (1 MB)
             nvml = import_module("pynvml")
             self.calls = True
             self._close(nvml)
@@ -59,12 +60,12 @@ class NvmlOpening(threading.Thread):
             self.count = nvml.nvmlDeviceGetCount()
             self.driver = nvml.nvmlSystemGetDriverVersion()
             self.nvml = nvml
-        except Exception as error:  # told by `NvmlNode.read`, in the thread that asks
+        except Exception as error:  # raised by `NvmlNode.read`
             self.error = error
         self.done.set()
 
     def _close(self, nvml: Any) -> None:
-        """What was open belongs to a driver that is gone: its handles never answer again."""
+        """Close the old handles: the driver that gave them is gone."""
         for card in self._old:
             card.retire(RETIRE_WAIT_S)
         if self._old:
@@ -102,7 +103,7 @@ class NvmlNode:
         )
 
     def _open(self, now: float) -> GpuReading | None:
-        """`None` once it is open; a reading without GPUs while the driver thinks."""
+        """`None` once NVML is open; a reading without GPUs while the driver does not answer."""
         if self._opening is None:
             self._opening = NvmlOpening()
             self._opening.start()
@@ -121,7 +122,7 @@ class NvmlNode:
         return None
 
     def _reopen_if_dead(self, gpus: tuple[Gpu, ...], now: float) -> None:
-        """The next looks open NVML anew, when every GPU has been broken for a while; not below one that hangs in a call."""
+        """Open NVML again when every GPU has been broken for a while; not while one hangs in a call."""
         if any(gpu.status not in (*BROKEN, "reading") for gpu in gpus):
             self._well_at, self._reopened = now, 0
         elif now - self._well_at > _step(REOPEN_AFTER_S, self._reopened):
@@ -129,7 +130,8 @@ class NvmlNode:
             self._reopen()
 
     def _reopen_if_one_is_back(self, gpus: tuple[Gpu, ...], now: float) -> None:
-        """What is lost for who opened NVML before it was reset is well for who opens it afterwards."""
+        """A GPU that was reset stays lost for a process that opened NVML before, so open it again when a child can read the
+        GPU."""
         broken = next((gpu for gpu in gpus if gpu.status in BROKEN), None)
         if broken is None:
             self._all_well_at, self._tried, self._trial = now, 0, None
@@ -152,7 +154,7 @@ class NvmlNode:
             time.sleep(0.02)
 
     def _stuck_since(self, gpus: tuple[Gpu, ...], now: float) -> float | None:
-        """Since when no GPU at all answers; lost ones do not count. One that answers is enough for `None`."""
+        """Since when no GPU answers, lost ones left out; `None` if one answers."""
         alive = [card for card, gpu in zip(self._cards, gpus, strict=True) if gpu.status != "lost"]
         waits = [since for card in alive if (since := card.waits_since()) is not None]
         silent = waits and len(waits) == len(alive) and now - max(waits) > NO_ANSWER_S
@@ -170,7 +172,7 @@ def _notes(gpus: tuple[Gpu, ...], pids_hidden: bool) -> tuple[str, ...]:
 
 
 def _refusal(error: Exception) -> Absent | SourceError:
-    """What a failed start means, and what mends it."""
+    """What a failed `nvmlInit` means, and the command that mends it."""
     code = getattr(error, "value", None)
     if isinstance(error, ImportError):
         return SourceError("the Python package nvidia-ml-py is missing: pip install nvidia-ml-py")
@@ -192,5 +194,5 @@ def _refusal(error: Exception) -> Absent | SourceError:
 def _kernel_version() -> str:
     try:
         return f" ({KERNEL_MODULE.read_text().strip()})"
-    except OSError:  # the number is a courtesy
+    except OSError:  # the version is optional
         return ""

@@ -1,4 +1,4 @@
-"""Accelerators that hangtop cannot read: named in one line, not shown as nothing."""
+"""Accelerators that hangtop cannot read: named in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PCI_NVIDIA = "0x10de"
 
 @dataclass(frozen=True, slots=True)
 class OtherMaker:
-    """`signs`: glob patterns below the root; any match means that it is here. `tool`: what shows it."""
+    """`signs`: glob patterns below the root; any match means that it is here. `tool`: the command that shows it."""
 
     what: str
     signs: tuple[str, ...]
@@ -30,7 +30,7 @@ NVIDIA_WITHOUT_DRIVER = "an NVIDIA GPU is on the bus: install its driver, or sta
 
 
 def others_here(root: Path = Path("/"), platform: str = sys.platform) -> tuple[str, ...]:
-    """One phrase for each kind that is here. Looks only at names and PCI ids, never into a driver."""
+    """One phrase for each kind that is here. Reads only names and PCI ids, never a driver."""
     if platform == "darwin":
         return (_phrase(APPLE),)
     found = [_phrase(other) for other in OTHERS if any(next(root.glob(sign), None) for sign in other.signs)]
@@ -49,5 +49,5 @@ def _nvidia_on_the_bus(root: Path) -> bool:
 def _text(path: Path) -> str:
     try:
         return path.read_text().strip()
-    except OSError:  # a device that went away, or may not be read, is no sign of anything
+    except OSError:  # gone, or not ours to read
         return ""

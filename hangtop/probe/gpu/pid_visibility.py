@@ -1,4 +1,4 @@
-"""Whether the driver's pids can be seen from here. In a container they are the host's pids and mean nothing inside.
+"""Whether the driver's pids are visible here. In a container they are pids of the host and mean nothing inside.
 
 Sources: nvtop#149, nvitop#75, nvidia-docker#179 (NVML gives host pids; only `--pid=host` helps from inside).
 """
@@ -16,14 +16,14 @@ ROOT_PID_NAMESPACE = 0xEFFFFFFC
 """Inode of the first pid namespace (`PROC_PID_INIT_INO` in the kernel's proc_ns.h)."""
 
 UNSEEN_S = 5.0
-"""A process that ends leaves the driver's list within one look; one that stays and cannot be seen is hidden."""
+"""An ended process leaves the driver's list within a read; one that stays listed and is not visible is hidden."""
 
 OWNERLESS_BYTES = 1 << 30
-"""Memory in use without any process: more than the driver needs for itself."""
+"""Used memory without a process that is more than the driver's own."""
 
 
 class PidVisibility:
-    """Marks processes that cannot be seen. Keeps since when, so that an ending process is not called hidden."""
+    """Marks invisible processes. Remembers since when, so that an ending process does not count as hidden."""
 
     HIDDEN = (
         "this container hides the GPU processes (the driver gives host pids): memory per process needs --pid=host, "
@@ -36,8 +36,8 @@ class PidVisibility:
         self._ever_seen = False
 
     def mark(self, gpus: tuple[Gpu, ...], now: float) -> tuple[tuple[Gpu, ...], bool]:
-        """The GPUs with `visible` set on their processes, and whether the namespace hides them. Where no pid of the driver was
-        ever seen here it is said at once: `check` does not stay for `UNSEEN_S`."""
+        """The GPUs with `visible` set on their processes, and whether the namespace hides them: at once if no pid of the driver
+        was ever visible, because `check` does not run for `UNSEEN_S`."""
         listed = {process.pid for gpu in gpus for process in gpu.processes}
         unseen: set[object] = {pid for pid in listed if not exists(pid)}
         self._ever_seen |= len(unseen) < len(listed)
@@ -52,13 +52,13 @@ class PidVisibility:
 
 
 def _marked(gpu: Gpu, gone: set[object], hidden: bool) -> Gpu:
-    """Where one pid is hidden the others mean nothing either: a process here may bear the number by chance."""
+    """If one pid is hidden, the others mean nothing either: a local process may have the same number by chance."""
     processes = (replace(process, visible=not hidden and process.pid not in gone) for process in gpu.processes)
     return replace(gpu, processes=tuple(processes))
 
 
 def exists(pid: int) -> bool:
-    """Whether there is such a process in this pid namespace, also where /proc hides other users' (hidepid)."""
+    """Whether this pid exists in our namespace, also where /proc hides other users' processes (hidepid)."""
     try:
         os.getpgid(pid)
     except ProcessLookupError:

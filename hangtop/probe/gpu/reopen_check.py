@@ -1,8 +1,7 @@
-"""Whether a GPU that is broken for us answers one who opens NVML anew, as it does once it was reset or came back to the bus.
+"""Checks, in a child, whether a GPU that is broken for us answers a new NVML client, as it does once it was reset.
 
-Asked by a child process, since below a broken GPU `nvmlInit` itself may hang (go-nvml#152), and what the healthy GPUs answer must
-not be given up for nothing. A child that does not end is left behind.
-"""
+A child, because with a broken GPU `nvmlInit` itself may hang (go-nvml#152), and the healthy GPUs should be read meanwhile. A
+child that does not end is left behind."""
 
 from __future__ import annotations
 
@@ -17,14 +16,14 @@ LIMIT_S = 10.0
 
 
 class ReopenCheck:
-    """One child that asks GPU number `index`, or the one of this UUID, how much of its memory is used."""
+    """One child that reads the memory of GPU number `index`, or of the one with this UUID."""
 
     def __init__(self, index: int, uuid: str | None) -> None:
         self._child = start_hangtop("hangtop.probe.gpu.reopen_check", str(index), *([uuid] if uuid else []))
         self._began = time.monotonic()
 
     def answers(self) -> bool | None:
-        """`None` while it may still come. One that takes too long is a no."""
+        """Whether the GPU answered; `None` while it may still. Too late is a no."""
         code = self._child.poll()
         if code is None and time.monotonic() - self._began > LIMIT_S:
             with suppress(OSError):

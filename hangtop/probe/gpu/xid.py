@@ -1,4 +1,4 @@
-"""The Xid errors that NVML reports as events. They are polled, never waited for: a wait could not be ended."""
+"""Xid errors, which NVML reports as events. They are polled, because a wait could not be ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ POLL_S = 5.0
 
 
 class XidEvents:
-    """The event set of one GPU. Where events are not supported there is silence."""
+    """The event set of one GPU; no events where they are not supported."""
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
@@ -22,20 +22,17 @@ class XidEvents:
         return self._supported and clock.now() >= self._due_at
 
     def latest(self, handle: Any) -> int | None:
-        """The number of the last Xid since the call before; `None`: none."""
+        """The number of the last Xid since the previous call; `None` without one."""
         self._due_at = clock.now() + POLL_S
         try:
             if self._events is None:
-                self._register(handle)
+                events = self._nvml.nvmlEventSetCreate()
+                self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, events)
+                self._events = events
             return self._drain()
         except self._nvml.NVMLError:
             self._supported = self._events is not None
             return None
-
-    def _register(self, handle: Any) -> None:
-        events = self._nvml.nvmlEventSetCreate()
-        self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, events)
-        self._events = events
 
     def _drain(self) -> int | None:
         xid: int | None = None

@@ -16,10 +16,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from hangtop.probe.leftovers.orphans import TRAINING_NAMES
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.files.inode import Inode, inode_of
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable, Stat
+from hangtop.system.processes.tree import ancestors
 
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
@@ -149,18 +149,18 @@ def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard
 def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
     """What each process holds. One that does not answer in time is asked once more: the machine may only be busy."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
-    answers = guard.ask(questions)
+    answers = guard.known(questions)
     if late := {pid: question for pid, question in questions.items() if pid not in answers}:
         time.sleep(LATE_S)
-        answers |= guard.ask(late)
-    return {pid: holds for pid, holds in answers.items() if isinstance(holds, Holds)}
+        answers |= guard.known(late)
+    return answers
 
 
 def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
     """The arguments of these processes, joined by NUL, as far as they answer: every user may see them."""
     guard: Guard[int, tuple[str, ...]] = Guard()
-    told = guard.ask({pid: partial(table.command, pid) for pid in pids})
-    return {pid: "\0".join(words) for pid, words in told.items() if not isinstance(words, OSError)}
+    told = guard.known({pid: partial(table.command, pid) for pid in pids})
+    return {pid: "\0".join(words) for pid, words in told.items()}
 
 
 def _own_files() -> frozenset[Inode]:

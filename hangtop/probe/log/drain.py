@@ -177,7 +177,11 @@ class PipeReader:
 
     def _is_anothers(self) -> bool:
         """Whether another hangtop has come to read this named pipe, after ours ended."""
-        return self._left_alone and not _claimed_for_a_moment()
+        if not self._left_alone:
+            return False
+        if ours := _claim():
+            fcntl.flock(PIPE, fcntl.LOCK_UN)
+        return not ours
 
     def _at_end(self) -> None:
         if self._named:
@@ -204,12 +208,6 @@ def _claim() -> bool:
     except OSError:
         return False
     return True
-
-
-def _claimed_for_a_moment() -> bool:
-    if claimed := _claim():
-        fcntl.flock(PIPE, fcntl.LOCK_UN)
-    return claimed
 
 
 def _claim_soon() -> None:

@@ -9,7 +9,7 @@ from hangtop.logs.catalog.load import load
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.line_filter import LineFilter, SearchProblem, matcher_of
-from hangtop.probe.log.row_blocks import OpenFile, Readable
+from hangtop.probe.log.row_blocks import OpenLogFile, Readable
 from hangtop.probe.log.search import Search
 from hangtop.probe.log.tail import open_log
 from hangtop.probe.source import Source
@@ -36,7 +36,7 @@ class PageSource(Source):
         file: Readable | None = None
         try:
             matcher = matcher_of(ask.pattern, regex=ask.regex)
-            file = watched.buffer or OpenFile(open_log(watched.path))
+            file = watched.buffer or OpenLogFile(open_log(watched.path))
             yield from Search(ask, file, matcher, watched, self._current_index()).parts()
         except SearchProblem as problem:
             yield PageReading(ask.ask, problem=shown(str(problem)))
@@ -45,7 +45,7 @@ class PageSource(Source):
         finally:
             if matcher is not None:
                 matcher.close()
-            if isinstance(file, OpenFile):
+            if isinstance(file, OpenLogFile):
                 os.close(file.fd)
 
     def _current_index(self) -> LiteralIndex:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from hangtop.common.text import size
 from hangtop.probe.log.drain import BOARD_BYTES, KEPT_BYTES
-from hangtop.probe.log.start_drain import Drain, read_board
+from hangtop.probe.log.start_drain import Drain, DrainBoard, read_board
 from hangtop.probe.log.tail import CHUNK_BYTES, CHUNKS_A_POLL, Appended, Event, Opened, Skipped
 from hangtop.probe.source import SourceError
 from hangtop.records.log import FileStatus
@@ -17,16 +16,6 @@ from hangtop.system.files.read_errors import ReadError, in_words
 
 CATCH_UP_BYTES = 8 << 20
 """How far before the end reading goes on after a gap: older bytes would be overwritten before they are read."""
-
-
-class DrainBoard(NamedTuple):
-    """What a drain tells (`hangtop.probe.log.drain.BOARD`)."""
-
-    end: int
-    unkept: int
-    closed: int
-    arrived_us: int
-    reader: int
 
 
 class PipeBuffer:
@@ -57,8 +46,7 @@ class PipeBuffer:
     @property
     def board(self) -> DrainBoard:
         """The board now, or the last one known once the memory was given back."""
-        words = read_board(self._memory)
-        self._board = self._board if words is None else DrainBoard(*words)
+        self._board = read_board(self._memory) or self._board
         return self._board
 
     @property

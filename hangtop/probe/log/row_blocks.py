@@ -25,7 +25,7 @@ class Readable(Protocol):
     def pread(self, count: int, offset: int) -> bytes: ...
 
 
-class OpenFile:
+class OpenLogFile:
     """A file, opened for one answer."""
 
     def __init__(self, fd: int) -> None:

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from hangtop.logs.catalog.signature import Signature
 from hangtop.logs.extract.line_kind import MARKS, shown_line
-from hangtop.logs.extract.literal_index import LiteralIndex, StageMarker
+from hangtop.logs.extract.line_readers import StageMarker
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import Lines, Span
 from hangtop.logs.lines.literal_scan import Scanner
 from hangtop.logs.lines.split import Block

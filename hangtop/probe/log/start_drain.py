@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from hangtop.common.reaper import reap_later
 from hangtop.probe.log import drain
@@ -77,7 +78,17 @@ class Drain:
         reap_later(self._process)
 
 
-def read_board(memory: int) -> tuple[int, ...] | None:
+class DrainBoard(NamedTuple):
+    """What a drain tells (`hangtop.probe.log.drain.BOARD`)."""
+
+    end: int
+    unkept: int
+    closed: int
+    arrived_us: int
+    reader: int
+
+
+def read_board(memory: int) -> DrainBoard | None:
     """The board of a drain; `None` without memory, or when it was given back."""
     data = os.pread(memory, drain.BOARD.size, 0)
-    return drain.BOARD.unpack(data) if len(data) == drain.BOARD.size else None
+    return DrainBoard(*drain.BOARD.unpack(data)) if len(data) == drain.BOARD.size else None

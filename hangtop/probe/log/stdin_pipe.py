@@ -86,15 +86,14 @@ def farewell() -> str | None:
     """What to say at the end of hangtop: which process reads the pipe from now on. `None` once its writer has ended."""
     if _drain is None or not _drain.reads():
         return None
-    from hangtop.probe.log.drain import CLOSED, READER
     from hangtop.probe.log.start_drain import read_board
 
     until = time.monotonic() + CLOSED_WITHIN_S
-    while (board := read_board(_drain.memory)) is not None and not board[CLOSED] and time.monotonic() < until:
+    while (board := read_board(_drain.memory)) is not None and not board.closed and time.monotonic() < until:
         time.sleep(0.002)
-    if board is not None and board[CLOSED]:
+    if board is not None and board.closed:
         return None
-    reader = f"pid {board[READER]}" if board is not None else "a process of hangtop"
+    reader = f"pid {board.reader}" if board is not None else "a process of hangtop"
     said = f"hangtop: {reader} keeps reading the pipe, so that your run lives; it ends with the run."
     if os.isatty(2):
         said += " The prompt: Ctrl-Z, then bg (Ctrl-C would reach the run)."

@@ -102,7 +102,7 @@ class Followed:
                 yield self._open(self._next_why, now)
             successor, fault = self._look_at_path(now)
             yield from self._grown(now)
-            if successor is not None and self._drained():
+            if successor is not None and self._fd is not None and self.offset >= os.fstat(self._fd).st_size:
                 why = self._why_replaced()
                 self.close()
                 yield self._open(why, now)
@@ -209,9 +209,6 @@ class Followed:
             return
         self.close()
         self._fd, self._opened_at = fresh, now
-
-    def _drained(self) -> bool:
-        return self._fd is not None and self.offset >= os.fstat(self._fd).st_size
 
     def _why_replaced(self) -> Why:
         assert self._fd is not None

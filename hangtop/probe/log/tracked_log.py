@@ -210,8 +210,8 @@ class TrackedLog:
         self.restarts += why != "first"
         head = self._read(0, min(HEAD_BYTES, self.followed.size_bytes))
         self._odd = binary(self.followed.path, head[:ODD_BYTES])
-        self._year = year_in(head) or self._year_of_file()
-        self._written_by = self.followed.modified_at
+        self._written_by = written_by = self.followed.modified_at
+        self._year = year_in(head) or (None if written_by is None else time.localtime(written_by).tm_year)
         self._looked_at = self._written_by if start or why in ("first", "switched") else None
         if why == "rotated" and start == 0:
             self._digest.reopened()
@@ -224,11 +224,6 @@ class TrackedLog:
         self.last_output_at = self.followed.modified_at
         if start:
             self._begin_past()
-
-    def _year_of_file(self) -> int | None:
-        """The year of dates without one: that in which the file was last written."""
-        modified_at = self.followed.modified_at
-        return None if modified_at is None else time.localtime(modified_at).tm_year
 
     def _begin_past(self) -> None:
         self._past = None

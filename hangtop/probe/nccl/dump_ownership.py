@@ -1,7 +1,7 @@
-"""Which flight recorder dumps are the run's. All jobs of a machine may write to one place, and older ones leave theirs behind.
+"""Which flight recorder dumps are the run's: all jobs of a machine may write to one place, and old dumps stay there.
 
-A dump is a rank's own when it lies where the environment of that rank says, belongs to its user, was written after it started, no
-living rank of another job writes there too, and the threads that it names are in the memory of that rank.
+A dump belongs to a rank if it lies where the rank's environment says, has the rank's user as owner, was written after the rank
+started, no living rank of another job writes there too, and the threads that it names are in the rank's memory.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ FIFO_END = ".pipe"
 
 
 class Dumps(Struct, frozen=True):
-    """The dumps of the run, and in one line what lies there beside them and is not the run's."""
+    """The dumps of the run, and one line on others that lie beside them."""
 
     own: tuple[FlightDump, ...] = ()
     note: str | None = None
 
 
 def dumps_of(ranks: Sequence[RankProcess], strangers: Sequence[RankProcess], world: int | None) -> Dumps:
-    """The dumps of these ranks, and beside proven ones those of their peers on other machines, where they share a folder."""
+    """The dumps of these ranks, and in the same folder those of their peers on other machines."""
     taken = {path: other for other in strangers for path in _paths(other)}
     own: dict[str, FlightDump] = {}
     foreign: list[str] = []
@@ -39,7 +39,8 @@ def dumps_of(ranks: Sequence[RankProcess], strangers: Sequence[RankProcess], wor
             found = _read(path, rank)
             if found is None:
                 continue
-            is_own = not _is_older_or_others(found, rank) and not _is_rival(taken.get(path), found) and _is_of(found, rank)
+            is_new = found.dump.at >= rank.started_at and found.uid == rank.uid
+            is_own = is_new and not _is_rival(taken.get(path), found) and _is_of(found, rank)
             shared[beginning] = is_own and shared.get(beginning, True)
             if is_own:
                 own[path] = found.dump
@@ -53,7 +54,7 @@ def dumps_of(ranks: Sequence[RankProcess], strangers: Sequence[RankProcess], wor
 
 
 def fifo_of(rank: RankProcess) -> str | None:
-    """The FIFO by which this rank is asked for its dump; `None` unless that process itself reads it."""
+    """The FIFO that asks this rank for its dump; `None` unless the process itself has it open."""
     beginning = next((rank.environ[name] for name in flight_recorder.PIPES if rank.environ.get(name)), None)
     if beginning is None:
         return None
@@ -88,17 +89,13 @@ def _read(path: str, rank: RankProcess) -> flight_recorder.OwnedDump | None:
         )
 
 
-def _is_older_or_others(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
-    return found.dump.at < rank.started_at or found.uid != rank.uid
-
-
 def _is_rival(other: RankProcess | None, found: flight_recorder.OwnedDump) -> bool:
-    """Whether a living rank of another job may have written it. The threads tell where they are told."""
+    """Whether a living rank of another job may have written it. Threads in the dump decide, if it names any."""
     return other is not None and other.started_at <= found.dump.at and not found.threads
 
 
 def _is_of(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
-    """Whether one of its threads is in the memory of this process. Older torch names none: then place, owner and time tell."""
+    """Whether one of its threads is in the memory of this process. Older torch names none: then place, owner and time decide."""
     if not found.threads:
         return True
     try:
@@ -110,12 +107,12 @@ def _is_of(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
 
 
 def _elsewhere(proven: Iterable[str], ranks: Sequence[RankProcess], world: int | None) -> Iterable[FlightDump]:
-    """Dumps of the ranks on other machines, in a folder that all share: only beside dumps that are proven to be of this run."""
+    """Dumps of ranks on other machines, in a shared folder that holds proven dumps of this run."""
     here = {rank.rank for rank in ranks}
     since = min((rank.started_at for rank in ranks), default=0.0)
     uids = {rank.uid for rank in ranks}
     named = {rank.environ[name] for rank in ranks for name in flight_recorder.NAMES if rank.environ.get(name)}
-    for beginning in (each for each in proven if each in named):
+    for beginning in named.intersection(proven):
         for number in range(world or 0):
             if number in here:
                 continue
@@ -136,7 +133,7 @@ def _paths(rank: RankProcess) -> tuple[str, ...]:
 
 
 def _seen(pid: int, path: str) -> str:
-    """The path by which we reach what this process calls `path`: it may live in a container, or in another folder."""
+    """Our path for what this process calls `path`: it may live in a container, or in another folder."""
     if not path.startswith("/"):
         return os.path.join(f"/proc/{pid}/cwd", path)
     try:

@@ -1,7 +1,7 @@
-"""torch's flight recorder: files in which each rank wrote down its last collectives, before or after it hung.
+"""torch's flight recorder: files with the last collectives of each rank.
 
-The files are pickles, and a pickle can run any code. They are read with an unpickler that knows no classes at all: real dumps
-(torch 2.13, gloo) hold only lists, dicts, strings and numbers.
+The files are pickles, which can run any code. They are read with an unpickler without classes: real dumps (torch 2.13, gloo) hold
+only lists, dicts, strings and numbers.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hangtop.records.nccl import FlightDump, FlightGroup
 
 MAX_BYTES = 64_000_000
 NAMES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
-"""Environment variables with the beginning of the files' paths; the rank is added (torch 2.13, and before)."""
+"""Variables with the beginning of the path; the rank is appended (torch 2.13 and before)."""
 PIPES = ("TORCH_NCCL_DEBUG_INFO_PIPE_FILE",)
-"""Beginning of the path of the FIFO that asks a rank for its dump, followed by `<rank>.pipe`."""
+"""Variables with the beginning of the path of the FIFO; `<rank>.pipe` is appended."""
 
 
 class NotADump(ValueError):
@@ -81,8 +81,8 @@ def _group(key: str, name: str, status: Mapping[str, Any], entry: Mapping[str, A
 
 
 class OwnedDump(Struct, frozen=True):
-    """A dump with what tells whose it is: the owner of its file, and the threads that launched its collectives (pthread_t, an
-    address in the memory of the process that wrote it; since torch 2.5)."""
+    """A dump, the owner of its file, and the threads that launched its collectives (pthread_t: addresses in the memory of the
+    process that wrote it; since torch 2.5)."""
 
     dump: FlightDump
     uid: int
@@ -90,7 +90,7 @@ class OwnedDump(Struct, frozen=True):
 
 
 def read(path: Path, rank: int) -> OwnedDump | None:
-    """The dump in a file of this rank; `None` for one that is still empty. Raises `OSError`."""
+    """The dump in this file; `None` while it is empty. Raises `OSError`."""
     about = path.stat()
     if about.st_size == 0:
         return None
@@ -112,7 +112,7 @@ def _threads(dump: Mapping[str, Any]) -> frozenset[int]:
 
 
 def beginnings(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Where the dumps of a rank may lie, its number left out: as its environment says, and torch's own places in its home."""
+    """Paths of a rank's dumps without its number: by its environment, and torch's defaults."""
     found = {environ[name]: None for name in NAMES if environ.get(name)}
     home = environ.get("HOME", "")
     cache = environ.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
@@ -120,10 +120,8 @@ def beginnings(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def request(fifo: str) -> bool:
-    """Ask one rank for its dump: any byte into its FIFO does (torch 2.13). Whether somebody there reads it.
-
-    Waits for nobody, and writes into nothing but a FIFO that is there already.
-    """
+    """Ask one rank for its dump by a byte into its FIFO (torch 2.13); true if a process reads the FIFO. Never waits, and writes
+    into nothing but an existing FIFO."""
     try:
         opened = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:  # no FIFO, nobody who reads it, or no right

@@ -1,7 +1,7 @@
-"""The NCCL source: NCCL's RAS port, and the flight recorder dumps of the ranks. Both optional, both without touching the run.
+"""The NCCL source: NCCL's RAS port, and the flight recorder dumps of the ranks. Both are optional, neither touches the run.
 
-A port and a file prefix are shared by all jobs of a machine. Only what is proven to be the run's is asked and told: a port that a
-process of the run holds, and dumps of its own ranks.
+All jobs of a machine share a port and a file prefix, so only what is proven to be the run's is read: a port that a process of the
+run holds, and dumps of its own ranks.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from hangtop.system.processes.users import Users
 
 MOST_PORTS = 4
 AGAIN_S = 10.0
-SECOND_LOOK_S = 1.0
+SECOND_READ_S = 1.0
 WAIT_FOR_MEMBERS_S = 0.2
 DUMP_WAIT_S = 4.0
-DUMP_LOOK_S = 0.5
+DUMP_POLL_S = 0.5
 CLOCK_ERROR_S = 0.1
 NOTHING = "no NCCL RAS port at {address} (NCCL 2.24 and later open it), and no flight recorder dump"
 NO_MEMBERS = "no process of the run is known here: NCCL's port and the dumps on this machine may be another job's"
@@ -37,7 +37,7 @@ NO_PROCS = "which processes are the run's is told by the source procs, which --s
 
 
 class PortAnswer(Struct, frozen=True):
-    """What one port gave. `note`: why it tells nothing; `failed`: it is the run's, and could not be read."""
+    """The answer of one port. `note`: why it tells nothing. `failed`: it is the run's, but could not be read."""
 
     communicators: tuple[Communicator, ...] = ()
     version: str | None = None
@@ -46,10 +46,8 @@ class PortAnswer(Struct, frozen=True):
 
 
 class NcclSource(Source):
-    """Asks the run's RAS port and looks for its dumps, every 10 s: a RAS query makes all processes of the job answer.
-
-    The second look comes soon, for only two tell a rank that is stuck from one that is about to launch.
-    """
+    """Reads the run's RAS port and dumps every 10 s: a RAS query makes all processes of the job answer. The second read comes
+    soon, because only two tell a stuck rank from one that is about to launch."""
 
     deadline_s = MOST_PORTS * ras.LIMIT_S + 2.0
 
@@ -59,13 +57,13 @@ class NcclSource(Source):
         self._environments = RankEnvironments(self._table)
         self._owners = PortOwners(self._table)
         self._users = Users()
-        self._looks = 0
+        self._reads = 0
 
     @property
     def interval_s(self) -> float:
         if self._context.members is None:
             return WAIT_FOR_MEMBERS_S
-        return SECOND_LOOK_S if self._looks == 1 else AGAIN_S
+        return SECOND_READ_S if self._reads == 1 else AGAIN_S
 
     def read(self, now: float) -> Iterable[Value]:
         members = self._context.members
@@ -83,12 +81,12 @@ class NcclSource(Source):
                 raise SourceError(notes or "")
             raise Absent(notes or NOTHING.format(address=" ".join(f"{host}:{port}" for host, port in addresses)))
         communicators = tuple(each for said in told for each in said.communicators)
-        self._looks += bool(communicators)
+        self._reads += bool(communicators)
         yield NcclReading(now, communicators, dumps.own, next((said.version for said in told if said.version), None), notes)
 
     def answer(self, ask: FlightAsk, now: float) -> Iterable[Value]:
-        """Asks the flight recorders of these ranks for their dumps, where they have a FIFO, and gives those that come. Nobody but
-        a rank of the run is asked."""
+        """Ask these ranks for their dumps, if they have a FIFO, and return the dumps that come. Only ranks of the run are
+        asked."""
         members = self._context.members or ()
         if not members:
             return
@@ -99,7 +97,7 @@ class NcclSource(Source):
             return
         began = time.monotonic()
         while time.monotonic() - began < DUMP_WAIT_S:
-            time.sleep(DUMP_LOOK_S)
+            time.sleep(DUMP_POLL_S)
             found = self._dumps(members).own
             if dumps := tuple(dump for dump in found if dump.at >= now - CLOCK_ERROR_S and not dump.problem):
                 yield NcclReading(now + time.monotonic() - began, dumps=dumps)
@@ -115,7 +113,7 @@ class NcclSource(Source):
         return dumps_of(ranks, self._environments.strangers(members), world)
 
     def _ask(self, address: tuple[str, int], members: Sequence[Process]) -> PortAnswer | None:
-        """What the run's port says: `None` where nobody listens, a note where it is another's or cannot be read."""
+        """The answer of the port: `None` if nothing listens, a note if it is another job's or cannot be read."""
         listener = self._owners.of(address, [Identity(member.pid, member.start_ticks) for member in members])
         where = f"{address[0]}:{address[1]}"
         if listener.owner == "nobody":
@@ -128,7 +126,7 @@ class NcclSource(Source):
             return None
         except (OSError, ras.RasError) as error:
             return PortAnswer(note=f"NCCL's RAS port at {where}: {error}", failed=listener.owner == "the run")
-        if listener.owner == "hidden" and not tells_of(communicators, members):
+        if listener.owner == "hidden" and not are_of_run(communicators, members):
             return PortAnswer(note=f"RAS answers at {where}, but names no process of this run")
         return PortAnswer(communicators, version)
 
@@ -137,20 +135,20 @@ class NcclSource(Source):
         return f"a process of user {user}" if listener.pid is None else f"pid {listener.pid} of user {user}"
 
 
-def tells_of(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
-    """Whether a job that NCCL tells of is the run: every rank of the run on this machine is in it."""
+def are_of_run(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
+    """Whether these communicators are the run's: every local rank of the run is in them."""
     told = {rank.pid for communicator in communicators for rank in communicator.ranks}
     ranks = {member.pid for member in members if member.role in ("rank", "ray worker")}
     return bool(ranks) and ranks <= told
 
 
 def ras_addresses(environs: Iterable[Mapping[str, str]]) -> tuple[tuple[str, int], ...]:
-    """Where the RAS of the run listens, by the environments of its processes; else NCCL's own place."""
+    """Where RAS listens, by the environments of the run's processes, else NCCL's default."""
     told = dict.fromkeys(address for environ in environs if (address := ras_address(environ)))
     return tuple(told)[:MOST_PORTS] or (ras.ADDRESS,)
 
 
 def ras_address(env: Mapping[str, str]) -> tuple[str, int] | None:
-    """Where this process's NCCL listens, if its environment says: `host:port`, `[v6]:port`."""
+    """The RAS address in this environment: `host:port` or `[v6]:port`."""
     host, _, port = env.get("NCCL_RAS_ADDR", "").rpartition(":")
     return (host.strip("[]"), int(port)) if host and port.isdecimal() and 0 < int(port) < 65536 else None

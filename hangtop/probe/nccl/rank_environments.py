@@ -1,4 +1,4 @@
-"""What the environments of the ranks on this machine say of NCCL and of torch's flight recorder."""
+"""What the environments of local ranks say of NCCL and of torch's flight recorder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ KEPT = ("RANK", "NCCL_RAS_ADDR", "HOME", "XDG_CACHE_HOME", *NAMES, *PIPES)
 
 
 class RankProcess(Struct, frozen=True):
-    """A process that is a rank: its number, when it started (unix time), who runs it, and the part of its environment that tells
-    where its dumps lie."""
+    """A process that is a rank. `started_at`: unix time. `environ`: the variables that tell where its dumps lie."""
 
     pid: int
     rank: int
@@ -28,11 +27,11 @@ class RankProcess(Struct, frozen=True):
 
 
 Program = tuple[Identity, str]
-"""A process, and its name while it is this program: a shell may set its rank, and then become it."""
+"""A process and its name: a shell may set its rank and then become another program."""
 
 
 class RankEnvironments:
-    """The environments of all processes of this machine, each asked once for each program that it becomes, the young again."""
+    """The environments of all processes of this machine, read once for each program, of young processes again."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
@@ -40,8 +39,8 @@ class RankEnvironments:
         self._known: dict[Program, Mapping[str, str]] = {}
 
     def refresh(self, now: float) -> None:
-        """Ask those that are new in the table, which must be fresh, and the young: a fork still shows what its parent was started
-        with. `now` is unix time."""
+        """Read new and young processes of the table, which must be fresh: a young fork still has its parent's environment. `now`:
+        unix time."""
         living = {(stat.identity, stat.name) for stat in self._table.stats.values() if not stat.kernel}
         self._known = {program: env for program, env in self._known.items() if program in living}
         young = {program for program in living if now - self._table.started_at(program[0].start_ticks) < YOUNG_S}
@@ -50,12 +49,12 @@ class RankEnvironments:
             self._known[program] = {} if isinstance(answer, OSError) else {name: answer[name] for name in KEPT if name in answer}
 
     def of(self, members: Iterable[Process]) -> tuple[Mapping[str, str], ...]:
-        """The environments of these processes, as of the last look."""
+        """The environments of these processes, as of the last refresh."""
         wanted = {Identity(member.pid, member.start_ticks) for member in members}
         return tuple(env for (identity, _), env in self._known.items() if identity in wanted)
 
     def ranks(self, members: Iterable[Process]) -> tuple[RankProcess, ...]:
-        """The run's processes that are a rank, and live."""
+        """The run's processes that are ranks and live."""
         environs = {identity: env for (identity, _), env in self._known.items()}
         return tuple(
             RankProcess(process.pid, process.rank, process.started_at, process.uid, environs[identity])
@@ -65,7 +64,7 @@ class RankEnvironments:
         )
 
     def strangers(self, members: Iterable[Process]) -> tuple[RankProcess, ...]:
-        """Processes with a rank's number that are not the run's: ranks of other jobs on this machine."""
+        """Processes with a `RANK` that are not the run's: ranks of other jobs."""
         own = {Identity(member.pid, member.start_ticks) for member in members}
         return tuple(
             RankProcess(

@@ -1,7 +1,7 @@
-"""NCCL's RAS port: what NCCL's own threads know of the job. On by default since 2.24, at localhost:28028 (NCCL_RAS_ADDR).
+"""NCCL's RAS port: what NCCL itself knows of the job. On by default since 2.24, at localhost:28028 (NCCL_RAS_ADDR).
 
 The protocol is lines of text (src/ras/client_support.cc, docs of NCCL 2.31): JSON since 2.28.7, before that a report for people.
-A query collects from all processes of the job and may take seconds: hence the limit.
+A query collects from all processes of the job and may take seconds.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def query(address: tuple[str, int] = ADDRESS, limit_s: float = LIMIT_S) -> str:
 
 
 class _Lines:
-    """The socket by lines, none waited for past the limit."""
+    """The socket by lines, with one deadline."""
 
     def __init__(self, port: socket.socket, ends: float) -> None:
         self._port, self._ends, self._left = port, ends, b""
 
     def say(self, words: str) -> str:
-        """Send a command and give its one line of answer."""
+        """Send a command and return its one line of answer."""
         self._port.sendall(words.encode() + b"\n")
         while b"\n" not in self._left:
             self._more()
@@ -154,7 +154,7 @@ _VERSION = re.compile(r"NCCL version (\S+)")
 
 
 def read_text(answer: str) -> tuple[tuple[Communicator, ...], str | None]:
-    """The report for people: only what it finds odd. A communicator that is well is not told apart from its group there."""
+    """The report for people, which has only communicators with a problem."""
     if "ommunicator" not in answer:
         raise RasError("NCCL's RAS said what this hangtop cannot read")
     version = _VERSION.search(answer)
@@ -168,7 +168,7 @@ def read_text(answer: str) -> tuple[tuple[Communicator, ...], str | None]:
             part.take(line)
         elif not line.strip():
             part = None
-    return tuple(one.communicator() for one in found.values()), version[1] if version else None
+    return tuple(part.communicator() for part in found.values()), version[1] if version else None
 
 
 class _Text:

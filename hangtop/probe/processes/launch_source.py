@@ -81,14 +81,14 @@ class LaunchSource(Source):
 def interfaces() -> tuple[str, ...]:
     """As `LaunchReading` has them; empty where the system does not tell."""
     try:
-        known = [name for name in os.listdir(NET) if name != "lo" and _up(name)]
+        known = [name for name in os.listdir(NET) if name != "lo" and _is_up(name)]
     except OSError:
         return ()
     first = _of_default_route()
     return tuple(sorted(known, key=lambda name: (name != first, name)))
 
 
-def _up(name: str) -> bool:
+def _is_up(name: str) -> bool:
     """Bit 0 of the flags is IFF_UP (netdevice(7))."""
     return bool(int(read_optional(f"{NET}/{name}/flags") or b"0", 16) & 1)
 

@@ -14,10 +14,11 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import STDIN
 from hangtop.probe.processes.watched_files import WatchedFiles
 from hangtop.records.process import Writer
-from hangtop.system.files.file_writers import RELAYS, LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
+from hangtop.system.files.file_writers import LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
 from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.roles import RELAYS
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 RESOLVE_EVERY = 3
@@ -144,8 +145,8 @@ class LogWriters:
         self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean_words, feeder.paths))), via=feeder.via)
 
     def _command(self, stat: Stat) -> str:
-        words = self._commands.ask({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
-        return command_line(words) if isinstance(words, tuple) and words else f"[{clean_words(stat.name)}]"
+        words = self._commands.known({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
+        return command_line(words) if words else f"[{clean_words(stat.name)}]"
 
     def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
         """The writer as the table shows it now: a pid with another start time is another process."""

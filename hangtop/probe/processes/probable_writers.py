@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from hangtop.probe.processes.leads import KINDS, Lead
 from hangtop.probe.processes.written_bytes import WrittenBytes
-from hangtop.system.files.file_writers import RELAYS, ancestors, terminals_of, topmost
+from hangtop.system.files.file_writers import terminals_of, topmost
 from hangtop.system.guard import Guard
-from hangtop.system.processes.roles import PYTHON, SHELLS, role_by_name
-from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
+from hangtop.system.processes.roles import PYTHON, RELAYS, SHELLS, role_by_name
+from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat
 from hangtop.system.processes.training_commands import looks_like_training
-from hangtop.system.processes.tree import children_of, descendants
+from hangtop.system.processes.tree import ancestors, children_of, descendants
 
 NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())
@@ -58,9 +58,9 @@ class ProbableWriters:
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
-        self._guard: Guard[Hashable, Clue] = Guard()
+        self._guard: Guard[Identity, Clue] = Guard()
         self._files: Guard[int, tuple[OpenFile, ...]] = Guard()
-        self._clues: dict[Hashable, Clue] = {}
+        self._clues: dict[Identity, Clue] = {}
         self._sizes: Guard[str, int] = Guard()
         self._written = WrittenBytes(table)
 
@@ -83,8 +83,8 @@ class ProbableWriters:
         clues = {stat.pid: clue for stat, clue in known.items() if role_by_name(stat.name, clue.command) not in RAYS_OWN}
         folders = _folders_of(logs)
         near = {pid: clue for pid, clue in clues.items() if lead_of(clue, logs, folders) is not None}
-        held = self._files.ask({pid: partial(self._table.open_files, pid) for pid in near})
-        seen = {pid: with_files(clue, files, logs) for pid, clue in near.items() if isinstance(files := held.get(pid), tuple)}
+        held = self._files.known({pid: partial(self._table.open_files, pid) for pid in near})
+        seen = {pid: with_files(near[pid], files, logs) for pid, files in held.items()}
         seen = self._without_empty_logs(seen)
         silent = self._silent([stats[pid] for pid, clue in seen.items() if not clue.passes_on], max(logs.values(), default=0.0))
         writing = {pid: clue for pid, clue in seen.items() if not clue.passes_on and pid not in silent}
@@ -113,11 +113,8 @@ class ProbableWriters:
         return {pid: lead for pid, clue in clues.items() if (lead := lead_of(clue, logs, folders)) is not None}
 
     def _ask(self, stats: Iterable[Stat]) -> None:
-        due: dict[Hashable, Callable[[], Clue]] = {
-            stat.identity: partial(self._clue, stat.pid) for stat in stats if stat.identity not in self._clues
-        }
-        answers = self._guard.ask(due)
-        self._clues.update((identity, answer) for identity, answer in answers.items() if isinstance(answer, Clue))
+        due = {stat.identity: partial(self._clue, stat.pid) for stat in stats if stat.identity not in self._clues}
+        self._clues |= self._guard.known(due)
 
     def _clue(self, pid: int) -> Clue:
         return Clue(self._table.command(pid), self._table.cwd(pid))

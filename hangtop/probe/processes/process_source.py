@@ -10,19 +10,18 @@ from functools import partial
 from hangtop.common.clean_words import clean_words
 from hangtop.feeds.recording_delta import unchanged
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.leftovers.orphans import adopted, is_orphan, unreaped
+from hangtop.probe.leftovers.orphans import adopted, is_daemon, is_orphan, lost_daemons, unreaped
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.probe.processes.log_writers import LogWriters
 from hangtop.probe.processes.probable_writers import ProbableWriters
 from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
-from hangtop.probe.ray.local.lost_daemons import is_daemon, lost_daemons
 from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
-from hangtop.system.files.file_writers import OpenFileTable, ancestors
+from hangtop.system.files.file_writers import OpenFileTable
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.machine import MachineReader
@@ -30,8 +29,8 @@ from hangtop.system.network.connections import TcpConnection, is_on_our_network,
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
-from hangtop.system.processes.table import OpenFile, ProcessTable, Stat, open_table
-from hangtop.system.processes.tree import children_of, descendants
+from hangtop.system.processes.table import OpenFile, ProcessTable, open_table
+from hangtop.system.processes.tree import ancestors, children_of, descendants
 
 SELDOM = 5
 """Every so many reads: what changes slowly or costs more, such as sockets, orphans and the machine."""
@@ -180,11 +179,10 @@ class ProcessSource(Source):
         if first is None:
             return None
         networks = self._networks(ranks)
-        answers = self._nets.ask({net: partial(read_connections, pid) for net, pid in networks.items()})
-        told = [answer for answer in answers.values() if isinstance(answer, list)]
+        told = self._nets.known({net: partial(read_connections, pid) for net, pid in networks.items()})
         if len(told) < len(networks):
             return None
-        connections = [connection for network in told for connection in network]
+        connections = [connection for network in told.values() for connection in network]
         held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in living})
         sockets = {process.pid: socket_inodes(held.get(process.pid)) for process in living}
         environ, world = environs[first], next((process.world for process in living if process.pid == first), None)
@@ -230,12 +228,13 @@ class ProcessSource(Source):
     def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
         """Zombies: of the run at once, elsewhere once they are some seconds old, since young ones are about to be reaped."""
         stats, members = self._table.stats, self._run.members
-        old = (pid for pid in unreaped(stats, members) if pid in members or self._is_old(stats[pid], now))
-        zombies = [pid for pid in old if pid in members or self._is_ours(pid)]
+        since = now - YOUNG_S
+        zombies = [
+            pid
+            for pid in unreaped(stats, members)
+            if pid in members or (self._table.started_at(stats[pid].start_ticks) <= since and self._is_ours(pid))
+        ]
         return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
-
-    def _is_old(self, stat: Stat, now: float) -> bool:
-        return now - self._table.started_at(stat.start_ticks) >= YOUNG_S
 
     def _is_ours(self, pid: int) -> bool:
         return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})

@@ -8,10 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.process import ProcessRole
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
 from hangtop.system.processes.table import Identity, Stat
+from hangtop.system.processes.tree import ancestors
 
 
 class RankPlace(Struct, frozen=True):

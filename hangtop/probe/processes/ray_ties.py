@@ -23,14 +23,14 @@ NAMING = ("argument", "environment")
 FOLDER = re.compile(rf"(?P<folder>.*/{SESSION_NAME})(?:/.*)?")
 _ADDRESS = re.compile(r"(?:[\w.+-]+=)?['\"]?(?P<address>(?:\w+://)?[\w.-]+:\d{2,5})/?['\"]?")
 
-Key = tuple[str, str, str]
+TieKey = tuple[str, str, str]
 
 
 class RayTieTable:
     """The ties of one run, also of processes that are gone."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, RayTie] = {}
+        self._known: dict[TieKey, RayTie] = {}
 
     def update(
         self,
@@ -43,7 +43,7 @@ class RayTieTable:
         """`processes`: proven to be the run's. `logs`: real paths of the watched logs. A loopback address counts only from a
         process on our own network."""
         alive = {(process.pid, process.start_ticks) for process in processes if process.state not in "ZX"}
-        found: dict[Key, RayTie] = {}
+        found: dict[TieKey, RayTie] = {}
         for process in processes:
             if process.state not in "ZX":
                 for tie in ties_of(process, files.get(process.pid, ()), facts.get(process.pid)):

@@ -10,12 +10,11 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words
-from hangtop.probe.processes.own_logs import log_ranks
+from hangtop.probe.log.rank_from_name import log_ranks
 from hangtop.probe.processes.rank_assignment import RankAssignment
 from hangtop.probe.ray.local.session_files import driver_jobs, ray_workers
 from hangtop.records.process import Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import listening_ports
 from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
@@ -26,7 +25,16 @@ from hangtop.system.processes.roles import SHELLS, is_hangtop
 from hangtop.system.processes.slurm_steps import SRUN_PORT, launched_by, step_daemons, steps_of
 from hangtop.system.processes.subtree_sums import with_subtrees
 from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
-from hangtop.system.processes.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
+from hangtop.system.processes.tree import (
+    Children,
+    ancestors,
+    children_of,
+    descendants,
+    left_behind,
+    preorder,
+    with_launchers,
+    without,
+)
 from hangtop.system.processes.users import Users
 from hangtop.system.ptrace_permission import ptrace_permission, refusal
 
@@ -200,11 +208,10 @@ class RunTree:
     def _sample(self, pids: list[int], now: float) -> None:
         stats = [self._table.stats[pid] for pid in pids]
         living = [stat for stat in stats if stat.state not in "ZX"]
-        answers = self._details.ask({stat.identity: partial(self._table.details, stat.pid) for stat in living})
+        answers = self._details.known({stat.identity: partial(self._table.details, stat.pid) for stat in living})
         for stat in stats:
-            details = answers.get(stat.identity)
             history = self._histories.setdefault(stat.identity, RateHistory(self._table.ticks_per_s, self._window_s))
-            history.add(Sample(now, stat, details if isinstance(details, Details) else None))
+            history.add(Sample(now, stat, answers.get(stat.identity)))
 
     def _wants_look(self, stat: Stat) -> bool:
         known = self._last.get(stat.identity)

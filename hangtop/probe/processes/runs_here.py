@@ -14,11 +14,12 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
-from hangtop.system.files.file_writers import RELAYS, TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
+from hangtop.system.files.file_writers import TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
 from hangtop.system.files.open_files import OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.processes.environments import ProcessFactTable
 from hangtop.system.processes.login_shells import LoginShells
+from hangtop.system.processes.roles import RELAYS
 from hangtop.system.processes.table import ProcessTable, open_table
 from hangtop.system.processes.training_commands import framework_of, looks_like_training
 from hangtop.system.processes.tree import children_of, descendants
@@ -92,10 +93,10 @@ class RunsSource(Source):
     def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
         """Path, size and time of change of a log. In a container it is reached through /proc."""
         inside = f"/proc/{pid}/root{log}"
-        answers = self._sizes.ask({path: partial(_size_of, path) for path in (log, inside)})
+        answers = self._sizes.known({path: partial(_size_of, path) for path in (log, inside)})
         for path in (log, inside):
-            if isinstance(answer := answers.get(path), tuple):
-                return path, *answer
+            if path in answers:
+                return path, *answers[path]
         return log, None, None
 
     def _note(self) -> str | None:

@@ -55,8 +55,8 @@ class WrittenBytes:
             self._counts = _is_counted(self._table)
         stats = self._table.stats
         due = {stats[pid].identity: partial(self._table.details, pid) for tree in trees.values() for pid in tree if pid in stats}
-        answers = self._guard.ask(due) if self._counts else {}
-        told = {each.pid: answer.written_bytes for each, answer in answers.items() if isinstance(answer, Details)}
+        answers = self._guard.known(due) if self._counts else {}
+        told = {each.pid: answer.written_bytes for each, answer in answers.items()}
         return {identity: _sum([told.get(pid) for pid in tree]) for identity, tree in trees.items()}
 
 

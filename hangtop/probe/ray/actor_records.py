@@ -18,9 +18,10 @@ from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.actor_deaths import death_of
-from hangtop.probe.ray.local.ray_processes import Worker
-from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title, short_class, verl_ranks
+from hangtop.probe.ray.local.ray_processes import LocalWorker
+from hangtop.probe.ray.local.worker_names import verl_ranks
 from hangtop.records.ray import ActorState, RayActor
+from hangtop.records.ray_titles import WorkerTitle, assigned_title, short_class
 
 SAME_START_S = 1.0
 LASTING_S = 1.9
@@ -33,7 +34,7 @@ class LocalWorkers(Struct, frozen=True):
     """The workers of one cluster on this machine. `nodes`: pid of a living raylet → id of its node. `pids`: the whole process
     table, so that a worker that could not be read in time does not count as gone."""
 
-    workers: Sequence[Worker]
+    workers: Sequence[LocalWorker]
     nodes: Mapping[int, str]
     pids: frozenset[int] = frozenset()
 
@@ -44,17 +45,17 @@ class _Witnesses(Struct, frozen=True):
     view: ApiView
     nodes: Mapping[int, str]
     pids: frozenset[int]
-    by_pid: Mapping[int, Sequence[Worker]]
-    by_actor: Mapping[str, tuple[str, api_schema.Worker]]
-    by_node_pid: Mapping[tuple[str, int], api_schema.Worker]
+    by_pid: Mapping[int, Sequence[LocalWorker]]
+    by_actor: Mapping[str, tuple[str, api_schema.WorkerStats]]
+    by_node_pid: Mapping[tuple[str, int], api_schema.WorkerStats]
     verl: Mapping[str, int]
-    begun: Mapping[tuple[str, str], Worker]
+    begun: Mapping[tuple[str, str], LocalWorker]
 
-    def begun_of(self, actor: api_schema.Actor) -> Worker | None:
+    def begun_of(self, actor: api_schema.Actor) -> LocalWorker | None:
         """The worker here that constructs it, by class and name, before Ray itself tells which."""
         return self.begun.get((short_class(actor.class_name), actor.name)) if actor.starts else None
 
-    def stats_of(self, actor: api_schema.Actor) -> api_schema.Worker | None:
+    def stats_of(self, actor: api_schema.Actor) -> api_schema.WorkerStats | None:
         """What the node's agent tells of the actor's process."""
         held = self.by_actor.get(actor.actor_id)
         return held[1] if held else self.by_node_pid.get((actor.address.node, actor.pid or 0))
@@ -64,7 +65,7 @@ class _Witnesses(Struct, frozen=True):
         node = actor.address.node
         return held[0] if held else None if node in api_schema.NIL else node
 
-    def worker_of(self, node: str | None, pid: int, stats: api_schema.Worker | None) -> Worker | None:
+    def worker_of(self, node: str | None, pid: int, stats: api_schema.WorkerStats | None) -> LocalWorker | None:
         """The local process with this pid, if node and start time agree."""
         for worker in self.by_pid.get(pid, ()):
             same_node = worker.raylet is None or node is None or self.nodes.get(worker.raylet) == node
@@ -85,11 +86,11 @@ def actors_of(local: LocalWorkers, view: ApiView, memory: FirstSeen, now: float)
 
 
 def _witnesses(local: LocalWorkers, view: ApiView) -> _Witnesses:
-    by_pid: dict[int, list[Worker]] = {}
+    by_pid: dict[int, list[LocalWorker]] = {}
     for worker in local.workers:
         by_pid.setdefault(worker.ray_pid, []).append(worker)
-    by_actor: dict[str, tuple[str, api_schema.Worker]] = {}
-    by_node_pid: dict[tuple[str, int], api_schema.Worker] = {}
+    by_actor: dict[str, tuple[str, api_schema.WorkerStats]] = {}
+    by_node_pid: dict[tuple[str, int], api_schema.WorkerStats] = {}
     for node, seen in view.nodes.items():
         for stats in seen.workers:
             by_node_pid[node, stats.pid] = stats
@@ -100,7 +101,7 @@ def _witnesses(local: LocalWorkers, view: ApiView) -> _Witnesses:
     return _Witnesses(view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl, _begun(local, view))
 
 
-def _begun(local: LocalWorkers, view: ApiView) -> dict[tuple[str, str], Worker]:
+def _begun(local: LocalWorkers, view: ApiView) -> dict[tuple[str, str], LocalWorker]:
     """Workers that construct an actor, by class and name, where these are unique among workers and actors."""
     titled = [(worker, worker.title) for worker in local.workers if worker.title is not None and worker.title.constructing]
     workers = Counter((title.cls, title.name) for _, title in titled)
@@ -121,7 +122,7 @@ def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: FirstSeen, no
     worker = witnesses.worker_of(node, pid, stats) if pid else None
     if stats is None and (begun := witnesses.begun_of(actor)) is not None:
         worker, pid, node = begun, begun.ray_pid, witnesses.nodes.get(begun.raylet or 0)
-    title = worker.title if worker else parse_title(stats.title) if stats and stats.pid == pid else None
+    title = worker.title if worker else assigned_title(stats.title) if stats and stats.pid == pid else None
     core = stats.core_worker_stats[0] if stats and stats.core_worker_stats else api_schema.CoreStats()
     away = worker is None and node in witnesses.nodes.values() and pid not in witnesses.pids
     gone = away and now - memory.since(("away", actor.actor_id), pid, now).at >= LASTING_S
@@ -188,7 +189,7 @@ def _busy(actor: str, title: WorkerTitle | None, core: api_schema.CoreStats, mem
     return counted and now - memory.since(("busy", actor), counted, now).at > COUNTS_S
 
 
-def _of_process(worker: Worker | None, memory: FirstSeen, now: float) -> ActorState | None:
+def _of_process(worker: LocalWorker | None, memory: FirstSeen, now: float) -> ActorState | None:
     """Zombie, stopped or blocked, by the state of its process; `None` when it runs normally."""
     if worker is None:
         return None
@@ -212,7 +213,7 @@ def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStat
     return view.running_since.get(actor.address.worker_id or core.worker_id) if state == "running" else None
 
 
-def _unknown(worker: Worker, nodes: Mapping[int, str], memory: FirstSeen, now: float) -> RayActor:
+def _unknown(worker: LocalWorker, nodes: Mapping[int, str], memory: FirstSeen, now: float) -> RayActor:
     """An actor or task that only its process tells of. Between calls its title does not say which it is."""
     title = worker.title or WorkerTitle("")
     state = _of_process(worker, memory, now)

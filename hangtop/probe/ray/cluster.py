@@ -17,11 +17,11 @@ from hangtop.probe.ray.dashboard.poll import ApiView, DashboardPoll, NodeView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.probe.ray.dashboard.worker_place import STREAMS, place_of
 from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
-from hangtop.probe.ray.local.ray_processes import Worker
+from hangtop.probe.ray.local.ray_processes import LocalWorker
 from hangtop.records.ray import PlacementGroup, RayCluster, RayDriver, RayNode
 from hangtop.system.processes.users import Users
 
@@ -40,7 +40,7 @@ class Cluster:
     Other threads may read `name`, `view`, `logs`, `poll` and `python`: each is replaced as a whole.
     """
 
-    def __init__(self, session: str, find_token: Callable[[], Token | None]) -> None:
+    def __init__(self, session: str, find_token: Callable[[], AuthToken | None]) -> None:
         self.session = session
         self.poll: DashboardPoll | None = None
         self.view = ApiView()
@@ -79,7 +79,7 @@ class Cluster:
         return self._far_logs[key]
 
     def read(
-        self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
+        self, daemons: Sequence[Daemon], workers: Sequence[LocalWorker], now: float, pids: frozenset[int] = frozenset()
     ) -> RayCluster:
         """The cluster at unix time `now`. `daemons`: also those that ended. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
@@ -122,7 +122,7 @@ class Cluster:
         if self.poll:
             self.poll.dashboard.close()
 
-    def _is_orphan(self, worker: Worker, now: float) -> bool:
+    def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
         return alone and now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S
 
@@ -197,7 +197,7 @@ def logical_resources(text: str) -> tuple[dict[str, float], dict[str, float]]:
     return used, total
 
 
-def _groups(groups: Sequence[api_schema.Group]) -> tuple[PlacementGroup, ...]:
+def _groups(groups: Sequence[api_schema.PlacementGroupRow]) -> tuple[PlacementGroup, ...]:
     """The groups that are not placed; equal bundles are counted."""
     waiting = [group for group in groups if group.waits]
     return tuple(
@@ -212,5 +212,5 @@ def _groups(groups: Sequence[api_schema.Group]) -> tuple[PlacementGroup, ...]:
     )
 
 
-def _counted(group: api_schema.Group) -> Counter[tuple[tuple[str, float], ...]]:
+def _counted(group: api_schema.PlacementGroupRow) -> Counter[tuple[tuple[str, float], ...]]:
     return Counter(tuple(sorted(bundle.unit_resources.items())) for bundle in group.bundles or ())

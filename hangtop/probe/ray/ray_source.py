@@ -20,7 +20,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
-from hangtop.probe.ray.dashboard.token import Token, find_token
+from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
@@ -93,10 +93,11 @@ class RaySource(Source):
         """The clusters with a process here, living ones first; without any, the one that Ray's own variables name."""
         sessions = _sessions(here)
         if not sessions:
-            address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
+            named = (os.environ.get(name, "") for name in ADDRESS_VARIABLES)
+            address = next((text for text in named if text.startswith("http://")), None)
             if address is None:
                 raise Absent(NONE_HERE)
-            return RayReading((self._far(address).read((), (), now),))
+            return RayReading((self._far(parse_address(address)).read((), (), now),))
         clusters = [self._read_cluster(session, daemons, here, now) for session, daemons in sessions.items()]
         return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
 
@@ -143,7 +144,7 @@ class RaySource(Source):
             return None
         return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
 
-    def _token(self, session: str) -> Token | None:
+    def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
         if raylet is None:
             return None
@@ -168,10 +169,6 @@ def parse_address(text: str) -> str:
             f"--ray {text}: not an address; give the dashboard's, such as --ray 127.0.0.1:{DASHBOARD_PORT}, or auto, or off"
         )
     return f"{parts.hostname}:{DASHBOARD_PORT if port is None or parts.scheme == 'ray' else port}"
-
-
-def _http_address(text: str) -> str | None:
-    return parse_address(text) if text.startswith("http://") else None
 
 
 def _without_noise(reading: RayReading) -> RayReading:

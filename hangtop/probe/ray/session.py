@@ -51,7 +51,7 @@ class SessionDescriber:
         stats = self._table.stats
         folder = next((d.folder for d in known if d.folder), None) or next((w.folder for w in workers if w.folder), None)
         kinds = self._kinds([d for d in known if d.gone_at is None], [w.pid for w in workers], folder or "")
-        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in stats if not stats[pid].kernel})
+        commands = self._commands.known({pid: partial(self._table.command, pid) for pid in stats if not stats[pid].kernel})
         blocking = _blocking(known, stats, commands)
         kinds |= {pid: ("daemon", "ray start") for pid, _ in blocking.values()}
         processes = tuple(self._process(stats[pid], kind, title, commands) for pid, (kind, title) in kinds.items())
@@ -99,11 +99,12 @@ class SessionDescriber:
             for pid, stat in self._table.stats.items()
             if not stat.kernel and stat.state not in "ZX"
         }
-        held = {pid: files for pid, files in self._files.ask(asked).items() if not isinstance(files, OSError)}
-        return {pid: job for pid, files in held.items() for where, job in driver_jobs(files) if where == folder}
+        return {
+            pid: job for pid, files in self._files.known(asked).items() for where, job in driver_jobs(files) if where == folder
+        }
 
-    def _process(self, stat: Stat, kind: RayKind, title: str, commands: Mapping[int, tuple[str, ...] | OSError]) -> RayProcess:
-        words = commands.get(stat.pid, OSError())
+    def _process(self, stat: Stat, kind: RayKind, title: str, commands: Mapping[int, tuple[str, ...]]) -> RayProcess:
+        words = commands.get(stat.pid, ())
         uid = self._table.owner(stat.pid)
         return RayProcess(
             pid=stat.pid,
@@ -121,9 +122,9 @@ class SessionDescriber:
         )
 
 
-def _shown(words: tuple[str, ...] | OSError, stat: Stat, kind: RayKind) -> str:
+def _shown(words: tuple[str, ...], stat: Stat, kind: RayKind) -> str:
     """Its command line without secrets; of a daemon only the first words."""
-    line = "" if isinstance(words, OSError) else without_secrets(command_line(words))
+    line = without_secrets(command_line(words))
     if line.startswith("ray-dashboard-"):  # then Python's command in brackets, the same for all of them
         line = line.partition(" (")[0]
     return (line if kind == "driver" else line[:LONGEST]) or clean_text(stat.name)
@@ -146,7 +147,7 @@ def _holder(daemons: Iterable[Daemon], stats: Mapping[int, Stat], kinds: Mapping
 
 
 def _blocking(
-    daemons: Iterable[Daemon], stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]
+    daemons: Iterable[Daemon], stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...]]
 ) -> Mapping[int, tuple[int, tuple[str, ...]]]:
     """(pid, words) of the living `ray start --block` above each raylet; its own command line has all options."""
     found = {}
@@ -155,16 +156,16 @@ def _blocking(
         if daemon.kind != "raylet" or stat is None or stat.ppid not in stats or stats[stat.ppid].name in ADOPTERS:
             continue
         words = commands.get(stat.ppid, ())
-        if not isinstance(words, OSError) and "start" in words[1:5] and "--block" in words:
-            found[daemon.pid] = (stat.ppid, tuple(words))
+        if "start" in words[1:5] and "--block" in words:
+            found[daemon.pid] = (stat.ppid, words)
     return found
 
 
-def _matches(stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]) -> Iterator[RayMatch]:
+def _matches(stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...]]) -> Iterator[RayMatch]:
     """What the plain `ray stop` would end, of any user, and by which word."""
     for pid, stat in stats.items():
-        words = commands.get(pid, OSError())
-        if stat.kernel or pid == os.getpid() or isinstance(words, OSError):
+        words = commands.get(pid)
+        if stat.kernel or pid == os.getpid() or words is None:
             continue
         line = " ".join(words)
         word = next((w for w in NAME_WORDS if w in stat.name), None) or next((w for w in LINE_WORDS if w in line), None)

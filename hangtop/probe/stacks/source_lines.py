@@ -1,4 +1,4 @@
-"""Source lines around the user's frames, read once a look. Only files that are plainly files, and not too big."""
+"""Source lines around the user's frames, from plain files that are not too big."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hangtop.stacks.loop_exits import loop_at
 
 AROUND = 4
 MAX_FRAMES = 6
-"""Own frames of one thread that are worth showing, innermost first."""
+"""Shown user frames of one thread, innermost first."""
 MAX_EXCERPTS = 48
 MAX_FILE_BYTES = 4_000_000
 LONGEST_LINE = 200
 BOOT_TIME_ERROR_S = 2.0
-"""A process's start is known from boot on, and the time of boot only to about a second (btime in proc(5))."""
+"""Start times count from boot, and the time of boot is known to about a second (btime in proc(5))."""
 
 
 def around(stacks: Iterable[Stack]) -> tuple[Excerpt, ...]:
-    """The lines around the user's innermost frames, each place once, whatever the number of ranks that stand there."""
+    """The lines around the user's innermost frames, each place once for all ranks."""
     found: dict[tuple[str, int], Excerpt] = {}
     for pid, frame in _places(stacks):
         if (frame.file, frame.line) in found or len(found) >= MAX_EXCERPTS:
@@ -43,7 +43,7 @@ def _places(stacks: Iterable[Stack]) -> Iterator[tuple[int, Frame]]:
 
 
 def _as_seen_by(pid: int, file: str) -> str:
-    """A container has files of its own, maybe of the same name as others here. Raises `OSError`."""
+    """The path by which we reach this process's file: a container has files of its own. Raises `OSError`."""
     inside = file if os.path.isabs(file) else os.path.join(os.readlink(f"/proc/{pid}/cwd"), file)
     root = f"/proc/{pid}/root"
     return root + inside if os.access(root, os.X_OK) else inside

@@ -1,4 +1,4 @@
-"""The stacks source: on a question, dumps the Python stacks of the asked processes, without stopping any but those agreed to."""
+"""The stacks source: dumps Python stacks on a question. Stops no process except those that a person agreed to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_PYTHON = "not a Python process, or its interpreter cannot be read"
 
 
 class StackSource(Source):
-    """Answers `StacksAsk`; has nothing to say by itself, for a dump costs CPU."""
+    """Answers `StacksAsk`. Never dumps by itself, because a dump costs CPU."""
 
     deadline_s = 2 * pyspy_text.LIMIT_S
 
@@ -40,12 +40,12 @@ class StackSource(Source):
         del context  # which processes, the question says
 
     def answer(self, ask: StacksAsk, now: float) -> Iterable[Value]:
-        """The stacks, each as soon as it is there, then the source lines of the user's frames."""
+        """Each stack as soon as it is there, then the source lines of the user's frames."""
         return answer_stacks(ask, now)
 
 
 def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
-    """One look at the processes of `ask`. The readings are parts of one answer; no process is waited for longer than 3 s."""
+    """The parts of the answer. No process is waited for longer than 3 s."""
     began = time.monotonic()
     first = StacksReading(ask.ask, ask.pids, started_at=now, locals=ask.locals)
     tool = pyspy_text.find()
@@ -74,7 +74,7 @@ def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
 def take_stacks(
     pids: Iterable[int], now: float, stop: Mapping[int, int], *, with_locals: bool = False
 ) -> Iterator[StacksReading]:
-    """A look without a probe, for commands that end after it. `stop`: as in `StacksAsk`."""
+    """The same without a probe, for commands that end afterwards. `stop`: as in `StacksAsk`."""
     return answer_stacks(StacksAsk(next(_numbers), tuple(pids), dict(stop), with_locals), now)
 
 
@@ -82,15 +82,14 @@ _numbers = count(1)
 
 
 def stack_of(dump: pyspy_text.Dump, stat: Stat | None, at: float) -> Stack:
-    """One process as py-spy saw it, with the kernel's view of its threads."""
+    """One process as py-spy saw it, with the kernel's state of its threads."""
     started_ticks, state = (stat.start_ticks, stat.state) if stat else (0, None)
     stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped="--native" in dump.argv)
+    stack = replace(stack, signal_dump=_signal_dump(dump.pid))
     if dump.error is None:
-        return replace(
-            stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads), signal_dump=_signal_dump(dump.pid)
-        )
+        return replace(stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads))
     problem, mend = _reason(dump)
-    return replace(stack, problem=problem, mend=mend, signal_dump=_signal_dump(dump.pid))
+    return replace(stack, problem=problem, mend=mend)
 
 
 def _thread(pid: int, spied: pyspy_text.SpyThread) -> Thread:
@@ -101,13 +100,13 @@ def _thread(pid: int, spied: pyspy_text.SpyThread) -> Thread:
 
 
 def _may_stop(pid: int, start_ticks: int | None) -> bool:
-    """Whether this is still the process that a person agreed to stop, and it would come to a stop."""
+    """Whether this is still the process that a person agreed to stop, and it can be stopped."""
     stat = _stat(pid) if start_ticks else None
     return stat is not None and stat.start_ticks == start_ticks and stat.state in STOPPABLE and _tracer(pid) is None
 
 
 def _reason(dump: pyspy_text.Dump) -> tuple[str, str | None]:
-    """Why there is no stack, in words, and what permits it."""
+    """Why there is no stack, and the command that permits it."""
     error = dump.error or ""
     if ended := _ended(_stat(dump.pid)):
         return ended, None

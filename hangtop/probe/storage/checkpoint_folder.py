@@ -1,4 +1,4 @@
-"""Where a run keeps its checkpoints: as its command line says, by the files it holds open, or below where it works."""
+"""Where a run keeps its checkpoints: by its command line, its open files, or the folders below its working folder."""
 
 from __future__ import annotations
 
@@ -33,14 +33,10 @@ def in_command(words: Sequence[str], cwd: str) -> str | None:
 
 
 def in_files(files: Iterable[OpenFile]) -> str | None:
-    """The directory of a checkpoint that is being written; of a step's own directory, the one above."""
+    """The directory of a checkpoint that is being written, above directories of single steps."""
     for file in files:
-        if (
-            file.writable
-            and file.target.startswith("/")
-            and not file.target.startswith(("/dev/", "/proc/"))
-            and DATA.search(file.target)
-        ):
+        plain = file.target.startswith("/") and not file.target.startswith(("/dev/", "/proc/"))
+        if file.writable and plain and DATA.search(file.target):
             parent = os.path.dirname(file.target)
             while STEP_DIR.match(os.path.basename(parent)):
                 parent = os.path.dirname(parent)
@@ -49,7 +45,7 @@ def in_files(files: Iterable[OpenFile]) -> str | None:
 
 
 def below(cwd: str) -> str | None:
-    """A directory named for checkpoints, or one that holds step directories, near where the run works. Reads the disk."""
+    """A directory with a name for checkpoints, or with step directories, near the working folder. Reads the disk."""
     level, looked = [cwd], 0
     for _ in range(DEPTH):
         deeper: list[str] = []

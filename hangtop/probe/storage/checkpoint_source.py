@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -22,22 +22,23 @@ from hangtop.system.guard import Guard
 from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of, open_table
 
 FLOOR_S = 15.0
-"""Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
+"""The directory is listed after this long in any case: inotify does not see other clients of a network file system."""
 BUSY_S, BUSY_TIMES = 2.0, 50
-"""Between two looks while something arrives, and so many times what one cost in CPU time: thousands of files may be there."""
+"""The least pause while files arrive, in seconds and as a multiple of the CPU time of a listing: there may be thousands of
+files."""
 SOON_S = 1.0
-"""Between the first two, whatever stirs: one alone cannot tell that a save goes on, and `check` has few seconds."""
+"""The pause before the second listing: one alone cannot tell that a save goes on, and `check` has few seconds."""
 STEP_MS = 500
-"""How often watchfiles looks whether anything came."""
+"""How often watchfiles checks."""
 FIND_AGAIN_S = 20.0
 LEISURE = 5_000
-"""So many times what a search for the directory cost in CPU time passes before the next one."""
+"""The pause after a search for the directory, as a multiple of its CPU time."""
 WINDOW_S = 30.0
 MOST_FILES = 20_000
 
 
 class CheckpointListing(Struct, frozen=True):
-    """One look at the directory."""
+    """The contents of the directory at one time."""
 
     at: float
     bytes: int
@@ -48,8 +49,8 @@ class CheckpointListing(Struct, frozen=True):
 
 
 class CheckpointSource(Source):
-    """Watches one directory: the one that was given, else the one that the run's own processes point to. Files from before they
-    started are an older run's."""
+    """Watches one directory: the given one, else the one that the run's own processes tell. Older files belong to an older
+    run."""
 
     interval_s = 1.0
     deadline_s = 10.0
@@ -117,7 +118,7 @@ class CheckpointSource(Source):
         )
 
     def _find(self, now: float) -> None:
-        """Settle on a directory, once; look for one now and then until there is one. Who is the run, the process source tells."""
+        """Search for the directory now and then until there is one. The process source tells which processes are the run."""
         if self._directory is not None or now < self._look_for_at:
             return
         if self._context.spec.checkpoint_dir is not None:
@@ -137,7 +138,7 @@ class CheckpointSource(Source):
 
     @property
     def _since(self) -> float:
-        """When the run started, unix time; 0 where no process of it is known."""
+        """When the run started (unix time); 0 if no process of it is known."""
         return min((member.started_at for member in self._context.members or ()), default=0.0)
 
     def _settle(self, directory: str, found_by: str) -> None:
@@ -146,8 +147,8 @@ class CheckpointSource(Source):
         threading.Thread(target=self._listen, args=(directory,), name="checkpoint-watch", daemon=True).start()
 
     def _listen(self, directory: str) -> None:
-        """Wakes the next look when a file of this machine changes; without it the slow look remains."""
-        from watchfiles import watch  # 2 MB that a run without checkpoints can do without
+        """Make a listing due when a local process changes a file; without inotify the regular listing remains."""
+        from watchfiles import watch  # 2 MB, and many runs write no checkpoints
 
         try:
             for _ in watch(directory, stop_event=self._stop, debounce=1_000, step=STEP_MS, rust_timeout=60_000):
@@ -156,19 +157,15 @@ class CheckpointSource(Source):
             return
 
     def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
-        """What the run's processes say, the surest first."""
+        """Directories that the run's processes tell, the surest first."""
         cwds = {pid: cwd for pid in members if (cwd := cwd_of(self._table, pid))}
         if self._context.log is not None and (said := self._context.log.checkpoint_dir):
             for cwd in dict.fromkeys((*cwds.values(), "/")):
                 yield os.path.normpath(os.path.join(cwd, said)), "the log"
-        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
-        for pid, words in commands.items():
-            if isinstance(words, tuple):
-                yield in_command(words, cwds[pid]), "the command line"
-        held = self._held.ask({pid: partial(self._table.open_files, pid) for pid in members})
-        for files in held.values():
-            if isinstance(files, tuple):
-                yield in_files(files), "an open file"
+        for pid, words in self._commands.known({pid: partial(self._table.command, pid) for pid in cwds}).items():
+            yield in_command(words, cwds[pid]), "the command line"
+        for files in self._held.known({pid: partial(self._table.open_files, pid) for pid in members}).values():
+            yield in_files(files), "an open file"
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
                 yield below(cwd), GUESSED
@@ -178,7 +175,8 @@ def list_checkpoints(directory: str, now: float, since: float = 0.0) -> Checkpoi
     """Sum of at most `MOST_FILES` files below, and the newest that was written after `since`. Files that vanish are left out."""
     total, count = 0, 0
     newest: tuple[float, str, int] | None = None
-    for path in islice(_files(directory), MOST_FILES):
+    paths = (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
+    for path in islice(paths, MOST_FILES):
         try:
             status = os.lstat(path)
         except OSError:
@@ -189,7 +187,3 @@ def list_checkpoints(directory: str, now: float, since: float = 0.0) -> Checkpoi
     if newest is None:
         return CheckpointListing(now, total, count, None, None, None)
     return CheckpointListing(now, total, count, clean_words(os.path.relpath(newest[1], directory)), newest[2], newest[0])
-
-
-def _files(directory: str) -> Iterator[str]:
-    return (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)

@@ -1,7 +1,7 @@
 """On which mount does a blocked process wait, and does that file system answer at all?
 
-The file is read from the system call that the main thread stands in (/proc/PID/syscall, proc(5)): its descriptor, or the path in
-its memory. Whether the mount answers is asked by `stat -f` in a child, which may be left behind: statfs waits for a dead server.
+The file is told by the system call of the main thread (/proc/PID/syscall, proc(5)): its descriptor, or the path in its memory.
+`stat -f` in a child tells whether the mount answers; the child may be left behind, because statfs waits for a dead server.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ def waits_for_a_mount(process: Process) -> bool:
 
 
 class BlockedMounts:
-    """What blocked processes wait for. Each process is asked once while it stays blocked, each mount every ten seconds."""
+    """The files for which processes are blocked. Each process is read once while it stays blocked, each mount every ten
+    seconds."""
 
     def __init__(self) -> None:
         self._files: Guard[tuple[int, int], str | None] = Guard()
         self._found: dict[tuple[int, int], str | None] = {}
-        self._asked: dict[str, _Question] = {}
+        self._asked: dict[str, _MountCheck] = {}
 
     def find(self, blocked: Iterable[Process], now: float) -> tuple[BlockedOn, ...]:
-        """Those of `blocked` whose file is known, each with its mount. Waits for none of them."""
+        """The processes of `blocked` whose file is known, each with its mount. Never waits."""
         there = {(process.pid, process.start_ticks): process for process in blocked}
         self._found = {key: file for key, file in self._found.items() if key in there}
         new = {key: partial(file_of, key[0]) for key in there if key not in self._found}
@@ -63,20 +64,20 @@ class BlockedMounts:
         return tuple(self._blocked_on(pid, file, now) for (pid, _), file in self._found.items() if file is not None)
 
     def close(self) -> None:
-        """Ends the questions that are open, as far as they can be ended."""
-        for question in self._asked.values():
-            question.close()
+        """End the children, as far as they can be ended."""
+        for check in self._asked.values():
+            check.close()
 
     def _blocked_on(self, pid: int, file: str, now: float) -> BlockedOn:
         mount, kind, device = mount_of(os.path.normpath(file), _mounts(pid)) or ("/", "", "")
-        question = self._asked.get(mount)
-        if question is None or (question.ended and now - question.at > AGAIN_S):
-            question = self._asked[mount] = _Question(mount, now)
-        return BlockedOn(pid, clean_text(file), clean_text(mount), clean_text(kind), clean_text(device), question.answers())
+        check = self._asked.get(mount)
+        if check is None or (check.ended and now - check.at > AGAIN_S):
+            check = self._asked[mount] = _MountCheck(mount, now)
+        return BlockedOn(pid, clean_text(file), clean_text(mount), clean_text(kind), clean_text(device), check.answers())
 
 
-class _Question:
-    """`stat -f MOUNT` in a child. One that does not end is left behind: it cannot be killed either."""
+class _MountCheck:
+    """`stat -f MOUNT` in a child. One that hangs is left behind: it cannot be killed either."""
 
     def __init__(self, mount: str, now: float) -> None:
         self.at = now
@@ -97,7 +98,7 @@ class _Question:
                 self._child.wait(0.2)
 
     def answers(self) -> bool | None:
-        """`None` while it may still come, and where there is no `stat`."""
+        """Whether the mount answers; `None` while that is open, or without `stat`."""
         if self._child is None:
             return None
         if self._child.poll() is not None:
@@ -106,7 +107,7 @@ class _Question:
 
 
 def file_of(pid: int, proc: Path = Path("/proc"), machine: str = platform.machine()) -> str | None:
-    """The file of the system call that the main thread is in; `None` for another call. Raises `OSError` without the right."""
+    """The file of the main thread's system call; `None` for other calls. Raises `OSError` without permission."""
     words = (proc / str(pid) / "syscall").read_text().split()
     if len(words) < 7 or not words[0].isdecimal():
         return None
@@ -122,7 +123,7 @@ def file_of(pid: int, proc: Path = Path("/proc"), machine: str = platform.machin
 
 
 def _string(memory: Path, address: int) -> str:
-    """The text at this address, which ends at a zero; read by pages, for the next one may not be there."""
+    """The zero-terminated text at this address, read by pages, because the next one may not be there."""
     found = b""
     with memory.open("rb", buffering=0) as file:
         while len(found) < LONGEST_PATH and b"\0" not in found:
@@ -132,7 +133,7 @@ def _string(memory: Path, address: int) -> str:
 
 
 def _mounts(pid: int) -> tuple[tuple[str, str, str], ...]:
-    """Mount point, kind and device of all mounts as this process sees them (`mountinfo`, proc(5))."""
+    """(mount point, kind, device) of all mounts as this process sees them (`mountinfo`, proc(5))."""
     try:
         lines = Path(f"/proc/{pid}/mountinfo").read_text(errors="replace").splitlines()
     except OSError:  # gone meanwhile
@@ -147,5 +148,5 @@ def _mounts(pid: int) -> tuple[tuple[str, str, str], ...]:
 
 
 def _unescaped(word: str) -> str:
-    r"""Blanks and backslashes stand as octal numbers there: `\040`."""
+    r"""Without the octal escapes of blanks and backslashes: `\040`."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), word)

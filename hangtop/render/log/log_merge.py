@@ -1,4 +1,4 @@
-"""Pages of several files become one log in the order of time: a line waits until no file can put another one before it. Pure."""
+"""Pages of several files merged in time order. A line waits until no file can put another line before it. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.records.log import LogLine
 Place = tuple[int, int]
 """File number and byte offset of a line."""
 TOLD_AGAIN_WITHIN = 1_000
-"""Lines from the end among which a line that is told again is looked for: it is the newest of its file."""
+"""A line that comes again is the newest of its file; it is searched among so many lines from the end."""
 
 
 def place_of(line: LogLine) -> Place:
@@ -19,7 +19,7 @@ def place_of(line: LogLine) -> Place:
 
 
 def told(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
-    """New lines behind the known ones. One that is told again (a bar redraws itself, its rank came out) takes its own place."""
+    """Known lines, then new ones. A line that comes again (a redrawn bar, a rank now known) replaces itself."""
     lines = list(known)
     begin = max(0, len(lines) - TOLD_AGAIN_WITHIN)
     places = {place_of(line): at for at, line in enumerate(lines[begin:], begin)}
@@ -30,8 +30,8 @@ def told(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
 
 
 def in_time(lines: Iterable[LogLine]) -> list[LogLine]:
-    """Lines of several files in the order of time. One that tells no time stands behind the one before it in its file, the first
-    ones of a page before the next one that does."""
+    """Lines of several files in time order. A line without a time follows the one before it in its file; at the start of a page
+    it goes with the first line that has a time."""
     files: dict[int, list[LogLine]] = {}
     for line in lines:
         files.setdefault(line.file, []).append(line)
@@ -43,7 +43,7 @@ def in_time(lines: Iterable[LogLine]) -> list[LogLine]:
 
 
 def joined(known: Sequence[LogLine], new: Sequence[LogLine], *, older: bool) -> list[LogLine]:
-    """Both in order. A page that stands before or behind all that is known, as most do, is put there without sorting it all."""
+    """Both in order. Most pages come wholly before or after the known lines, and need no sorting."""
     before, behind = (in_time(new), known) if older else (known, in_time(new))
     if before and behind and not _follows(before[-1], behind[0]):
         return in_time([*before, *behind])
@@ -57,8 +57,8 @@ def _follows(line: LogLine, after: LogLine) -> bool:
 
 
 class Merge(Struct):
-    """One direction through several files. `held`: lines of each that cannot be shown yet; `ended`: files with no more to give;
-    `reached`: how far each was read."""
+    """One reading direction through several files. `held`: lines per file that cannot be shown yet. `ended`: files without more
+    lines. `reached`: the offset read to, per file."""
 
     older: bool
     held: dict[int, list[LogLine]] = field(default_factory=dict)
@@ -66,11 +66,11 @@ class Merge(Struct):
     reached: dict[int, int] = field(default_factory=dict)
 
     def wanted(self, files: Iterable[int]) -> list[int]:
-        """The files that must speak before anything more can be shown."""
+        """The files to read before more can be shown."""
         return [file for file in files if file not in self.ended and not self.held.get(file)]
 
     def take(self, file: int, page: Sequence[LogLine], *, ended: bool) -> None:
-        """A page of one file, in file order, which goes on where the last one ended."""
+        """Add the next page of one file, in file order."""
         self.held[file] = list(page)
         if page:
             self.reached[file] = page[0].offset if self.older else page[-1].offset + 1
@@ -78,7 +78,7 @@ class Merge(Struct):
             self.ended.add(file)
 
     def ready(self) -> list[LogLine]:
-        """The lines that are whole: of every file all that stands between them is known. They are held no longer."""
+        """Take out the lines that nothing can come before any more."""
         times = {file: _times(lines) for file, lines in self.held.items() if lines}
         going_on = [each for file, each in times.items() if file not in self.ended]
         if self.older:
@@ -93,12 +93,12 @@ class Merge(Struct):
         return ready
 
     def forget(self) -> None:
-        """The far end of what was shown was let go: it is to be read again."""
+        """The far end of the shown lines was dropped and has to be read again."""
         self.held, self.ended = {}, set()
 
     @property
     def done(self) -> bool:
-        """All that was taken has been shown, and nobody has more."""
+        """Whether all files have ended and all their lines were shown."""
         return not any(self.held.values()) and bool(self.ended) and self.ended >= self.held.keys()
 
 

@@ -1,4 +1,4 @@
-"""What is looked for in the log. Pure."""
+"""A filter or search in the log. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ NOTABLE: tuple[LineKind, ...] = ("stage", "error")
 
 
 class LogQuery(Struct, frozen=True):
-    """What is shown or searched. A regex is only ever matched in the probe: a bad one may take for ever."""
+    """`regex` patterns are matched in the probe only: a bad one may never end. `notable`: only errors and stage lines. `file`:
+    its number."""
 
     pattern: str | None = None
     regex: bool = False
@@ -22,7 +23,7 @@ class LogQuery(Struct, frozen=True):
         return self.notable or bool(self.pattern)
 
     def local(self, line: LogLine) -> bool:
-        """Whether a new line belongs here, as far as that can be told without the probe."""
+        """Whether this line matches, as far as the screen can tell without the probe."""
         if self.file is not None and line.file != self.file:
             return False
         if self.notable and line.kind not in NOTABLE:

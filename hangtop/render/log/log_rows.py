@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from textwrap import wrap
 
 from rich.cells import cell_len
 
@@ -21,7 +20,7 @@ ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "acc
 LABEL_CELLS = 12
 STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s*")
 MOST_SHOWN = 2_000
-"""Characters of a line that are ever looked at for painting."""
+"""Only so many characters of a line are ever painted."""
 
 
 @lru_cache(maxsize=256)
@@ -55,7 +54,7 @@ def _shifted(row: Row, cells: int) -> Row:
 
 
 def log_rows(view: View, book: LogViewModel, width: int, height: int, shift: int = 0) -> list[Row]:
-    """The lines that fit, with the silence as the last one when there is any."""
+    """The lines that fit, and the silence as the last one."""
     silence = silence_row(view, width) if book.following else None
     problem = problem_of(view, book) if height > 1 else None
     broken: list[Row] = [cut((("! ", "warn bold"), (problem, "warn")), width)] if problem else []
@@ -63,7 +62,7 @@ def log_rows(view: View, book: LogViewModel, width: int, height: int, shift: int
     lines = book.visible(room)
     if not lines and (silence is None or book.sought.filtered):
         said, role = waiting_line(view, book)
-        return [*(((line, role),) for line in wrap(said, max(1, width))), *([silence] if silence else [])][:height]
+        return [*(((line, role),) for line in text.wrap(said, max(1, width))), *([silence] if silence else [])][:height]
     files = view.state.log.files if view.state.log else ()
     timed = any(line.at is not None for line in lines)
     several = len(files) > 1 and book.sought.file is None
@@ -82,7 +81,7 @@ def log_rows(view: View, book: LogViewModel, width: int, height: int, shift: int
 
 
 def problem_of(view: View, book: LogViewModel) -> str | None:
-    """What is wrong with the log, or with the one file that is shown, by its name alone."""
+    """The problem of the log, or of the one file shown."""
     log = view.state.log
     if log is None or log.problem:
         return log.problem if log else None
@@ -95,7 +94,7 @@ def problem_of(view: View, book: LogViewModel) -> str | None:
 
 
 def waiting_line(view: View, book: LogViewModel) -> tuple[str, str]:
-    """Why there is no line."""
+    """Why there is no line: (words, role)."""
     log = view.state.log
     if log is None:
         return ("reading …", "muted")
@@ -116,7 +115,7 @@ def waiting_line(view: View, book: LogViewModel) -> tuple[str, str]:
 
 
 def _late(view: View, book: LogViewModel) -> str:
-    """What is the matter with a search that gives no sign of life."""
+    """Why a search takes long; empty if it does not."""
     pages = view.state.health.get("pages")
     if not book.waiting or pages is None or pages.busy_s <= pages.deadline_s:
         return ""
@@ -124,7 +123,7 @@ def _late(view: View, book: LogViewModel) -> str:
 
 
 def label_of(line: LogLine, files: Sequence[LogFile]) -> str:
-    """Which file a line is from: its rank when one is known, else the end of its name."""
+    """The rank of the line's file, else the end of the file's name."""
     file = files[line.file] if line.file < len(files) else None
     if file is None:
         return f"file {line.file}"
@@ -139,7 +138,7 @@ def _name(file: LogFile) -> str:
 
 
 def silence_row(view: View, width: int) -> Row | None:
-    """`━━ silent since 10:04:24 ━━━━`: red, amber when something lives, grey when the writers closed the log."""
+    """`━━ silent since 10:04:24 ━━━━`: red, amber while something works, grey once the writers have closed the log."""
     verdict, log = view.verdict, view.state.log
     if verdict is None or log is None or verdict.word in ("running", "blind") or log.last_output_at is None:
         return None
@@ -159,7 +158,7 @@ def silence_row(view: View, width: int) -> Row | None:
 
 
 def head_summary(view: View, book: LogViewModel) -> Row:
-    """Name, size, whether it follows."""
+    """Name, size, and whether the pane follows."""
     log = view.state.log
     if log is None or not log.files:
         return ((view.title, "muted"), (" · ", "faint"), ("reading …", "muted"))
@@ -197,7 +196,7 @@ def _mode(view: View, book: LogViewModel) -> str:
 
 
 def head_right(book: LogViewModel) -> Row:
-    """What is shown: all lines, or which."""
+    """The filter in words, or "all lines"."""
     sought = book.sought
     said = ((f"{book.said}  ", "warn"),) if book.said else ()
     if not sought.filtered:

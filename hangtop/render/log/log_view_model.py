@@ -1,4 +1,4 @@
-"""Which lines of the log are in view: the tail as it grows, and pages of the whole file as the probe hands them out. Pure."""
+"""Which lines of the log are in view: the growing tail, and pages of the whole file that the probe reads. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ from hangtop.state.run_state import RunState
 
 PAGE = 200
 MOST_LINES = 10_000
-"""Lines kept; beyond this the far end is let go and asked for again when someone scrolls there."""
+"""Lines kept; beyond this the far end is dropped, and read again when a person scrolls there."""
 FILES_AT_ONCE = 64
 
 Send = Callable[[PageAsk], None]
 
 
 class LogViewModel(Struct):
-    """`lines` are what can be scrolled through now; `top` is the first one on screen unless it follows the end.
-
-    `sought` is what is on screen now, `base` what to come back to when following again.
-    `send` takes asks for the probe, one at a time, for a new one takes the place of one that still runs there. Answers come back
-    through `take_page`.
-    """
+    """`lines` can be scrolled through; `top` is the first on the screen unless it follows the end. `sought`: the filter on the
+    screen; `base`: the filter to return to. `send` passes one question at a time to the probe, since a new one replaces one that
+    still runs there; `take_page` gets the answers."""
 
     send: Send
     sought: LogQuery = field(default_factory=LogQuery)
@@ -52,13 +49,8 @@ class LogViewModel(Struct):
     _older: Merge = field(default_factory=lambda: Merge(older=True))
     _newer: Merge = field(default_factory=lambda: Merge(older=False))
 
-    @property
-    def asks(self) -> bool:
-        """An answer is on its way: an ask of anybody else would take its place."""
-        return bool(self._asks)
-
     def take_tail(self, state: RunState) -> None:
-        """What the log has said since the last call."""
+        """Add the lines since the last call."""
         self._files = len(state.log.files) if state.log else 0
         self._ends = tuple(file.size_bytes for file in state.log.files) if state.log else ()
         new = state.tail_total - self._seen
@@ -76,7 +68,7 @@ class LogViewModel(Struct):
             self._newer.forget()
 
     def take_page(self, page: PageReading, height: int, state: RunState) -> None:
-        """A part of an answer; parts of one answer carry the same number."""
+        """Add a part of an answer; all parts carry the number of the question."""
         if not self._asks or self._asks[0][1].ask != page.ask:
             return
         purpose, asked = self._asks[0]
@@ -106,7 +98,7 @@ class LogViewModel(Struct):
             self._show_target(height)
 
     def look_for(self, sought: LogQuery, state: RunState) -> None:
-        """Another filter or another file: start again at the end of the log."""
+        """Start again at the end of the log with another filter or file."""
         self.sought = self.base = sought
         if sought.pattern:
             self.search = sought
@@ -116,11 +108,11 @@ class LogViewModel(Struct):
                 self._ask("older", file, self._ends[file] if file < len(self._ends) else 0, "back")
 
     def base_with(self, pattern: str, *, regex: bool) -> LogQuery:
-        """The same choice of lines with another pattern; an empty one takes the filter away."""
+        """The base filter with another pattern; an empty pattern removes it."""
         return LogQuery(pattern or None, regex and bool(pattern), self.base.notable, self.base.file)
 
     def scroll(self, by: int, height: int, state: RunState) -> None:
-        """Down beyond the end follows again."""
+        """Scroll by so many lines; beyond the end it follows again."""
         if self.following:
             if by >= 0:
                 return
@@ -152,7 +144,7 @@ class LogViewModel(Struct):
             self.look_for(self.base, state)
 
     def jump(self, place: Place, height: int, state: RunState) -> None:
-        """Show this line with its neighbours, without a filter."""
+        """Show this line among its neighbours, unfiltered."""
         if not self._holds(place):
             self._open(place[0], state)
             self.at_start = self.at_end = False
@@ -162,7 +154,7 @@ class LogViewModel(Struct):
         self._show_target(height)
 
     def find(self, direction: int, height: int, state: RunState) -> None:
-        """The next or previous line with the text last looked for, in the log as it stands."""
+        """Find the next or previous line with the pattern last searched."""
         if not self.search.pattern:
             self.said = "press / and type what to look for"
             return
@@ -183,7 +175,7 @@ class LogViewModel(Struct):
         )
 
     def refresh_regex(self) -> None:
-        """New lines under a regex filter, asked of the probe: of each file that has grown since the last time."""
+        """Ask the probe for new matches of a regex filter in each file that has grown."""
         if not self.sought.regex or not self.following or self._seen == self._refreshed or self._asks:
             return
         before, self._refreshed, self._searched = self._searched, self._seen, self._ends
@@ -199,6 +191,7 @@ class LogViewModel(Struct):
 
     @property
     def waiting(self) -> bool:
+        """Whether an answer is on its way."""
         return bool(self._asks)
 
     def _found(self, page: PageReading, height: int, state: RunState, *, done: bool) -> None:
@@ -223,7 +216,7 @@ class LogViewModel(Struct):
             self.top = max(0, min(at - height // 3, len(self.lines) - height))
 
     def _open(self, file: int, state: RunState) -> None:
-        """One file, unfiltered and empty."""
+        """Show one file, unfiltered and empty at first."""
         self._files = len(state.log.files) if state.log else self._files
         self.base = LogQuery(file=self.base.file)
         self.sought = LogQuery(file=file if self._files > 1 else None)
@@ -249,7 +242,7 @@ class LogViewModel(Struct):
         self._ask("older", first.file, first.offset, "back")
 
     def _only(self, file: int) -> None:
-        """Lines without a time, or of very many files, cannot be put in one order: they are read file by file."""
+        """Without times, or with too many files, there is no common order: go on in this file alone."""
         self.said = "from here on back: this file alone"
         self.sought = LogQuery(file=file)
         self.lines = [line for line in self.lines if line.file == file]
@@ -263,12 +256,12 @@ class LogViewModel(Struct):
             self._ask("newer", self.lines[-1].file, self.lines[-1].offset + 1, "on")
 
     def _want_of_all(self, merge: Merge) -> None:
-        """The next page of each file that has nothing more at hand."""
+        """Ask each file without held lines for its next page."""
         for file in merge.wanted(range(self._files)):
             self._ask("older" if merge.older else "newer", file, self._edge(file, merge), "back" if merge.older else "on")
 
     def _edge(self, file: int, merge: Merge) -> int:
-        """Where what is shown of a file ends in this direction. Of a file of which nothing is shown: where it was left."""
+        """The offset at which the shown part of this file ends; if none is shown, the offset read to."""
         own = [line.offset for line in self.lines if line.file == file]
         if own:
             return min(own) if merge.older else max(own) + 1
@@ -276,7 +269,7 @@ class LogViewModel(Struct):
         return self._newer.reached.get(file, end) if merge.older else self._older.reached.get(file, 0)
 
     def _take_part(self, page: PageReading, file: int, *, older: bool, done: bool) -> None:
-        """A page of one file among several: shown when all of them have answered."""
+        """Add a page of one of several files; shown once all have answered."""
         merge, purpose = (self._older, "older") if older else (self._newer, "newer")
         if self.sought.filtered and older and self.following:
             self._merge(page.lines, older=True)  # of a search what there is, at once
@@ -290,7 +283,7 @@ class LogViewModel(Struct):
             self.at_end = self.at_end if older else merge.done
 
     def _hold_back(self, merge: Merge) -> None:
-        """What was shown at once, before another file could put lines between: it comes again when it is whole."""
+        """Hide lines that were shown before another file could put lines between them; they come again in order."""
         held = {place_of(line) for lines in merge.held.values() for line in lines}
         if held:
             self.top -= sum(place_of(line) in held for line in self.lines[: self.top])

@@ -1,4 +1,4 @@
-"""Signs of life and death beside the log: checkpoints that grow, disks and memory that fill, ranks that have not met. Pure."""
+"""Signs beside the log: growing checkpoints, filling disks and memory, ranks that have not connected. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from hangtop.render.spans import Row
 from hangtop.state.run_state import RunState
 
 GROWS_FOR_S = 30.0
-"""Bytes that arrived this lately show a save that goes on."""
+"""A checkpoint that grew within this time is being saved."""
 
 
 def life_signs(state: RunState, now: float, *, trouble: bool) -> list[Row]:
-    """What is notable, gravest first; empty in a run where all is usual. In `trouble` also who has not met the others."""
+    """What is notable, gravest first; nothing in a healthy run. In `trouble` also missing connections."""
     return [
-        *(((one.text, "warn"),) for one in host_evidence(state, now)),
+        *(((fact.text, "warn"),) for fact in host_evidence(state, now)),
         *(_met(state.procs) if trouble and state.procs is not None else ()),
         *_checkpoint(state, now),
     ]
 
 
 def _met(reading: ProcessReading) -> Iterable[Row]:
-    """The sockets to MASTER_PORT against the ranks there should be."""
+    """Connections to MASTER_PORT against the number of ranks."""
     met: Rendezvous | None = reading.rendezvous
     if met is None:
         return

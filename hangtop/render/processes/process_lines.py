@@ -1,4 +1,4 @@
-"""What of all processes is shown, and what the pane's head says of them. Pure."""
+"""Which processes the pane shows, and what its head says of them. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Process, ProcessReading
-from hangtop.records.verdict import ENDED
-from hangtop.render.processes.process_rows import old_row
-from hangtop.render.processes.process_tree import Folds, Key, Order, TreeLine, TreeMember, flat, kind_of, state_of, tree
+from hangtop.render.processes.process_tree import Folds, Order, ProcessKey, TreeLine, TreeMember, flat, kind_of, state_of, tree
 from hangtop.render.rank_rows import world_of
-from hangtop.render.source_status import source_line, writers_line
+from hangtop.render.source_status import old_row, source_line, writers_line
 from hangtop.render.spans import Row, dotted
 from hangtop.render.view import View
 
-LATE_S, STUCK_S = 3.0, 10.0
 LOOK_S = 1.0
-"""A reading a second is as fresh as they come."""
+"""A reading that is this old is fresh: there is one a second."""
 WIDE_HEAD = 90
 UNFOLDED = Folds()
 Readings = Mapping[str, ProcessReading]
 
 
 class TreeOptions(Struct, frozen=True):
-    """How a person wants to see them. `everything`: also what is not of this run any more, or never was."""
+    """What a person asked for. `everything`: also processes that are not of this run, or no more."""
 
     order: Order = "tree"
     pattern: str = ""
@@ -38,7 +36,7 @@ class TreeOptions(Struct, frozen=True):
 
     @property
     def single(self) -> bool:
-        """Each line is one process alone."""
+        """True if each line is one process."""
         return self.order != "tree" or bool(self.pattern)
 
 
@@ -53,18 +51,21 @@ def readings_of(view: View) -> Readings:
 
 @memoized
 def outline(readings: Readings) -> tuple[object, ...]:
-    """What shows at once when it changes; numbers may wait."""
+    """Changes here are painted at once; changed numbers may wait."""
     return tuple(
         (
             (host, len(reading.orphans), len(reading.zombies), len(reading.ended), reading.missing_right),
-            *((one.pid, one.start_ticks, state_of(one), one.cpu_percent is None) for one in reading.processes),
+            *(
+                (process.pid, process.start_ticks, state_of(process), process.cpu_percent is None)
+                for process in reading.processes
+            ),
         )
         for host, reading in readings.items()
     )
 
 
 def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
-    """All lines, those out of sight among them: culprits that are gone, the run's tree, and below it what else there is."""
+    """All lines: culprits that are gone, the tree of the run, then everything else if asked for."""
     run = members(view, {host: reading.processes for host, reading in readings.items()})
     ended = members(view, {host: reading.ended for host, reading in readings.items()})
     odd = odd_places(view, (*ended, *run))
@@ -86,22 +87,22 @@ def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
 
 
 def left_behind(view: View, readings: Readings) -> list[TreeMember]:
-    """What a run that ended left behind."""
-    if view.verdict is None or view.verdict.word not in ENDED:
+    """Processes that an ended run left behind."""
+    if view.verdict is None or not view.verdict.state.ended:
         return []
-    left = {(one.pid, one.start_ticks) for one in leftovers(view.state, over=True).processes}
+    left = {(process.pid, process.start_ticks) for process in leftovers(view.state, over=True).processes}
     known = members(view, {host: reading.processes for host, reading in readings.items()})
-    return [one for one in known if (one.process.pid, one.process.start_ticks) in left] if left else []
+    return [member for member in known if (member.process.pid, member.process.start_ticks) in left] if left else []
 
 
-def _section(found: Sequence[TreeMember], odd: Mapping[Key, int], shape: TreeOptions, root: str) -> list[TreeLine]:
+def _section(found: Sequence[TreeMember], odd: Mapping[ProcessKey, int], shape: TreeOptions, root: str) -> list[TreeLine]:
     if not shape.single:
         return tree(found, odd, shape.folds, (root,))
     return flat([member for member in found if fits(member, shape.pattern)], shape.order, odd, (root,))
 
 
 def fits(member: TreeMember, pattern: str) -> bool:
-    """Whether the text is in anything that names it: its pid, rank, part, name, command, user or host."""
+    """Whether the pattern is in the pid, rank, role, name, command, user or host."""
     process = member.process
     rank = "" if member.number is None else f"rank {member.number}"
     named = (str(process.pid), rank, kind_of(member), process.name, process.command, process.user or "", member.host)
@@ -109,7 +110,7 @@ def fits(member: TreeMember, pattern: str) -> bool:
 
 
 def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[TreeMember]:
-    """With the rank that each is, and the memory that it holds on GPUs."""
+    """The processes with their rank and the GPU memory that they hold."""
     ranks = {(rank.process.pid, rank.process.start_ticks): rank for rank in view.ranks if rank.process is not None}
     found: list[TreeMember] = []
     for host, there in processes.items():
@@ -122,14 +123,14 @@ def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[Tree
     return found
 
 
-def odd_places(view: View, found: Iterable[TreeMember]) -> dict[Key, int]:
-    """The ranks that stand apart in the verdict, and blamed processes that are none, by their order in it."""
+def odd_places(view: View, found: Iterable[TreeMember]) -> dict[ProcessKey, int]:
+    """The places, in the verdict, of ranks and processes that stand out."""
     if view.verdict is None:
         return {}
     culprits = view.verdict.culprits
     by_rank = {rank: place for place, rank in enumerate(view.verdict.apart)}
     by_pid = {culprit.pid: place for place, culprit in enumerate(culprits) if culprit.rank is None and culprit.pid is not None}
-    odd: dict[Key, int] = {}
+    odd: dict[ProcessKey, int] = {}
     for member in found if by_rank or by_pid else ():
         place = by_pid.get(member.process.pid) if member.number is None else by_rank.get(member.number)
         if place is not None:
@@ -138,20 +139,20 @@ def odd_places(view: View, found: Iterable[TreeMember]) -> dict[Key, int]:
 
 
 def age_of(view: View) -> float:
-    """Seconds since the processes were last looked at; 0 while that is as it should be."""
+    """Age of the process readings in seconds; 0 while they are fresh."""
     health = view.state.health.get("procs")
     return 0.0 if health is None or health.read_at is None else max(0.0, view.now - health.read_at - LOOK_S)
 
 
 def summary(view: View, readings: Readings, width: int) -> Row:
-    """`44 of this run · 1 zombie · 343 G of 1.9 T`; what is missing, old or left over is said in colour."""
+    """`44 of this run · 1 zombie · 343 G of 1.9 T`; what is missing, old or left over is coloured."""
     processes = [process for reading in readings.values() for process in reading.processes]
     hidden = sum(process.missing_right is not None for process in processes)
     health = view.state.health.get("procs")
     role = "muted" if view.verdict is not None and view.verdict.word == "finished" else "warn"
     left = len(left_behind(view, readings))
     parts: list[Row] = [
-        old_row(age_of(view), LATE_S, STUCK_S),
+        old_row(age_of(view), LATE_S, NO_ANSWER_S),
         ((health.problem, "warn"),) if health is not None and health.problem else (),
         *((_left(left, "leftovers", "warn"),) if left else _counted(view, readings, processes)),
         _left(sum(len(reading.ended) for reading in readings.values()), "ended", role),
@@ -164,7 +165,7 @@ def summary(view: View, readings: Readings, width: int) -> Row:
 
 
 def _left(count: int, noun: str, role: str) -> Row:
-    """What is over, or left over; nothing is said of none."""
+    """A count and its noun; nothing for zero."""
     return ((f"{count:,} {noun[:-1] if count == 1 and noun.endswith('s') else noun}", role),) if count else ()
 
 
@@ -189,12 +190,12 @@ def _memory(view: View, processes: Sequence[Process], width: int) -> Iterable[Ro
 
 
 def missing_right(readings: Readings) -> str | None:
-    """The command that would show what is `?`."""
+    """The command that would grant the missing permission."""
     return next((reading.missing_right for reading in readings.values() if reading.missing_right), None)
 
 
 def nothing(view: View) -> Row:
-    """Why there is no table."""
+    """Why there are no processes to show."""
     reading, health = view.state.procs, view.state.health.get("procs")
     if reading is None and (health is None or health.read_at is None or health.problem is not None):
         return source_line(view, "procs")

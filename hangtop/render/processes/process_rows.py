@@ -1,4 +1,4 @@
-"""The table of processes, row by row: what stands out apart, cells that may not be seen as `?`. Pure."""
+"""The table of processes, row by row. What may not be read is `?`. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.members.rank_table import RAY_TITLE
 from hangtop.records.process import Process, exit_words
+from hangtop.records.ray_titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
-from hangtop.render.processes.process_tree import Key, TreeLine, TreeMember, kind_of, short_command, state_of
-from hangtop.render.spans import BLANK, Row, cut
+from hangtop.render.processes.process_tree import ProcessKey, TreeLine, TreeMember, kind_of, short_command, state_of
+from hangtop.render.spans import Row, cut
 
 G = 2**30
 M = 1_000_000
@@ -22,21 +22,19 @@ ENDED = "–"
 
 
 class RowLook(Struct, frozen=True):
-    """How the nodes are to be painted. `role`: of what stands out. `single`: each line stands for one process alone.
-
-    `stale`: the values are old. `hosts`: on how many machines the run is.
-    """
+    """How lines are painted. `role`: of what stands out. `single`: each line is one process. `stale`: values are old. `hosts`:
+    number of machines of the run."""
 
     now: float
     role: str = "bad"
-    chosen: Key | None = None
+    chosen: ProcessKey | None = None
     single: bool = False
     stale: bool = False
     hosts: int = 1
 
 
 class ProcessRow(Struct, frozen=True):
-    """A node and how it is to be painted."""
+    """One line and how it is painted."""
 
     node: TreeLine
     look: RowLook
@@ -47,7 +45,7 @@ class ProcessRow(Struct, frozen=True):
 
     @property
     def all(self) -> tuple[TreeMember, ...]:
-        """Those that the row stands for, what is folded away below it among them."""
+        """The processes of this line, and those folded below it."""
         return (*self.node.members, *self.node.hidden)
 
     @property
@@ -65,7 +63,7 @@ class ProcessRow(Struct, frozen=True):
 def table_rows(
     nodes: Sequence[TreeLine], look: RowLook, width: int, *, full: bool = False, shown: slice = slice(None)
 ) -> list[Row]:
-    """Column titles, and one row for each of the nodes in `shown`. `full`: with what there is no room for beside other panes."""
+    """Column titles and the lines in `shown`. `full`: with the columns that only fit an enlarged pane."""
     columns = fitting(_columns(nodes, look, full=full), width)
     return [title_row(columns, width), *(_row(node, look, columns, width) for node in nodes[shown])]
 
@@ -85,7 +83,7 @@ def _columns(nodes: Sequence[TreeLine], look: RowLook, *, full: bool) -> list[Co
         (True, Column("s", 1, 0, _state)),
         (True, Column("cpu", 5, 0, _cpu, right=True, gap=1)),
         (full and not look.single, Column("own", 5, 1, _own_cpu, right=True, gap=1)),
-        (True, Column("rss G", 6, 0, _memory, right=True, gap=1)),
+        (True, Column("rss G", 6, 0, lambda row: _sum(row, [m.process.rss_bytes for m in row.all], _gib), right=True, gap=1)),
         (full and on_gpu, Column("gpu G", 6, 4, _gpu_memory, right=True, gap=1)),
         (full, Column("threads", 7, 2, _threads, right=True)),
         (full, Column("r/w MB/s", 9, 3, _rates, right=True)),
@@ -121,7 +119,7 @@ def _state(row: ProcessRow) -> Row:
 
 
 def _cpu(row: ProcessRow) -> Row:
-    """Of all below too, for by that a launcher or the parent of a compiler is judged."""
+    """CPU of the whole subtree: a launcher or a compiler is judged by its children."""
     members = row.node.members
     return _percent(row, [m.process.cpu_percent if row.look.single else m.process.subtree_cpu_percent for m in members])
 
@@ -131,22 +129,18 @@ def _own_cpu(row: ProcessRow) -> Row:
 
 
 def _percent(row: ProcessRow, values: Sequence[float | None], plain: str = "ink") -> Row:
-    """Of a zombie it would be that of a moment long past."""
+    """A zombie's value would be old."""
     if row.first.state == "Z":
         return ((ENDED, "stale"),)
-    return _sum(row, values, lambda total: f"{total:,.0f}", plain)
+    return _sum(row, values, "{:,.0f}".format, plain)
 
 
 def _sum(row: ProcessRow, values: Iterable[float | None], shown: Callable[[float], str], plain: str = "ink") -> Row:
-    """Their sum, `?` when none is known: a sum of some is told as it is, for the rest is said to be hidden in the head."""
+    """The sum of the known values, `?` if none is; the head says how many are hidden."""
     if row.gone:
         return ((ENDED, "stale"),)
     known = [value for value in values if value is not None]
     return ((shown(sum(known)), row.role(plain)),) if known else ((text.UNKNOWN, "stale"),)
-
-
-def _memory(row: ProcessRow) -> Row:
-    return _sum(row, [member.process.rss_bytes for member in row.all], _gib)
 
 
 def _gpu_memory(row: ProcessRow) -> Row:
@@ -161,18 +155,14 @@ def _gib(size: float) -> str:
 
 
 def _threads(row: ProcessRow) -> Row:
-    return _sum(row, [member.process.threads for member in row.all], lambda total: f"{total:,.0f}", "muted")
+    return _sum(row, [member.process.threads for member in row.all], "{:,.0f}".format, "muted")
 
 
 def _rates(row: ProcessRow) -> Row:
-    """Bytes from and to storage, a second."""
+    """Bytes read and written per second."""
     if row.gone:
         return ((ENDED, "stale"),)
-    read, written = (
-        [member.process.read_b_s for member in row.all],
-        [member.process.write_b_s for member in row.all],
-    )
-    both = "/".join(_mega(values) for values in (read, written))
+    both = "/".join((_mega([m.process.read_b_s for m in row.all]), _mega([m.process.write_b_s for m in row.all])))
     return ((both, "stale" if both == "?/?" else row.role("muted")),)
 
 
@@ -185,7 +175,7 @@ def _mega(values: Sequence[float | None]) -> str:
 
 
 def _age(row: ProcessRow) -> Row:
-    """Of the oldest of them."""
+    """Age of the oldest."""
     started = min(member.process.started_at for member in row.node.members)
     return ((text.age(row.look.now - started), row.role("muted")),)
 
@@ -213,13 +203,13 @@ def named(node: TreeLine) -> str:
     if node.first.role in ("data worker", "compiler", "engine core", "ray daemon"):
         plural = kind.replace("compiler", "compilers") if kind.startswith("compiler") else f"{kind}s"
         return plural if len(node.members) > 1 else kind
-    methods = {found["method"] for member in node.members if (found := RAY_TITLE.match(member.process.command))}
+    methods = {title.method for member in node.members if (title := parse_title(member.process.command))}
     method = next(iter(methods)) if len(methods) == 1 else None
     return f"{kind}.{method}" if method else kind
 
 
 def noted(row: ProcessRow) -> str:
-    """Beside the name: how it ended, what holds it, what one that stands out does, or how a rank was started."""
+    """A note beside the name: how it ended, what blocks it, what an odd one does, or a rank's command."""
     process = row.first
     if row.gone:
         at = f" at {text.clock(process.state_since)}" if process.state_since else ""
@@ -229,24 +219,13 @@ def noted(row: ProcessRow) -> str:
     if row.node.odd:
         rank = row.node.members[0].rank
         return busy_io(row.node) or (rank and (rank.shorter or (rank.doing or "",))[-1]) or ""
-    if process.role == "rank" and not RAY_TITLE.match(process.command):
+    if process.role == "rank" and not parse_title(process.command):
         return short_command(process)
     return ""
 
 
 def busy_io(node: TreeLine) -> str:
-    """`w 412 MB/s`: a rank that reads or writes much is at work. Short: beside the GPUs the name leaves it ten cells."""
-    sums = [
-        (sum(member.process.write_b_s or 0.0 for member in node.members), "w"),
-        (sum(member.process.read_b_s or 0.0 for member in node.members), "r"),
-    ]
-    return ", ".join(f"{way} {rate / M:,.0f} MB/s" for rate, way in sums if rate >= BUSY_IO_B_S)
-
-
-def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:
-    """How old the values are, where they are old."""
-    if age_s < late_s:
-        return BLANK
-    if age_s < stuck_s:
-        return ((f"late: {text.age(age_s)} old", "warn"),)
-    return ((f"no answer for {text.age(age_s)}", "bad bold"),)
+    """`w 412 MB/s` for a rank at work on files. Short: there are ten cells beside the GPUs."""
+    written = sum(member.process.write_b_s or 0.0 for member in node.members)
+    read = sum(member.process.read_b_s or 0.0 for member in node.members)
+    return ", ".join(f"{way} {rate / M:,.0f} MB/s" for way, rate in (("w", written), ("r", read)) if rate >= BUSY_IO_B_S)

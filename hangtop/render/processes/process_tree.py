@@ -1,4 +1,4 @@
-"""The processes of a run as a tree in which those that are alike share a line. Pure."""
+"""The processes of a run as a tree; equal siblings share a line. Pure."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import RAY_TITLE, Rank
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import Process
+from hangtop.records.rank import Rank
+from hangtop.records.ray_titles import parse_title
 
 Order = Literal["tree", "cpu", "memory", "io"]
 ORDERS: tuple[Order, ...] = ("tree", "cpu", "memory", "io")
-Key = tuple[str, int, int]
-"""Host, pid and start ticks: this process and no other, for pids are reused."""
+ProcessKey = tuple[str, int, int]
+"""Host, pid and start ticks, since pids are reused."""
 Path = tuple[object, ...]
 DEEPEST = 16
-"""Cells of tree lines; a longer chain of shells would push what it starts out of sight."""
+"""Most cells of tree lines: a long chain of shells must not push names out of sight."""
 
 
 class TreeMember(Struct, frozen=True):
-    """A process where it runs, with the rank that it is, if it is one. `gpu_bytes`: what it holds on the GPUs of its host."""
+    """A process on its host. `rank`: if it is one. `gpu_bytes`: GPU memory that it holds."""
 
     host: str
     process: Process
@@ -29,20 +30,18 @@ class TreeMember(Struct, frozen=True):
     gpu_bytes: int | None = None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ProcessKey:
         return (self.host, self.process.pid, self.process.start_ticks)
 
     @property
     def number(self) -> int | None:
-        """Of the rank that it is; a data worker is part of a rank, but is none."""
+        """Its rank; `None` for a data worker, which belongs to a rank."""
         return self.rank.rank if self.rank else self.process.rank if self.process.role == "rank" else None
 
 
 class TreeLine(Struct, frozen=True):
-    """One line: `members` are alike. `hidden`: what is folded away below them. `lines`: the tree's own, before the name.
-
-    `path` stands for the same line after an update. `parent`: path of the line above in the tree. A `heading` has no members.
-    """
+    """One line; `members` are alike. `lines`: tree lines before the name. `hidden`: what is folded away below. `path`: the same
+    line after an update. `parent`: the path of the line above. A `heading` has no members."""
 
     members: tuple[TreeMember, ...] = ()
     path: Path = ()
@@ -60,19 +59,19 @@ class TreeLine(Struct, frozen=True):
 
 
 class Folds(Struct, frozen=True):
-    """What a person has unfolded (lines of alike processes) and folded (what is below a line)."""
+    """Lines that a person unfolded (`opened`) and folded (`closed`)."""
 
     opened: frozenset[Path] = frozenset()
     closed: frozenset[Path] = frozenset()
 
 
 def state_of(process: Process) -> str:
-    """Its letter when that says something is wrong: ended, stopped, or in state D for good; else empty."""
+    """The state letter if it means trouble (ended, stopped, blocked in state D), else empty."""
     return process.state if process.state in "ZXTt" or (process.state == "D" and is_blocked(process)) else ""
 
 
 def kind_of(member: TreeMember) -> str:
-    """What it is, in the words that its fellows share: no rank, no number."""
+    """What kind of process it is, without rank or number."""
     process = member.process
     match process.role:
         case "ray daemon":
@@ -83,13 +82,13 @@ def kind_of(member: TreeMember) -> str:
             return f"compiler {process.name}"
         case "engine core":
             return f"{_engine(process.command)}engine core"
-    if (title := RAY_TITLE.match(process.command)) is not None:
-        return title["actor"]
+    if (title := parse_title(process.command)) is not None:
+        return title.cls
     return "rank" if member.number is not None else short_command(process)
 
 
 def short_command(process: Process) -> str:
-    """The command line without the folder of its program."""
+    """The command line without the program's folder."""
     program, blank, rest = (process.command or process.name).partition(" ")
     return program.rpartition("/")[2] + blank + rest
 
@@ -99,8 +98,8 @@ def _engine(command: str) -> str:
     return "vLLM " if "vllm" in low else "SGLang " if "sglang" in low else ""
 
 
-def tree(members: Sequence[TreeMember], odd: Mapping[Key, int], folds: Folds, root: Path = ()) -> list[TreeLine]:
-    """The lines from top to bottom. `odd`: those that stand apart from their likes, by their place: they come first."""
+def tree(members: Sequence[TreeMember], odd: Mapping[ProcessKey, int], folds: Folds, root: Path = ()) -> list[TreeLine]:
+    """The lines of the tree. `odd`: processes that stand out, with their place; they come first."""
     here = {(member.host, member.process.pid) for member in members}
     children: dict[tuple[str, int], list[TreeMember]] = {}
     roots: list[TreeMember] = []
@@ -125,12 +124,12 @@ def tree(members: Sequence[TreeMember], odd: Mapping[Key, int], folds: Folds, ro
         nodes.append(TreeLine(group, path, parent, lines, hidden, bool(under), stands_out, alone=alone))
         if not folded:
             inner = "" if top else _shortened(indent + ("  " if last else "│ "))
-            pending += [(*one, path, inner, False) for one in reversed(_groups(under, path, odd, folds))]
+            pending += [(*group_and_path, path, inner, False) for group_and_path in reversed(_groups(under, path, odd, folds))]
     return nodes
 
 
-def flat(members: Iterable[TreeMember], order: Order, odd: Collection[Key], root: Path = ()) -> list[TreeLine]:
-    """One line a process, the greatest first; in the order of the tree where that is asked for."""
+def flat(members: Iterable[TreeMember], order: Order, odd: Collection[ProcessKey], root: Path = ()) -> list[TreeLine]:
+    """One line a process, greatest value first, or in tree order."""
     known = [TreeLine((member,), (*root, member.key), odd=member.key in odd) for member in members]
     read = VALUES.get(order)
     return known if read is None else sorted(known, key=lambda node: -(read(node.first) or 0.0))
@@ -148,7 +147,7 @@ VALUES: Mapping[Order, Callable[[Process], float | None]] = {
 
 
 def _groups(
-    siblings: Sequence[TreeMember], path: Path, odd: Mapping[Key, int], folds: Folds
+    siblings: Sequence[TreeMember], path: Path, odd: Mapping[ProcessKey, int], folds: Folds
 ) -> list[tuple[tuple[TreeMember, ...], Path]]:
     alike: dict[Path, list[TreeMember]] = {}
     for member in siblings:
@@ -162,7 +161,7 @@ def _groups(
     return sorted(groups, key=lambda group: min(odd.get(member.key, len(odd)) for member in group[0]))
 
 
-def _alike(member: TreeMember, odd: Mapping[Key, int]) -> object:
+def _alike(member: TreeMember, odd: Mapping[ProcessKey, int]) -> object:
     process = member.process
     if member.key in odd:
         return member.key

@@ -1,4 +1,4 @@
-"""What the Ray pane says around its table: its head, what is sick, what waits, why the first of the dead died. Pure."""
+"""The lines around the table of the Ray pane: head, faults, what waits, why the first dead actor died. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from hangtop.diagnosis.facts.ray_health import RayTrouble, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
 from hangtop.records.ray import RayCluster
 from hangtop.render.ray.ray_rows import WAITING, ActorRow, meant_to_end
+from hangtop.render.source_status import old_row
 from hangtop.render.spans import Row, cut, dotted
 
 LATE_S, STUCK_S = 10.0, 30.0
 
 
 def trouble_rows(cluster: RayCluster, now: float, width: int) -> list[Row]:
-    """What is sick, a line each, and the mend behind it where there is room."""
+    """The faults of Ray, each with its remedy."""
     return [row for trouble in troubles(cluster, now) for row in _trouble_lines(trouble, width)]
 
 
@@ -27,7 +28,7 @@ def _trouble_lines(trouble: RayTrouble, width: int) -> list[Row]:
 
 
 def wish_rows(cluster: RayCluster, width: int) -> list[Row]:
-    """Placement groups and tasks that wait; actors that wait have a row of their own in the table."""
+    """Waiting placement groups and tasks; waiting actors are in the table."""
     return [
         cut(_wish_line(wish), width) for wish in pending_resources(cluster) if wish.who.startswith(("placement group", "task"))
     ]
@@ -39,7 +40,7 @@ def _wish_line(wish: PendingResource) -> Row:
 
 
 def death_rows(rows: Sequence[ActorRow], width: int) -> list[Row]:
-    """The lines of the traceback of the first actor that died of an error."""
+    """The traceback of the first actor that died of an error."""
     for row in rows:
         death = row.first.death
         if row.role == "bad" and death is not None and death.traceback:
@@ -48,7 +49,7 @@ def death_rows(rows: Sequence[ActorRow], width: int) -> list[Row]:
 
 
 def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
-    """`11 alive · 0 pending · 1 node`, what is dead before it, how old it is where it is old."""
+    """`11 alive · 0 pending · 1 node`; dead ones before it, and the age of old values."""
     actors = [actor for row in rows for actor in row.actors]
     pending = sum(actor.state in WAITING for actor in actors)
     dead = sum(actor.state in ("dead", "gone", "zombie") for actor in actors)
@@ -69,7 +70,7 @@ def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
 
 
 def _way(cluster: RayCluster, now: float) -> Row:
-    """Where it is from, when that is not the dashboard."""
+    """The source of the values, if it is not the dashboard."""
     api = cluster.api
     if api.tables_at is not None:
         return ((f"from the GCS {text.age(now - api.tables_at)} ago", "muted"),)
@@ -77,15 +78,10 @@ def _way(cluster: RayCluster, now: float) -> Row:
 
 
 def _age(cluster: RayCluster, now: float) -> Row:
-    """Old values say how old they are; where processes alone are known that is said too."""
+    """The age of old values, or their source."""
     if cluster.ended_at is not None:
         return (("ended", "muted"),)
     since = stale_since(cluster, now)
     if since is None:
         return _way(cluster, now)
-    old_s = now - since
-    if old_s < LATE_S:
-        return ()
-    return (
-        ((f"no answer for {text.age(old_s)}", "bad bold"),) if old_s >= STUCK_S else ((f"late: {text.age(old_s)} old", "warn"),)
-    )
+    return old_row(now - since, LATE_S, STUCK_S)

@@ -1,11 +1,9 @@
-"""Nodes × ranks: a row for each node, with a cell for each of its ranks, what its workers do and hold. Odd ones first.
-
-Pure."""
+"""Nodes × ranks: a row for each Ray node with a cell for each rank, odd nodes first. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +11,7 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
 from hangtop.records.ray import RayActor, RayCluster, RayNode
-from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.columns import Column, fitting, number_cell, snugged, table_row, title_row
 from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
 from hangtop.render.spans import Row, cut
 
@@ -23,11 +21,11 @@ LEGEND: Row = (
     ("■", "data"), (" as peers  ", "muted"), ("▲", "warn"), (" waits to start  ", "muted"), ("◆", "bad"), (" odd  ", "muted"),
     ("✗", "bad"), (" dead  ", "muted"), ("□", "stale"), (" idle", "muted"),
 )  # fmt: skip
-"""What a cell says. An idle rank is one between two calls."""
+"""An idle rank is between two calls."""
 
 
 class NodeRow(Struct, frozen=True):
-    """A node and its living actors, ranks in order and then the others. `odd`: ids of those that stand out."""
+    """A node and its living actors, ranks first. `odd`: ids of actors that stand out."""
 
     node: RayNode
     label: str
@@ -48,15 +46,12 @@ class NodeRow(Struct, frozen=True):
 
 @memoized
 def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None = None) -> tuple[NodeRow, ...]:
-    """Nodes that are dead, silent or hold an odd actor first; then by their first rank. `chosen`: id of a node.
-
-    Dead nodes without any rank left are not shown once others took their place.
-    """
+    """Dead and silent nodes and nodes with an odd actor first, then by first rank. `chosen`: id of a node."""
     held: dict[str | None, list[RayActor]] = {}
     for actor in cluster.actors:
         if not meant_to_end(actor):
             held.setdefault(actor.node, []).append(actor)
-    odd = {one.actor.id: one.actor.node for one in outlier_actors(cluster) if one.sure or trouble}
+    odd = {outlier.actor.id: outlier.actor.node for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     names = Counter(node.host for node in cluster.nodes)
     stale = stale_since(cluster, now) is not None
     rows = [
@@ -71,21 +66,20 @@ def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None
         )
         for node in cluster.nodes
     ]
-    return tuple(sorted(rows, key=_order))
+    # by the length of the label first: n9 before n10
+    return tuple(
+        sorted(rows, key=lambda row: (not row.role, not row.ranks, min(row.ranks, default=0), len(row.label), row.label))
+    )
 
 
 def _silent_s(node: RayNode, now: float) -> float | None:
-    """How long it has not reported, when that is too long."""
+    """Seconds since its last report, if that is too long."""
     old_s = 0.0 if node.moved_at is None else now - node.moved_at
     return old_s if node.alive and old_s > STALE_AFTER_S else None
 
 
-def _order(row: NodeRow) -> tuple[bool, bool, int, tuple[int, str]]:
-    return not row.role, not row.ranks, min(row.ranks, default=0), (len(row.label), row.label)
-
-
 def node_table(rows: Sequence[NodeRow], width: int, shown: slice = slice(None)) -> list[Row]:
-    """Column titles, a row for each node in `shown`, and what the cells mean."""
+    """Column titles, the nodes in `shown`, and the legend of the cells."""
     columns = fitting(snugged(_columns(rows), rows), width)
     return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown]), cut(LEGEND, width)]
 
@@ -96,13 +90,21 @@ def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
     columns: list[tuple[bool, Column[NodeRow]]] = [
         (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
         (True, Column("node", 16, 0, _label, gap=1, snug=True)),
-        (any(row.ranks for row in rows), Column("ranks", 9, 0, _ranks, snug=True)),
+        (
+            any(row.ranks for row in rows),
+            Column(
+                "ranks", 9, 0, lambda row: ((text.rank_ranges(row.ranks) or text.NOT_APPLICABLE, _plain(row, "ink")),), snug=True
+            ),
+        ),
         (cells > 0, Column("workers", max(7, cells), 0, _cells)),
-        (True, Column("cpu %", 5, 5, lambda row: _number(row, row.node.cpu_percent), right=True)),
+        (True, Column("cpu %", 5, 5, lambda row: number_cell(row.node.cpu_percent, _quiet(row), ",.0f"), right=True)),
         (True, Column("mem G", 11, 4, _memory, right=True, snug=True)),
         (gpus, Column("gpus", 7, 6, _gpus, right=True, snug=True)),
-        (True, Column("rss G", 6, 2, _rss, right=True)),
-        (gpus, Column("gpu G", 6, 3, _gpu_memory, right=True)),
+        (True, Column("rss G", 6, 2, lambda row: _gib(row, (actor.rss_bytes for actor in row.actors)), right=True)),
+        (
+            gpus,
+            Column("gpu G", 6, 3, lambda row: _gib(row, (actor.gpu_memory_bytes or None for actor in row.actors)), right=True),
+        ),
         (True, Column("report", 7, 1, _report, right=True)),
         (True, Column("doing", 0, 0, _doing, least=12)),
     ]
@@ -114,7 +116,7 @@ def _plain(row: NodeRow, role: str) -> str:
 
 
 def _quiet(row: NodeRow) -> str:
-    """Of numbers: they are not what makes a node odd."""
+    """Role of numbers, which never make a node odd."""
     return "stale" if row.stale or row.silent_s is not None or not row.node.alive else "ink"
 
 
@@ -123,19 +125,15 @@ def _label(row: NodeRow) -> Row:
     return ((row.label, role),)
 
 
-def _ranks(row: NodeRow) -> Row:
-    return ((text.rank_ranges(row.ranks) or text.NOT_APPLICABLE, _plain(row, "ink")),)
-
-
 def _cells(row: NodeRow) -> Row:
-    """One cell for each of its ranks; where it has none, for each of its actors."""
+    """A cell for each rank; on a node without ranks for each actor."""
     shown = [actor for actor in row.actors if actor.rank is not None] or row.actors
     cells = tuple(cell_of(actor, row) for actor in shown[:MOST_CELLS])
     return (*cells[:-1], ("…", "muted")) if len(shown) > MOST_CELLS else cells
 
 
 def cell_of(actor: RayActor, row: NodeRow) -> tuple[str, str]:
-    """Sign and role of one actor: how it stands to its peers."""
+    """Sign and role of an actor, compared with its peers."""
     if actor.state in ("dead", "gone", "zombie"):
         return "✗", "bad"
     if actor.id in row.odd:
@@ -145,10 +143,6 @@ def cell_of(actor: RayActor, row: NodeRow) -> tuple[str, str]:
     if actor.state in WAITING:
         return "▲", "warn"
     return ("■", "data") if actor.method or actor.state == "running" else ("□", "data")
-
-
-def _number(row: NodeRow, value: float | None, digits: int = 0) -> Row:
-    return ((text.UNKNOWN, "stale"),) if value is None else ((f"{value:,.{digits}f}", _quiet(row)),)
 
 
 def _memory(row: NodeRow) -> Row:
@@ -163,14 +157,10 @@ def _gpus(row: NodeRow) -> Row:
     return ((f"{row.node.used.get('GPU', 0.0):g}", _quiet(row)), (f"/{total:g}", "muted"))
 
 
-def _rss(row: NodeRow) -> Row:
-    known = [actor.rss_bytes for actor in row.actors if actor.rss_bytes is not None]
-    return _number(row, sum(known) / G if known else None, 1)
-
-
-def _gpu_memory(row: NodeRow) -> Row:
-    known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
-    return _number(row, sum(known) / G if known else None, 1)
+def _gib(row: NodeRow, sizes: Iterable[int | None]) -> Row:
+    """The sum of the known sizes in GiB."""
+    known = [size for size in sizes if size is not None]
+    return number_cell(sum(known) / G if known else None, _quiet(row), ",.1f")
 
 
 def _report(row: NodeRow) -> Row:
@@ -182,7 +172,7 @@ def _report(row: NodeRow) -> Row:
 
 
 def _doing(row: NodeRow) -> Row:
-    """`update_actor ×7, generate_sequences`: what most of its actors do first."""
+    """`update_actor ×7, generate_sequences`: the most frequent methods first."""
     if not row.node.alive and row.node.death:
         return ((row.node.death, "bad"),)
     told = Counter(actor.method or STATE_WORDS[actor.state] for actor in row.actors).most_common()

@@ -1,16 +1,16 @@
-"""The Ray table, row by row: actors grouped by class and what they do, alike ones folded, odd ones first. Pure."""
+"""The table of Ray actors: alike ones folded by class and method, odd ones first. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.facts.ray_health import OutlierActor, outlier_actors, stale_since
+from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since
 from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import meaning
 from hangtop.records.ray import RayActor, RayCluster
@@ -40,10 +40,7 @@ ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
 
 
 class ActorOptions(Struct, frozen=True):
-    """How a person wants to see the actors. `opened`: classes whose actors have a row each, even where they are alike.
-
-    `nodes`: the nodes instead, with a cell for each of their ranks.
-    """
+    """What a person asked for. `opened`: classes whose actors have a row each. `nodes`: nodes in place of actors."""
 
     order: Order = "oddness"
     pattern: str = ""
@@ -52,7 +49,7 @@ class ActorOptions(Struct, frozen=True):
 
     @property
     def single(self) -> bool:
-        """An order or a filter is one of actors, not of groups."""
+        """True if each actor has a row: an order or a filter is set."""
         return self.order != "oddness" or bool(self.pattern)
 
 
@@ -60,15 +57,13 @@ PLAIN = ActorOptions()
 
 
 def key_of(actor: RayActor) -> str:
-    """What stays the same for as long as it is the same actor: its id; without the API, its process."""
+    """The identity of an actor: its id, or without the API its process."""
     return actor.id or f"pid {actor.pid or actor.ray_pid} of {actor.node or ''}"
 
 
 class ActorRow(Struct, frozen=True):
-    """Actors that are alike, as one row. `role`: `bad` for one that stands out, `warn` for one at work, else empty.
-
-    `since`: of the first of them.
-    """
+    """Alike actors as one row. `role`: `bad` if it stands out, `warn` if others wait for it, else empty. `since`: of the first of
+    them."""
 
     actors: tuple[RayActor, ...]
     doing: str
@@ -95,36 +90,30 @@ def actor_rows(
     shape: ActorOptions = PLAIN,
     chosen: str | None = None,
 ) -> tuple[ActorRow, ...]:
-    """Those that stand out first, then what waits, then the rest, or in the order asked for. Actors whose end was meant are left
-    out. `chosen`: key of an actor. `at_work`: ranks for which the others wait.
+    """Odd actors first, then waiting ones, or in the order asked for; without actors that were meant to end.
 
-    An actor that only differs from its peers counts as odd while the run is in `trouble`: peers part for moments in every run.
+    An actor that only differs from its peers is odd only while the run is in `trouble`. `chosen`: key of an actor. `at_work`:
+    ranks that others wait for.
     """
-    odd = {id(one.actor): one for one in outlier_actors(cluster) if one.sure or trouble}
+    odd = {id(outlier.actor): outlier for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     lacks = {wish.asks: wish.lack for wish in pending_resources(cluster)}
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}
     for number, actor in enumerate(a for a in cluster.actors if not meant_to_end(a)):
-        alike = (
-            actor.cls,
-            actor.job,
-            actor.state,
-            actor.method,
-            actor.death,
-            actor.pid_alive,
-            id(actor) in odd,
-            actor.rank in at_work,
-        )
+        alike = (actor.cls, actor.job, actor.state, actor.method, actor.death, actor.pid_alive, *sorted(actor.resources.items()))
         alone = not folded or shape.single or actor.cls in shape.opened
-        key = (*alike, tuple(sorted(actor.resources.items())), number if alone else None)
+        key = (alike, id(actor) in odd, actor.rank in at_work, number if alone else None)
         groups.setdefault(key, []).append(actor)
-    rows = [_row(actors, _role_of(actors[0], odd, at_work), lacks, stale, now, chosen) for actors in groups.values()]
+    rows = [
+        _row(actors, "bad" if id(actors[0]) in odd else "warn" if actors[0].rank in at_work else "", lacks, stale, now, chosen)
+        for actors in groups.values()
+    ]
     rows = [row for row in rows if shape.pattern.casefold() in _names(row).casefold()] if shape.pattern else rows
     return tuple(sorted(rows, key=_ORDER_KEYS[shape.order]))
 
 
 def _names(row: ActorRow) -> str:
-    """All that names an actor or what it does: a filter looks for its text here."""
+    """The text that a filter searches."""
     actor = row.first
     rank = f"rank {actor.rank}" if actor.rank is not None else ""
     pid = str(actor.pid or actor.ray_pid or "")
@@ -138,11 +127,6 @@ _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
     "memory": lambda row: (-(row.first.rss_bytes or 0),),
     "CPU": lambda row: (-(row.first.cpu_percent or 0.0),),
 }
-
-
-def _role_of(actor: RayActor, odd: Mapping[int, OutlierActor], at_work: tuple[int, ...]) -> str:
-    """`odd`: by the id of the record."""
-    return "bad" if id(actor) in odd else "warn" if actor.rank in at_work else ""
 
 
 def meant_to_end(actor: RayActor) -> bool:
@@ -205,12 +189,7 @@ def _host(row: ActorRow) -> Row:
 
 def _state(row: ActorRow) -> Row:
     restarts = f" {row.first.restarts}" if row.first.state == "restarting" else ""
-    waiting = row.first.state in WAITING
-    return ((f"{STATE_WORDS[row.first.state]}{restarts}", _role(row, "warn" if waiting else "ink")),)
-
-
-def _does(row: ActorRow) -> Row:
-    return ((row.doing, _role(row, "muted")),)
+    return ((f"{STATE_WORDS[row.first.state]}{restarts}", _role(row, "warn" if row.first.state in WAITING else "ink")),)
 
 
 def _means(row: ActorRow) -> Row:
@@ -230,25 +209,51 @@ def _role(row: ActorRow, plain: str, *, bold: bool = False) -> str:
 
 
 def _pids(row: ActorRow) -> Row:
-    pid = row.first.pid or row.first.ray_pid
     if len(row.actors) > 1:
         return ((text.some(len(row.actors), "pid"), "muted"),)
+    pid = row.first.pid or row.first.ray_pid
     return ((str(pid) if pid else text.NOT_APPLICABLE, _role(row, "muted")),)
 
 
 def _gpus(row: ActorRow) -> Row:
-    slots = sorted({slot for actor in row.actors for slot in actor.gpus})
+    slots = {slot for actor in row.actors for slot in actor.gpus}
     return ((text.rank_ranges(slots) or text.NOT_APPLICABLE, _role(row, "ink")),)
 
 
-def _cpu(row: ActorRow) -> Row:
-    known = [actor.cpu_percent for actor in row.actors if actor.cpu_percent is not None]
-    return ((f"{sum(known):.0f}" if known else text.UNKNOWN, _role(row, "ink")),)
+def _sum_column(title: str, width: int, read: Callable[[RayActor], float | None], unit: int = 1) -> Column[ActorRow]:
+    """The sum over the actors of a row, in units of `unit`; `?` if known of none."""
+
+    def cell(row: ActorRow) -> Row:
+        known = [value for actor in row.actors if (value := read(actor)) is not None]
+        shown = text.UNKNOWN if not known else f"{sum(known) / unit:.1f}" if unit > 1 else f"{sum(known):.0f}"
+        return ((shown, _role(row, "ink")),)
+
+    return Column(title, width, 1, cell, right=True)
 
 
-def _memory(row: ActorRow) -> Row:
-    known = [actor.rss_bytes for actor in row.actors if actor.rss_bytes is not None]
-    return ((f"{sum(known) / G:.1f}" if known else text.UNKNOWN, _role(row, "ink")),)
+def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[ActorRow]]:
+    """The columns with a value for some actor. `full`: with those that only fit an enlarged pane."""
+    actors = [actor for row in rows for actor in row.actors]
+    hosts = {actor.host for actor in actors if actor.host}
+
+    def known(read: Callable[[RayActor], object]) -> bool:
+        return full and any(read(actor) is not None for actor in actors)
+
+    columns: list[tuple[bool, Column[ActorRow]]] = [
+        (True, Column("actor", 24 if full else 15, 0, _name, snug=full)),
+        (any(actor.rank is not None for actor in actors), Column("rank", 8, 0, _ranks, snug=True)),
+        (len(hosts) > 1, Column("node", 8, 2, _host)),
+        (full, Column("pid", 8, 1, _pids, right=True)),
+        (full and any(actor.gpus for actor in actors), Column("gpu", 5, 1, _gpus, right=True)),
+        (known(lambda actor: actor.cpu_percent), _sum_column("cpu", 5, lambda actor: actor.cpu_percent)),
+        (known(lambda actor: actor.rss_bytes), _sum_column("rss G", 6, lambda actor: actor.rss_bytes, G)),
+        (full and any(actor.gpu_memory_bytes for actor in actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
+        (known(lambda actor: actor.pending_tasks), _sum_column("calls", 5, lambda actor: actor.pending_tasks)),
+        (True, Column("state", 12, 0, _state, snug=True)),
+        (full, Column("means", 14, 3, _means)),
+        (True, Column("doing", 0, 0, lambda row: ((row.doing, _role(row, "muted")),), least=10)),
+    ]
+    return [column for there, column in columns if there]
 
 
 def _gpu_memory(row: ActorRow) -> Row:
@@ -256,37 +261,11 @@ def _gpu_memory(row: ActorRow) -> Row:
     return ((f"{sum(known) / G:.1f}" if known else text.NOT_APPLICABLE, _role(row, "ink") if known else "stale"),)
 
 
-def _calls(row: ActorRow) -> Row:
-    known = [actor.pending_tasks for actor in row.actors if actor.pending_tasks is not None]
-    return ((str(sum(known)) if known else text.UNKNOWN, _role(row, "ink")),)
-
-
-def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[ActorRow]]:
-    """`full`: with what there is no room for beside other panes. What nobody tells of any actor has no column."""
-    actors = [actor for row in rows for actor in row.actors]
-    hosts = {actor.host for actor in actors if actor.host}
-    columns: list[tuple[bool, Column[ActorRow]]] = [
-        (True, Column("actor", 24 if full else 15, 0, _name, snug=full)),
-        (any(actor.rank is not None for actor in actors), Column("rank", 8, 0, _ranks, snug=True)),
-        (len(hosts) > 1, Column("node", 8, 2, _host)),
-        (full, Column("pid", 8, 1, _pids, right=True)),
-        (full and any(actor.gpus for actor in actors), Column("gpu", 5, 1, _gpus, right=True)),
-        (full and any(actor.cpu_percent is not None for actor in actors), Column("cpu", 5, 1, _cpu, right=True)),
-        (full and any(actor.rss_bytes is not None for actor in actors), Column("rss G", 6, 1, _memory, right=True)),
-        (full and any(actor.gpu_memory_bytes for actor in actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
-        (full and any(actor.pending_tasks is not None for actor in actors), Column("calls", 5, 1, _calls, right=True)),
-        (True, Column("state", 12, 0, _state, snug=True)),
-        (full, Column("means", 14, 3, _means)),
-        (True, Column("doing", 0, 0, _does, least=10)),
-    ]
-    return [column for there, column in columns if there]
-
-
 FOR: Column[ActorRow] = Column("for", 7, 0, _for, right=True)
 
 
 def table_rows(rows: Sequence[ActorRow], width: int, *, full: bool = False, shown: slice = slice(None)) -> list[Row]:
-    """Column titles and a row for each group in `shown`; how long it lasts stands at the right edge."""
+    """Column titles and the rows in `shown`; the duration is at the right edge."""
     left = width - FOR.width - FOR.gap
     columns = fitting(snugged(columns_for(rows, full=full), rows), left)
     gap = (" " * FOR.gap, "")

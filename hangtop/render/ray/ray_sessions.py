@@ -1,4 +1,4 @@
-"""Which Ray sessions the pane shows: those of the run. Of others on the machine it tells how many there are, and whose. Pure."""
+"""The Ray sessions of the run, and how many others there are on this machine. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hangtop.render.view import View
 
 
 def clusters_shown(view: View) -> tuple[RayCluster, ...]:
-    """The clusters of the run. One that ended is shown while there is no other."""
-    own = tuple(one.cluster for one in owned(view.state))
+    """The clusters of the run; an ended one only if there is no other."""
+    own = tuple(session.cluster for session in owned(view.state))
     return tuple(cluster for cluster in own if cluster.ended_at is None) or own
 
 
 def nothing(view: View) -> Row:
-    """Why there is no cluster to show. Whose those are that were found is known as soon as the log is read."""
+    """Why there is no cluster to show. Whose a session is, is known once the log is read."""
     others = strangers(view.state)
     if not others:
         told = view.state.health.get("ray")
@@ -32,36 +32,38 @@ def nothing(view: View) -> Row:
 
 
 def session_table(known: Sequence[RayCluster], now: float, width: int) -> tuple[Row, list[Row]]:
-    """(the heads, a row for each session): what a person needs to know the one that is meant."""
+    """(column titles, a row for each session) to choose from."""
     columns = fitting(snugged(_columns(now), known), width)
-    return title_row(columns, width), [table_row(columns, one, width) for one in known]
+    return title_row(columns, width), [table_row(columns, cluster, width) for cluster in known]
 
 
 def _columns(now: float) -> list[Column[RayCluster]]:
-    def started(one: RayCluster) -> Row:
-        at = started_at(one)
+    def started(cluster: RayCluster) -> Row:
+        at = started_at(cluster)
         return ((text.UNKNOWN, "stale"),) if at is None else ((text.moment(at, now), "muted"),)
 
     return [
-        Column("session", 48, 0, lambda one: ((one.session, "ink"),), snug=True),
-        Column("user", 10, 5, lambda one: ((one.user or str(one.uid), "muted"),), snug=True),
+        Column("session", 48, 0, lambda cluster: ((cluster.session, "ink"),), snug=True),
+        Column("user", 10, 5, lambda cluster: ((cluster.user or str(cluster.uid), "muted"),), snug=True),
         Column("started", 16, 4, started, snug=True),
-        Column("nodes", 5, 2, lambda one: ((str(len(one.nodes)) if one.nodes else text.UNKNOWN, "muted"),), right=True),
-        Column("state", 6, 1, lambda one: (("ended" if one.ended_at is not None else "alive", "muted"),)),
-        Column("driver", 0, 3, lambda one: ((drivers(one), "muted"),), least=16),
+        Column(
+            "nodes", 5, 2, lambda cluster: ((str(len(cluster.nodes)) if cluster.nodes else text.UNKNOWN, "muted"),), right=True
+        ),
+        Column("state", 6, 1, lambda cluster: (("ended" if cluster.ended_at is not None else "alive", "muted"),)),
+        Column("driver", 0, 3, lambda cluster: ((drivers(cluster), "muted"),), least=16),
     ]
 
 
-def drivers(one: RayCluster) -> str:
-    """What its jobs were started with, as far as its dashboard tells."""
-    if one.drivers:
-        more = f" and {len(one.drivers) - 1} more" if len(one.drivers) > 1 else ""
-        return f"{text.first_line(one.drivers[0].command)}{more}"
-    return "none" if one.api.answer == "ok" else text.UNKNOWN
+def drivers(cluster: RayCluster) -> str:
+    """The commands of its jobs, as far as the dashboard tells."""
+    if cluster.drivers:
+        more = f" and {len(cluster.drivers) - 1} more" if len(cluster.drivers) > 1 else ""
+        return f"{text.first_line(cluster.drivers[0].command)}{more}"
+    return "none" if cluster.api.answer == "ok" else text.UNKNOWN
 
 
 def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row]:
-    """A line for each cluster of the run besides the first, and one for all those that are not its own."""
+    """A line for each further cluster of the run, and one that counts all others."""
     rows = [_beside(cluster, width) for cluster in shown[1:]]
     if others := strangers(view.state):
         rows.append(cut(((f"{text.some(len(others), 'other Ray session')} on this machine, not this run's", "muted"),), width))

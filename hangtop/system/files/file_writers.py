@@ -1,4 +1,4 @@
-"""Who writes a file: the processes that hold it open for writing, and behind a relay such as `tee` those that feed it. Pure."""
+"""Which processes write a file: those that have it open for writing, or that feed a relay such as `tee`. Pure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
+from hangtop.system.processes.roles import RELAYS
 from hangtop.system.processes.table import OpenFile, Stat
+from hangtop.system.processes.tree import ancestors
 
-RELAYS = frozenset(
-    "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()
-)
-"""Programs that only pass on what others write. `nohup` is none: it becomes the program it starts."""
 TERMINAL_RELAYS = frozenset(("script", "unbuffer", "screen", "tmux: server"))
-"""They give their children a terminal instead of a pipe, and hold its other end."""
+"""Relays that give their children a terminal instead of a pipe, and hold its other end."""
 TERMINAL_ENDS = ("/dev/ptmx", "/dev/pts/ptmx")
-"""What holds a terminal's other end passes on what others write there (pts(4))."""
+"""Files of a terminal's other end: a process with one of these passes on what is written to the terminal (pts(4))."""
 NO_JOBS = frozenset("less more man vi vim nvim nano emacs top htop watch tail ssh tmux screen code hangtop".split())
-"""What people run in a shell to look at things, whose screen is no part of a log that the shell's output goes to."""
+"""Interactive programs that people run in a shell: their screen is no part of a log that takes the shell's output."""
 
 
 class LogFeeder(Struct, frozen=True):
-    """A process that writes to `paths`, itself or `via` a relay. `shell`: a person's, from which it has inherited its output."""
+    """A process that writes to `paths`, directly or `via` a relay. `shell`: pid of a person's shell from which it inherited its
+    output."""
 
     pid: int
     paths: frozenset[str]
@@ -30,8 +29,8 @@ class LogFeeder(Struct, frozen=True):
 
 
 class OpenFileTable(Struct, frozen=True):
-    """The table and what its processes hold open, as far as that could be read. `holders`: who has a file open for writing.
-    `shells`: those that people type into."""
+    """The process table with open files, as far as they could be read. `holders`: pids that have a file open for writing.
+    `shells`: pids of shells that people type into."""
 
     stats: Mapping[int, Stat]
     files: Mapping[int, tuple[OpenFile, ...]]
@@ -42,7 +41,7 @@ class OpenFileTable(Struct, frozen=True):
     def of(
         cls, stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, ...]], shells: frozenset[int] = frozenset()
     ) -> OpenFileTable:
-        """A deleted file is no longer the file of that name: who writes it has no part in a new one."""
+        """Deleted files do not count: a new file of that name is another one."""
         holders: dict[str, list[int]] = {}
         for pid, held in files.items():
             for target in {file.target for file in held if file.writable and not file.deleted and pid in stats}:
@@ -53,9 +52,9 @@ class OpenFileTable(Struct, frozen=True):
 def find_feeders(machine: OpenFileTable, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[LogFeeder, ...]:
     """The topmost processes that write to `paths`, by pid: of a launcher and its children on one file, only the launcher.
 
-    `ignored`: pids that do not count, such as hangtop's own. A relay that nobody feeds stands for itself, but for one that serves
-    several terminals: which of them it writes down is not told, and all that runs there is no run. A person's shell whose own
-    output goes there is none of them: its jobs are, but for editors and the like.
+    `ignored`: pids to leave out, such as hangtop's own. A relay that no process feeds counts itself, unless it serves several
+    terminals: nothing tells which of them it logs. If the output of a person's shell goes there, its jobs count instead of the
+    shell, except editors and the like.
     """
     found: dict[int, LogFeeder] = {}
     for path in paths:
@@ -72,14 +71,14 @@ def find_feeders(machine: OpenFileTable, paths: Iterable[str], ignored: Collecti
 
 
 def server_of(machine: OpenFileTable, paths: Iterable[str]) -> int | None:
-    """Who writes one of these for one of several terminals that it serves: nothing tells for which."""
+    """A process that writes one of these files for one of its several terminals; nothing tells for which."""
     holders = (pid for path in paths for pid in machine.holders.get(path, ()) if machine.stats[pid].name in TERMINAL_RELAYS)
     return next((pid for pid in holders if terminals_of(machine.files.get(pid, ())) > 1), None)
 
 
 def jobs_of(machine: OpenFileTable, feeders: Iterable[LogFeeder]) -> tuple[int, ...]:
-    """The first process of each job of a person's shell that writes by the shell's own output: a process group is a job. What a
-    shell without job control (`set +m`) starts stays in its own group, and each such process is taken for a job."""
+    """The first process of each job that writes through the output of a person's shell. A process group is a job; without job
+    control (`set +m`) each process counts as one."""
     found: dict[int, int] = {}
     for feeder in feeders:
         if feeder.shell is not None:
@@ -89,13 +88,13 @@ def jobs_of(machine: OpenFileTable, feeders: Iterable[LogFeeder]) -> tuple[int, 
 
 
 def sources_of(machine: OpenFileTable, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:
-    """Every process that writes to `path` but for the shells of people, with the name of the relay it goes through."""
+    """Every process that writes to `path`, except people's shells, with the name of its relay."""
     found = _behind(machine, path, None, set(ignored))
     return {pid: via for pid, via in found.items() if pid not in ignored and pid not in machine.shells}
 
 
 def _behind(machine: OpenFileTable, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
-    """All processes that write to `target`, relays replaced by what stands behind them."""
+    """All processes that write to `target`, relays replaced by the processes that feed them."""
     sources: dict[int, str | None] = {}
     for pid in machine.holders.get(target, ()):
         if pid in seen:
@@ -111,18 +110,18 @@ def _behind(machine: OpenFileTable, target: str, via: str | None, seen: set[int]
 
 
 def terminals_of(files: Iterable[OpenFile]) -> int:
-    """Of how many terminals a process with these files holds the other end."""
+    """For how many terminals a process with these files holds the other end."""
     return sum(file.target in TERMINAL_ENDS for file in files)
 
 
 def _is_relay(machine: OpenFileTable, pid: int) -> bool:
-    """A relay for pipes, by its name: but a program may have any name, and one that starts others passes on nothing."""
+    """Whether it is a relay for pipes: by its name, and without children."""
     name = machine.stats[pid].name
     return name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in machine.stats.values())
 
 
 def _upstream(machine: OpenFileTable, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:
-    """What feeds this relay: the other end of the pipe on its standard input, or its children on the one terminal of its own."""
+    """The processes that feed this relay: at the other end of its stdin pipe, or its children on its one terminal."""
     name = machine.stats[pid].name
     if terminals > 1:
         return {}
@@ -137,14 +136,5 @@ def _upstream(machine: OpenFileTable, pid: int, seen: set[int], terminals: int) 
 
 
 def topmost(stats: Mapping[int, Stat], pids: Collection[int]) -> list[int]:
-    """Those without an ancestor among `pids`."""
+    """The pids without an ancestor among `pids`."""
     return [pid for pid in pids if not any(parent in pids for parent in ancestors(stats, pid))]
-
-
-def ancestors(stats: Mapping[int, Stat], pid: int) -> list[int]:
-    """Parent, grandparent … of a process; stops at one that is not in the table."""
-    line: list[int] = []
-    while (stat := stats.get(pid)) is not None and stat.ppid in stats and stat.ppid not in line:
-        pid = stat.ppid
-        line.append(pid)
-    return line

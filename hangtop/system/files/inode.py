@@ -1,4 +1,4 @@
-"""Which file it is, by device and inode, without asking a file server: it may be dead, and would be waited for."""
+"""Device and inode of a file without asking a file server, which may be dead and would block us."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Inode = tuple[int, int]
 """(device, inode), as `os.stat` gives them."""
 
 AT_FDCWD, DONT_SYNC, INO = -100, 0x4000 | 0x800, 0x100
-"""include/uapi/linux/fcntl.h, stat.h: what is known here already is enough, and nothing is mounted for it."""
+"""include/uapi/linux/fcntl.h, stat.h: cached attributes are enough, and nothing is mounted."""
 SIZE, PLACE_OF_INODE, PLACE_OF_DEVICE = 256, 32, 136
 
 
 def inode_of(path: str) -> Inode:
-    """Of the file that this leads to; of `/proc/PID/fd/N` too, whatever its name reads like from here. Raises `OSError`."""
+    """Of the file behind this path, which may be `/proc/PID/fd/N`. Raises `OSError`."""
     statx = _statx()
     if statx is None:
         found = os.stat(path)
@@ -32,5 +32,5 @@ def inode_of(path: str) -> Inode:
 
 @cache
 def _statx() -> Any:
-    """The call of the C library (statx(2)); `None` where that is older than 2018."""
+    """statx(2) of the C library; `None` in one from before 2018."""
     return getattr(ctypes.CDLL(None, use_errno=True), "statx", None)

@@ -1,4 +1,4 @@
-"""Which network file system a file lies on, and how late its news may be there."""
+"""Which network file system a file lies on, and how late changes may be visible there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SLACK_S: dict[str, tuple[str, float]] = {
     "fuse.rclone": ("rclone", 60.0),
     "fuse.blobfuse2": ("blobfuse2", 60.0),
 }
-"""Kind of mount → its name on screen, and the seconds by which bytes written elsewhere may be seen late.
+"""Type of mount → its name on screen, and how many seconds late bytes written elsewhere may show.
 
 NFS: the writer's node holds dirty pages up to 30 s (`vm.dirty_expire_centisecs`); the reader's attribute cache (up to
 `acregmax`, 60 s by default) is passed by opening anew every few seconds. sshfs caches for 20 s. Object stores show
@@ -44,14 +44,14 @@ a file when it is closed or flushed. The cluster file systems keep their caches 
 
 
 class FileSystem(Struct, frozen=True):
-    """A network file system as the screen names it, and the slack to add to a stall limit. Local: no name, no slack."""
+    """Name of a network file system, and the slack to add to a stall limit. A local one has neither."""
 
     network: str | None = None
     slack_s: float = 0.0
 
 
 def file_system_of(path: str) -> FileSystem:
-    """Of the mount that holds `path`, which need not exist yet. No mount table (a locked-down container): taken as local."""
+    """The file system of `path`, which need not exist yet. Without a mount table (a locked-down container) it counts as local."""
     real = os.path.realpath(path)
     try:
         mounts = psutil.disk_partitions(all=True)

@@ -1,4 +1,4 @@
-"""Which files the processes of this machine hold open, kept up to date with few looks."""
+"""The open files of all processes of this machine, kept up to date with few reads."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from hangtop.system.guard import Guard
 from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat
 
 YOUNG_S = 10.0
-"""A program may open its log some time after it started: until this age each look asks it again."""
+"""Up to this age a process is read each time: a program may open its log some time after it started."""
 ROUNDS = 6
-"""Every process is asked again within that many looks."""
+"""Every process is read again within so many refreshes."""
 
 
 class HeldFiles(Struct, frozen=True):
-    """What one process held when it was last asked, standard input, files and pipes it writes. `denied`: we may not know."""
+    """What one process had open when last read: stdin, and files and pipes that it writes. `denied`: we may not read it."""
 
     files: tuple[OpenFile, ...] = ()
     denied: bool = False
 
 
 class OpenFiles:
-    """The open files of all processes. The first look asks everyone; later ones the new, the watched and a share of the rest."""
+    """The first refresh reads all processes; later ones the new, the watched and a share of the rest."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._known: dict[Identity, HeldFiles] = {}
-        self._looks = 0
+        self._refreshes = 0
         self.guard: Guard[Identity, tuple[OpenFile, ...]] = Guard()
 
     def refresh(self, now: float, watched: Collection[int] = ()) -> None:
-        """Ask again where it is due. `now` is unix time."""
+        """Read what is due. `now`: unix time."""
         alive = {stat.identity: stat for stat in self._table.stats.values() if not stat.kernel and stat.state not in "ZX"}
         due = [identity for identity, stat in alive.items() if self._is_due(stat, now, watched)]
-        self._looks += 1
+        self._refreshes += 1
         answers = self.guard.ask({identity: partial(self._table.open_files, identity.pid) for identity in due})
         self._known = {identity: known for identity, known in self._known.items() if identity in alive}
         for identity, answer in answers.items():
@@ -47,14 +47,14 @@ class OpenFiles:
         return {identity.pid: known.files for identity, known in self._known.items()}
 
     def denied(self) -> tuple[int, ...]:
-        """The pids whose files we may not see."""
+        """The pids whose files we may not read."""
         return tuple(identity.pid for identity, known in self._known.items() if known.denied)
 
     def _is_due(self, stat: Stat, now: float, watched: Collection[int]) -> bool:
         return (
             stat.identity not in self._known
             or stat.pid in watched
-            or stat.pid % ROUNDS == self._looks % ROUNDS
+            or stat.pid % ROUNDS == self._refreshes % ROUNDS
             or now - self._table.started_at(stat.start_ticks) < YOUNG_S
         )
 
@@ -66,7 +66,7 @@ def _known(answer: tuple[OpenFile, ...] | OSError) -> HeldFiles:
 
 
 def _tells(file: OpenFile) -> bool:
-    """Where something is written to, where it comes from, GPUs and terminals: the rest is the most and says nothing."""
+    """Whether a file is kept: stdin, what is written to, GPUs and terminals. Most files are none of these."""
     if file.fd == 0 or file.target.startswith("/dev/nvidia") or file.target in TERMINAL_ENDS:
         return True
     return file.writable and file.target.startswith(("/", "pipe:")) and not file.target.startswith("/dev/")

@@ -1,4 +1,4 @@
-"""What the system says when a file cannot be read, as one line for a person: the path, the error, the command that mends it."""
+"""Why a file cannot be read, as one line for a person: the path, the error, the command that mends it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NotALog(OSError):
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as it may be shown and sent: names with control codes or bytes that are no UTF-8 are made readable."""
+    """A path as it may be shown and sent: control codes and bytes that are no UTF-8 are replaced."""
     return "".join(char if char.isprintable() else "�" for char in os.fsencode(path).decode("utf-8", "replace"))
 
 
@@ -43,11 +43,11 @@ _MENDS: dict[int, tuple[FileStatus, str]] = {
     errno.ELOOP: ("failed", "its symbolic links lead in a circle: namei -l {path}"),
     errno.ENAMETOOLONG: ("failed", "the name is too long: give a shorter path with --log"),
 }
-"""errno → how the file stands, and what to say. What is not here is said in the system's own words."""
+"""errno → status of the file, and what to say. Other errors are told in the system's own words."""
 
 
 def in_words(path: str, error: OSError) -> ReadError:
-    """The fault that this error is. `path` is the one that was to be read."""
+    """This error, for the path that was to be read."""
     if isinstance(error, NotALog):
         return ReadError("failed", f"{shown(path)}: {error}")
     if error.errno in (errno.EACCES, errno.EPERM):
@@ -68,8 +68,8 @@ MOST_CONTROLS = 0.03
 
 
 def binary(path: str, head: bytes) -> str | None:
-    """What to say of a file that begins with these bytes and is no text; `None` for text. NUL bytes alone are but the hole that
-    a truncation leaves in a log."""
+    """What to say of a file that begins with these bytes and is no text; `None` for text. NUL bytes alone are the hole that a
+    truncation leaves in a log."""
     for magic, (kind, program) in _PACKED.items():
         if head.startswith(magic):
             mend = f"{program} {shown(shlex.quote(path))} > unpacked.log; hangtop --log unpacked.log"
@@ -81,7 +81,7 @@ def binary(path: str, head: bytes) -> str | None:
 
 
 def _grant(path: str) -> str:
-    """The command that gives the right to read: on the first directory of the way that cannot be entered, else on the file."""
+    """The command that permits reading: for the first directory on the path that cannot be entered, else for the file."""
     for parent in reversed(Path(os.path.abspath(path)).parents):
         if not os.access(parent, os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             return f"sudo chmod a+x {shown(shlex.quote(str(parent)))}"

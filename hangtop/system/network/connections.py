@@ -17,11 +17,11 @@ from hangtop.system.processes.table import OpenFile, ProcessTable
 
 ESTABLISHED, LISTEN = "01", "0A"
 ANYWHERE = frozenset(("0.0.0.0", "::"))
-"""What a listener is bound to that takes every address of its machine."""
+"""Addresses of a listener for every address of its machine."""
 
 
 class TcpConnection(Struct, frozen=True):
-    """One line: both ends, state as hex, the user who owns the socket, and the inode by which a process holds it.
+    """One line: both ends, state as hex, the user id of the socket, and the inode in `/proc/PID/fd`.
 
     An IPv4 address inside of IPv6 (`::ffff:10.0.0.1`) stands as IPv4."""
 
@@ -35,7 +35,7 @@ class TcpConnection(Struct, frozen=True):
 
 
 def parse_connections(text: str) -> list[TcpConnection]:
-    """The lines of `/proc/net/tcp` or `tcp6`, without their head."""
+    """The lines of `/proc/net/tcp` or `tcp6`, without the header."""
     rows = (line.split() for line in text.splitlines()[1:])
     return [TcpConnection(*_end(row[1]), *_end(row[2]), row[3], int(row[7]), int(row[9])) for row in rows if len(row) > 9]
 
@@ -49,7 +49,7 @@ def read_connections(pid: int | str) -> list[TcpConnection]:
 
 
 def listeners(connections: Iterable[TcpConnection], addresses: Collection[str], port: int) -> list[TcpConnection]:
-    """The sockets that take a connection to one of these addresses; one bound to the very address hides those bound to all."""
+    """The sockets that accept a connection to one of these addresses; one bound to the exact address comes before one for all."""
     there = [each for each in connections if each.state == LISTEN and each.local_port == port]
     exact = [each for each in there if each.local_address in addresses]
     return exact or [each for each in there if each.local_address in ANYWHERE]
@@ -69,7 +69,7 @@ def socket_inodes(files: tuple[OpenFile, ...] | OSError | None) -> frozenset[int
 
 
 def listening_ports(table: ProcessTable, pids: Iterable[int]) -> frozenset[int]:
-    """The ports at which these processes listen, as far as that may be seen."""
+    """The ports at which these processes listen, as far as we may read them."""
     found: set[int] = set()
     for pid in pids:
         with suppress(OSError):  # gone, or not ours to see
@@ -89,7 +89,8 @@ def _end(text: str) -> tuple[str, int]:
 
 
 def is_on_our_network(pid: int) -> bool:
-    """Whether it has the network namespace of this process (namespaces(7)). False where that may not be seen."""
+    """Whether it has our network namespace (namespaces(7)): in another one, 127.0.0.1 is another machine. False if not
+    readable."""
     if sys.platform != "linux":
         return True
     try:

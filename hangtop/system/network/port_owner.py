@@ -1,4 +1,4 @@
-"""Whose is a port of this machine? The socket that listens has an inode, and a process that holds it (proc_net_tcp(5))."""
+"""Which process listens at a port of this machine, by the inode of the socket (proc_net_tcp(5))."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Owner = Literal["the run", "another", "nobody", "hidden"]
 
 
 class Listener(Struct, frozen=True):
-    """Whose process listens. `pid` and `uid` of another's, as far as they can be seen. `hidden`: some process of the run may not
-    be looked into, so that it may be that one."""
+    """Who listens. `pid` and `uid`: of another job, as far as known. `hidden`: a process of the run may not be read, so it may be
+    that one."""
 
     owner: Owner
     pid: int | None = None
@@ -25,7 +25,7 @@ class Listener(Struct, frozen=True):
 
 
 class PortOwners:
-    """Tells whose a port is. Asks the run's processes first; who else holds a socket is looked for once for each socket."""
+    """Tells who listens. Reads the run's processes first; others are searched once for each socket."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
@@ -33,7 +33,7 @@ class PortOwners:
         self._others: dict[int, int | None] = {}
 
     def of(self, address: tuple[str, int], members: Collection[Identity]) -> Listener:
-        """Whose process takes a connection from here to this address. `members`: the run's processes. The table must be fresh."""
+        """The process that accepts a connection from here to this address. `members`: of the run. The table must be fresh."""
         try:
             found = listeners(read_connections("self"), resolve(*address), address[1])
         except OSError:  # no /proc/net on this system, or no such name
@@ -41,7 +41,8 @@ class PortOwners:
         if not found:
             return Listener("nobody")
         inodes = {each.inode for each in found}
-        alive = [who.pid for who in members if who.pid in self._table.stats and self._table.stats[who.pid].identity == who]
+        stats = self._table.stats
+        alive = [member.pid for member in members if member.pid in stats and stats[member.pid].identity == member]
         held = self._ask(alive)
         if any(not inodes.isdisjoint(sockets) for sockets in held.values() if sockets is not None):
             return Listener("the run")
@@ -50,7 +51,7 @@ class PortOwners:
         return Listener("another", self._holder(found[0].inode, found[0].uid), found[0].uid)
 
     def _holder(self, inode: int, uid: int) -> int | None:
-        """The pid of another user's or job's process that holds this socket; `None` where that may not be seen."""
+        """The pid of another job's process with this socket; `None` if it cannot be read."""
         if inode not in self._others:
             suspects = [stat.pid for stat in self._table.stats.values() if not stat.kernel and self._table.owner(stat.pid) == uid]
             held = self._ask(suspects)

@@ -1,8 +1,8 @@
-"""What is asked of a process seldom: its command line and the part of its environment that tells a rank."""
+"""Command line and environment of processes, read once: only the variables that tell ranks, launchers and Ray."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -17,16 +17,14 @@ from hangtop.system.processes.table import Identity, ProcessTable, Stat
 OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
 RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")
 KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS, *RAY_ADDRESSES)
-"""Nothing else of an environment is kept: it can hold secrets."""
+"""Other variables are not kept: they can hold secrets."""
 TITLES = ("ray::", "VLLM::", "sglang::")
-"""Programs that rewrite their command line to say what they do: it is read again each time."""
+"""Programs that rewrite their command line to tell what they do, so it is read each time."""
 
 
 class ProcessFacts(Struct, frozen=True):
-    """`name` is that of the table when they were asked: another one means that the process became another program.
-
-    `line`: the command as it may be shown. `role`: the part that name and command tell alone. `forked`: multiprocessing made it.
-    """
+    """`name`: in the table at that time; another one later means another program. `line`: the command as it may be shown. `role`:
+    as far as name and command tell. `forked`: started by multiprocessing."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -44,29 +42,27 @@ class ProcessFacts(Struct, frozen=True):
 
 
 class ProcessFactTable:
-    """Facts by process, each asked once, and again while a process is young or writes its title anew."""
+    """Facts by process, read once, and again while a process is young or rewrites its title."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._facts: dict[Identity, ProcessFacts] = {}
-        self._guard: Guard[Hashable, ProcessFacts] = Guard()
+        self._guard: Guard[Identity, ProcessFacts] = Guard()
 
     def of(self, pids: Iterable[int], now: float) -> dict[int, ProcessFacts]:
-        """What is known of these processes now. One that never answered has only its name."""
+        """The facts of these processes now; only a name for one that never answered."""
         stats = [stat for pid in pids if (stat := self._table.stats.get(pid)) is not None]
         due = [stat for stat in stats if stat.state not in "ZX" and self._is_due(stat, now)]
-        for identity, answer in self._guard.ask({stat.identity: partial(self._ask, stat) for stat in due}).items():
-            if isinstance(identity, Identity) and isinstance(answer, ProcessFacts):
-                self._facts[identity] = answer
+        self._facts |= self._guard.known({stat.identity: partial(self._ask, stat) for stat in due})
         return {stat.pid: self._facts.get(stat.identity) or ProcessFacts.of(stat.name, (), {}) for stat in stats}
 
     def known(self, pids: Iterable[int]) -> dict[int, ProcessFacts]:
-        """What is known of these processes, without asking anyone."""
+        """The facts of these processes that were read before."""
         stats = (stat for pid in pids if (stat := self._table.stats.get(pid)) is not None)
         return {stat.pid: self._facts[stat.identity] for stat in stats if stat.identity in self._facts}
 
     def forget_gone(self) -> None:
-        """Facts of processes that are no more are dropped."""
+        """Drop the facts of processes that ended."""
         alive = {stat.identity for stat in self._table.stats.values()}
         self._facts = {identity: facts for identity, facts in self._facts.items() if identity in alive}
 

@@ -1,4 +1,4 @@
-"""How a process ended that is not our child.
+"""Exit codes of processes that are not our children.
 
 Linux 6.15 and newer tell it through a pidfd that was opened while the process lived: ioctl `PIDFD_GET_INFO` with
 `PIDFD_INFO_EXIT` (include/uapi/linux/pidfd.h), even after its parent has reaped it. Older kernels: only while it is a
@@ -22,25 +22,25 @@ MAX_HANDLES = 256
 
 
 class Exits:
-    """Holds a handle on each process of interest, so that its end can be told. A code once known is kept."""
+    """Holds a pidfd of each watched process. A known code is kept."""
 
     def __init__(self) -> None:
         self._handles: dict[Identity, int] = {}
         self._codes: dict[Identity, int] = {}
 
     def watch(self, stat: Stat) -> None:
-        """Remember this process, once; of a zombie take down its code. At most `MAX_HANDLES` handles are held."""
+        """Watch this process; store the code of a zombie. At most `MAX_HANDLES` pidfds are held."""
         if stat.exit_status is not None and (stat.exit_status or os.geteuid() == 0):
             self._codes[stat.identity] = os.waitstatus_to_exitcode(stat.exit_status)
         if stat.identity in self._handles or len(self._handles) >= MAX_HANDLES or sys.platform != "linux":
             return
         try:
             self._handles[stat.identity] = os.pidfd_open(stat.pid)
-        except OSError:  # gone already, or a kernel before 5.3: then only a zombie can tell
+        except OSError:  # gone, or a kernel before 5.3: then only a zombie can tell
             return
 
     def code(self, identity: Identity) -> int | None:
-        """0…255, or minus the signal that ended it; `None` while it lives, and when the kernel does not tell."""
+        """0…255, or minus the signal that ended it; `None` while it lives, or if the kernel does not tell."""
         if identity in self._handles and identity not in self._codes:
             status = _exit_status(self._handles[identity])
             if status is not None:

@@ -1,4 +1,4 @@
-"""How a thread stands in the kernel: its state, and the call it waits in. Python's frames do not tell a sleep from a lock."""
+"""State of a thread in the kernel, and the call in which it waits: Python's frames do not tell a sleep from a lock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import cast
 
 import msgspec
 
+from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Wait
 from hangtop.system.processes.linux import parse_stat
 
 HIDDEN = ("", "0")
-"""What wchan reads when it may not be seen, or the thread runs."""
+"""wchan when it may not be read, or the thread runs."""
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,7 +24,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class KernelThread(msgspec.Struct, frozen=True):
-    """One thread. Each is `None` when it may not be seen."""
+    """One thread. `None`: may not be read."""
 
     state: str | None = None
     wait: Wait | None = None
@@ -31,7 +32,7 @@ class KernelThread(msgspec.Struct, frozen=True):
 
 
 def kernel_thread(pid: int, tid: int, proc: Path = Path("/proc")) -> KernelThread:
-    """How this thread stands. Nothing known: it is gone, or this is no Linux."""
+    """The state of this thread; empty if it is gone, or this is no Linux."""
     task = proc / str(pid) / "task" / str(tid)
     stat = _read(task / "stat")
     state = parse_stat(stat.encode()).state if stat else None
@@ -57,7 +58,7 @@ def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait
 
 @cache
 def _table() -> _Table:
-    return msgspec.toml.decode((files("hangtop.system.processes") / "waits.toml").read_bytes(), type=_Table)
+    return decode_toml((files("hangtop.system.processes") / "waits.toml").read_bytes(), _Table)
 
 
 def _read(path: Path) -> str:

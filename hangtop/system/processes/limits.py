@@ -1,7 +1,6 @@
-"""Limits, umask, nice value and OOM score of a process: read from a living one, and set in our own before it becomes another
-program.
+"""Limits, umask, nice value and OOM score: read from a living process, and set in ours before it becomes another program.
 
-Linux tells them of every process of the same user; elsewhere only some of them are known, and the rest is left as it is.
+Linux tells them of all processes of the same user; elsewhere some are unknown and left as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.starts
 
 
 def conditions_of(pid: int) -> Conditions:
-    """Of a living process. What cannot be read is not known; never raises."""
+    """The conditions of a living process, as far as they can be read; never raises."""
     nice = None
     with contextlib.suppress(OSError):  # it has ended
         nice = os.getpriority(os.PRIO_PROCESS, pid)
@@ -32,7 +31,7 @@ def conditions_of(pid: int) -> Conditions:
 
 
 def take_on(wanted: Conditions) -> list[str]:
-    """Make them those of this process, as far as it may. One line for each that it may not; raises nothing."""
+    """Set them in this process, as far as permitted. Returns one line for each that is not; never raises."""
     return [*_take_limits(wanted), *_take_others(wanted)]
 
 
@@ -56,15 +55,16 @@ def _take_limits(wanted: Conditions) -> Iterator[str]:
 
 
 def _take_lower(name: str, number: int, wanted: tuple[int, int], error: Exception) -> Iterator[str]:
-    """As near as the own hard limit lets it come. A lower hard limit alone changes nothing for who does not raise it."""
+    """As near as our hard limit permits. A lower hard limit alone is not told: it matters only to a program that raises its
+    limit."""
     ceiling = resource.getrlimit(number)[1]
-    soft, hard = (_lesser(value, ceiling) for value in wanted)
+    soft, hard = (_lower_of(value, ceiling) for value in wanted)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(number, (soft, hard))
     now = resource.getrlimit(number)
     if now[0] != wanted[0]:
         what = name.removeprefix("RLIMIT_").lower()
-        yield f"its limit {what} was {_said(wanted[0])}, the new run's is {_said(now[0])}: only root may raise it ({error})"
+        yield f"its limit {what} was {_shown(wanted[0])}, the new run's is {_shown(now[0])}: only root may raise it ({error})"
 
 
 def _take_others(wanted: Conditions) -> Iterator[str]:
@@ -85,14 +85,14 @@ def _take_others(wanted: Conditions) -> Iterator[str]:
         yield f"its oom_score_adj was {wanted.oom_score_adj}, the new run's is {now}: {error.strerror}"
 
 
-def _lesser(value: int, ceiling: int) -> int:
-    """-1 is no limit at all."""
+def _lower_of(value: int, ceiling: int) -> int:
+    """The lower of two limits; -1 is no limit."""
     if ceiling == resource.RLIM_INFINITY:
         return value
     return ceiling if value == resource.RLIM_INFINITY else min(value, ceiling)
 
 
-def _said(value: int) -> str:
+def _shown(value: int) -> str:
     return "unlimited" if value == resource.RLIM_INFINITY else f"{value:,}"
 
 

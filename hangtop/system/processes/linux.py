@@ -16,13 +16,13 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KERNEL_THREAD = 0x0020_0000
 """PF_KTHREAD in include/linux/sched.h."""
-NOT_BY_CHANCE = 0x0004_0000
+NOT_RANDOMISED = 0x0004_0000
 """ADDR_NO_RANDOMIZE in personality(2)."""
 FULL_SCAN_EVERY = 30
-"""Refreshes between two looks at every process: 2,000 of them cost about 40 ms."""
+"""Every so many refreshes all processes are read: 2,000 cost about 40 ms."""
 LISTING_GAP_S = 1.5
 LEISURE = 500
-"""At leisure so long, and so many times what a listing of all pids took, passes before the next one."""
+"""At leisure, the pause between two listings of all pids: seconds, and a multiple of what one cost."""
 MAX_OPEN_FILES = 8_192
 
 
@@ -61,7 +61,7 @@ class LinuxTable:
         self._stats: dict[int, Stat] = {}
         self._boot_at = _boot_at()
         self._refreshes = 0
-        self._crowd: tuple[bytes, bytes] | None = None
+        self._thread_count_seen: tuple[bytes, bytes] | None = None
 
     @property
     def stats(self) -> Mapping[int, Stat]:
@@ -82,12 +82,14 @@ class LinuxTable:
         known.update(fresh)
 
     def _listed(self, everything: bool) -> set[int] | None:
-        """All pids; `None` when they are the same as before, or it is too early. To list thousands each second costs more than
-        all that is asked of a run."""
-        crowd = _crowd()
-        if not everything and ((crowd is not None and crowd == self._crowd) or time.monotonic() < self._list_again_at):
+        """All pids; `None` if they are the same as before, or it is too early: to list thousands each second costs more than
+        reading a whole run."""
+        count = _thread_count()
+        if not everything and (
+            (count is not None and count == self._thread_count_seen) or time.monotonic() < self._list_again_at
+        ):
             return None
-        began, self._crowd = time.thread_time(), crowd
+        began, self._thread_count_seen = time.thread_time(), count
         listed = {int(name) for name in os.listdir("/proc") if name < ":"}
         if self._at_leisure:
             self._list_again_at = time.monotonic() + max(LISTING_GAP_S, LEISURE * (time.thread_time() - began))
@@ -103,7 +105,7 @@ class LinuxTable:
             return None
 
     def _folder(self, pid: int) -> str:
-        """Where the kernel tells of its memory and files: a first thread that has ended has none any more."""
+        """The folder with its memory and files: that of a living thread, if the first thread has ended."""
         stat = self._stats.get(pid)
         return f"/proc/{pid}" if stat is None or stat.thread is None else f"/proc/{pid}/task/{stat.thread}"
 
@@ -134,7 +136,7 @@ class LinuxTable:
             return None
         field = read_proc(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()
         code, stack, heap = int(field[23]), int(field[25]), int(field[44])
-        return (code, stack, heap) if stack and not _is_laid_out_alike(pid) else None
+        return (code, stack, heap) if stack and not _is_not_randomised(pid) else None
 
     def cgroup(self, pid: int) -> str:
         return (read_optional(f"/proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
@@ -162,15 +164,15 @@ class LinuxTable:
         )
 
 
-def _crowd() -> tuple[bytes, bytes] | None:
-    """How many processes and threads there are, and the last pid that was given out (proc(5), loadavg): nobody came or went while
-    these are the same. `None`: a kernel that does not tell (gVisor says zero)."""
+def _thread_count() -> tuple[bytes, bytes] | None:
+    """The number of threads and the last pid (proc(5), loadavg): while both are the same, no process came or went. `None` if the
+    kernel does not tell (gVisor says zero)."""
     *_, counts, last = read_proc("/proc/loadavg").split()
     return None if last == b"0" else (counts.rpartition(b"/")[2], last)
 
 
 def _place(stat: Stat) -> tuple[int, ...]:
-    """Which process it is, and where it stands among the others."""
+    """Identity and relations of a process."""
     return stat.start_ticks, stat.ppid, stat.group, stat.session
 
 
@@ -188,8 +190,8 @@ def _parsed(path: str) -> Stat | None:
 
 
 def _without_its_first_thread(stat: Stat) -> Stat:
-    """The process as its living threads show it: the kernel gives it up when the last of them ends (wait(2), pthread_exit(3)),
-    and until then it computes, holds GPUs and takes signals. One that is blocked in the kernel keeps all of it alive."""
+    """The process as its living threads show it. It ends when the last thread ends (wait(2), pthread_exit(3)); until then it
+    computes, holds GPUs and takes signals. A thread that is blocked in the kernel keeps all of it alive."""
     try:
         tids = sorted(int(name) for name in os.listdir(f"/proc/{stat.pid}/task"))
     except (FileNotFoundError, ProcessLookupError):
@@ -223,10 +225,10 @@ def _open_file(folder: str, fd: str) -> OpenFile | None:
     return OpenFile(int(fd), plain, writable, plain != target)
 
 
-def _is_laid_out_alike(pid: int) -> bool:
-    """Whether it was started without chance in it, as `setarch -R` does (personality(2), ADDR_NO_RANDOMIZE)."""
+def _is_not_randomised(pid: int) -> bool:
+    """Whether it was started without address randomisation, as by `setarch -R` (personality(2), ADDR_NO_RANDOMIZE)."""
     told = read_optional(f"/proc/{pid}/personality")
-    return bool(told) and bool(int(told or b"0", 16) & NOT_BY_CHANCE)
+    return bool(told) and bool(int(told or b"0", 16) & NOT_RANDOMISED)
 
 
 def _number(fields: Mapping[str, str], key: str) -> int | None:

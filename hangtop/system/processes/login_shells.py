@@ -1,8 +1,8 @@
-"""The shells that people type into. What such a shell starts is told apart by its process groups, and the shell is of no run.
+"""The shells that people type into. Such a shell belongs to no run; its jobs are told apart by their process groups.
 
 A shell with job control leads its process group on a terminal, gives each job a group of its own, and ignores the signals by
-which the terminal would stop it (SIGTSTP, SIGTTOU: POSIX.1-2017, 2.11); a job has them as they were. A shell that runs a script
-does none of this, and is a part of the run like any other launcher.
+which the terminal would stop it (SIGTSTP, SIGTTOU: POSIX.1-2017, 2.11); its jobs do not. A shell that runs a script does none of
+this, and is part of the run like any other launcher.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ JOB_SIGNALS = sum(1 << (number - 1) for number in (signal.SIGTSTP, signal.SIGTTO
 
 
 class LoginShells:
-    """Looks for them among the processes that lead a group on a terminal. A young one is asked again: it may become one."""
+    """Finds them among the processes that lead a group on a terminal. A young process is read again: it may become a shell."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
@@ -30,11 +30,9 @@ class LoginShells:
         stats = self._table.stats.values()
         leaders = {stat.identity: stat for stat in stats if stat.terminal and stat.pid == stat.group and stat.state not in "ZX"}
         self._known = {identity: is_shell for identity, is_shell in self._known.items() if identity in leaders}
-        due = [identity for identity in leaders if identity not in self._known]
-        for identity, details in self._guard.ask(
-            {identity: partial(self._table.details, identity.pid) for identity in due}
-        ).items():
-            if isinstance(details, Details) and details.ignored is not None:
+        due = {leader: partial(self._table.details, leader.pid) for leader in leaders if leader not in self._known}
+        for identity, details in self._guard.known(due).items():
+            if details.ignored is not None:
                 is_shell = details.ignored & JOB_SIGNALS == JOB_SIGNALS
                 if is_shell or now - self._table.started_at(identity.start_ticks) > YOUNG_S:
                     self._known[identity] = is_shell

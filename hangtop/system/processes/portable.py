@@ -24,7 +24,7 @@ LETTERS = {
 
 
 class PortableTable:
-    """Processes as psutil sees them. Which end of a pipe they hold it cannot tell, so nothing is seen behind `tee`."""
+    """Processes as psutil sees them. It does not tell ends of pipes, so nothing is seen behind `tee`."""
 
     ticks_per_s = TICKS_PER_S
 

@@ -1,4 +1,4 @@
-"""What a process did between looks: counters become rates, letters become shares of a window. Pure."""
+"""What a process did of late: counters become rates, state letters become shares of a window. Pure."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SHORTEST_S = 5.0
 
 
 def window_s(stall_s: float) -> float:
-    """The window for this stall limit: half of it at most, so that what went on before a silence does not pass for life in it."""
+    """The window for this stall limit: at most half of it, so that activity before a silence does not count."""
     return min(WINDOW_S, max(SHORTEST_S, stall_s / 2))
 
 
 YOUNG_S = 5.0
-"""About the time between a few looks."""
+"""About the time of a few samples."""
 
 Counter = Callable[[Details], int | None]
 
 
 class Sample(Struct, frozen=True):
-    """One look. `details` only where they were asked for in this look. `at`: unix time; `ticks_per_s`: of `cpu_ticks`."""
+    """One read of a process at unix time `at`. `details`: only if they were read."""
 
     at: float
     stat: Stat
@@ -36,7 +36,7 @@ class Sample(Struct, frozen=True):
 
 
 class RateHistory:
-    """The looks of the last `window_s` at one process."""
+    """The samples of one process in the last `window_s`."""
 
     def __init__(self, ticks_per_s: int, window_s: float = WINDOW_S) -> None:
         self._ticks_per_s = ticks_per_s
@@ -46,7 +46,7 @@ class RateHistory:
         self.state_since: float | None = None
 
     def add(self, sample: Sample) -> None:
-        """A new look; one older than the window before it is dropped."""
+        """Add a sample and drop those older than the window."""
         before = self._samples[-1].stat.state if self._samples else None
         wchan = self.details.wchan if self.details is not None else None
         if sample.details is not None:
@@ -60,11 +60,11 @@ class RateHistory:
 
     @property
     def cpu_percent(self) -> float | None:
-        """Over the last two looks, of one core."""
+        """Percent of one core, over the last two samples."""
         return self._cpu(self._samples[-2], self._samples[-1]) if len(self._samples) > 1 else None
 
     def cpu_percent_since(self, started_at: float) -> float | None:
-        """The same; of a process that was seen only once, and is young, since its start: compilers live for seconds."""
+        """The same; of a young process with one sample, since its start: compilers live for seconds."""
         if len(self._samples) != 1 or (age_s := self._samples[0].at - started_at) > YOUNG_S:
             return self.cpu_percent
         ticks = self._samples[0].stat.cpu_ticks
@@ -72,7 +72,7 @@ class RateHistory:
 
     @property
     def reaped_percent(self) -> float | None:
-        """CPU of the children that ended between the last two looks, at most one core: the rest may be of long ago."""
+        """CPU of the children that ended between the last two samples, at most one core: the rest may be older."""
         if len(self._samples) < 2:
             return None
         first, last = self._samples[-2], self._samples[-1]
@@ -80,12 +80,12 @@ class RateHistory:
         return min(100.0, round(100 * ticks / self._ticks_per_s / (last.at - first.at), 1)) if last.at > first.at else None
 
     def rate(self, counter: Counter) -> float | None:
-        """Units a second between the last two looks that saw this counter."""
+        """Units a second between the last two samples with this counter."""
         seen = islice(_counted(reversed(self._samples), counter), 2)
         return _slope(*reversed(list(seen)))
 
     def recent(self) -> RecentActivity | None:
-        """The window in numbers; `None` until there are two looks."""
+        """The window in numbers; `None` before the second sample."""
         if len(self._samples) < 2:
             return None
         states = [sample.stat.state for sample in self._samples]

@@ -1,4 +1,4 @@
-"""What part a process plays in a run, by its name, command line and environment. Pure."""
+"""The role of a process in a run, by its name, command line and environment. Pure."""
 
 from __future__ import annotations
 
@@ -23,16 +23,20 @@ RAY_DAEMON = re.compile(
 )
 RAY_DAEMON_NAMES = frozenset(("raylet", "gcs_server"))
 SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu time strace stdbuf uv conda".split())
-"""They start the program and wait: the rank is what they started."""
+"""Programs that start another one and wait: the rank is what they started."""
+RELAYS = frozenset(
+    "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()
+)
+"""Programs that only pass on what others write. Not `nohup`, which becomes the program it starts."""
 PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
 
 HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.execute\.runner|demo\.)[\w.]+)?(?: |$)")
-"""A program of hangtop itself, but for two that are a run: the runner, which keeps the log of one, and the demo's processes."""
+"""A program of hangtop itself, except the runner, which keeps a run's log, and the demo's processes."""
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
-"""Who numbers the ranks, the innermost first: under srun one torchrun a node has a SLURM_PROCID, and its children a RANK."""
+"""Variables that number ranks, the innermost first: under srun, torchrun has a SLURM_PROCID and its children a RANK."""
 LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 WORLDS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 BY_NODE, NODE = "LOCAL_RANK", "NODE_RANK"
@@ -40,7 +44,7 @@ BY_NODE, NODE = "LOCAL_RANK", "NODE_RANK"
 
 
 def role_by_name(name: str, command: Sequence[str]) -> ProcessRole | None:
-    """The part that name and command line tell alone; `None` when they do not."""
+    """The role by name and command line alone; `None` if they do not tell."""
     line = " ".join(command)
     if name.startswith("pt_data_"):
         return "data worker"
@@ -56,7 +60,7 @@ def role_by_name(name: str, command: Sequence[str]) -> ProcessRole | None:
 
 
 def program(command: Sequence[str]) -> str:
-    """What is run, without its arguments: `train.py --launcher torchrun` is no launcher. Of Ray's own program two words more."""
+    """The program without its arguments: `train.py --launcher torchrun` is no launcher. Of `ray`, two words more."""
     words = list(command)
     if words and PYTHON.search(words[0]):
         words = words[1:]
@@ -68,7 +72,7 @@ def program(command: Sequence[str]) -> str:
 
 
 def is_hangtop(command: Sequence[str]) -> bool:
-    """Whether it only looks at runs, or acts for a person on one: then it is part of none, whoever started it."""
+    """Whether it is hangtop, which only watches runs or acts on them, and is part of none."""
     return HANGTOP.search(program(command)) is not None
 
 
@@ -78,7 +82,7 @@ def is_forked(command: Sequence[str]) -> bool:
 
 
 def is_service(command: str) -> bool:
-    """Whether it is one of the servants of multiprocessing, which do nothing of the program's."""
+    """Whether it is a tracker of multiprocessing, which does no work of the program."""
     return SERVICE.search(command) is not None
 
 

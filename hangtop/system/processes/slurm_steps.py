@@ -21,8 +21,7 @@ def step_daemons(stats: Mapping[int, Stat], members: Collection[int]) -> list[in
 
 
 def steps_of(facts: Mapping[int, ProcessFacts], daemons: Collection[int], members: Collection[int]) -> dict[int, str]:
-    """The step daemons of the jobs that an `srun` among the members belongs to, with their steps. The batch step is the script
-    that runs it."""
+    """The steps by step daemon, of the jobs of the members' `srun`. The batch step is left out: it runs the `srun`."""
     jobs = {facts[pid].environ.get("SLURM_JOB_ID") for pid in members if pid in facts and facts[pid].name == "srun"} - {None}
     titles = {pid: STEP.match(" ".join(facts[pid].command)) for pid in daemons if pid in facts}
     return {
@@ -35,10 +34,10 @@ def steps_of(facts: Mapping[int, ProcessFacts], daemons: Collection[int], member
 def launched_by(
     steps: Mapping[int, str], ports_of_tasks: Mapping[int, Collection[str]], listens: Callable[[], Collection[int]]
 ) -> list[int]:
-    """The step daemons whose tasks a member started. One step alone is that of the job. Another may be another run of
-    the same job, or a shell in it: then those whose tasks name a port of a member (`SLURM_SRUN_COMM_PORT`, srun(1)).
+    """The step daemons whose tasks a member started: all, if there is one step. Of several, which may be other runs or shells of
+    the job, those whose tasks name a port of a member (`SLURM_SRUN_COMM_PORT`, srun(1)).
 
-    `ports_of_tasks`: what the tasks below each daemon name; `listens`: asked for the ports of the members' `srun` if need be.
+    `ports_of_tasks`: named by the tasks of each daemon; `listens`: gives the ports of the members' `srun`, if needed.
     """
     if len(set(steps.values())) < 2:
         return list(steps)

@@ -1,4 +1,4 @@
-"""Sums over a process and its descendants: by these a launcher, or the parent of a compiler, is judged. Pure."""
+"""Sums over a process and its descendants, by which launchers and parents of compilers are judged. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.records.process import Process
 
 
 class SubtreeSums(Struct):
-    """What a process and all below it come to. `None`: not known of any of them."""
+    """Sums of a process and its descendants. `None`: not known of any of them."""
 
     size: int
     cpu_percent: float | None
@@ -21,11 +21,9 @@ class SubtreeSums(Struct):
 
     @classmethod
     def of(cls, process: Process) -> SubtreeSums:
-        rates = [rate for rate in (process.read_b_s, process.write_b_s) if rate is not None]
         cpu = _either(process.cpu_percent, process.reaped_percent, sum)
-        return cls(
-            1, cpu, sum(rates) if rates else None, process.recent.running_part if process.recent else None, process.started_at
-        )
+        io = _either(process.read_b_s, process.write_b_s, sum)
+        return cls(1, cpu, io, process.recent.running_part if process.recent else None, process.started_at)
 
     def add(self, below: SubtreeSums) -> None:
         self.size += below.size
@@ -45,14 +43,14 @@ class SubtreeSums(Struct):
         )
 
 
-def _either(one: float | None, other: float | None, both: Callable[[tuple[float, float]], float]) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return both((one, other))
+def _either(first: float | None, second: float | None, both: Callable[[tuple[float, float]], float]) -> float | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return both((first, second))
 
 
 def with_subtrees(processes: list[Process]) -> tuple[Process, ...]:
-    """Each with the sums over itself and its descendants. Parents come before their children, so sums are built from the end."""
+    """The processes with their sums. Parents come before their children, so sums are built from the end."""
     sums = {process.pid: SubtreeSums.of(process) for process in processes}
     for process in reversed(processes):
         if process.ppid in sums:

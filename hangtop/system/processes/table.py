@@ -1,4 +1,4 @@
-"""What a process table tells, whatever the operating system: the seam between Linux' /proc and psutil elsewhere."""
+"""What a process table tells on any operating system: `/proc` on Linux, psutil elsewhere."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from msgspec import Struct
 
 
 class Identity(Struct, frozen=True, order=True):
-    """A process: its pid alone is reused, its pid and start time are not. `start_ticks` counts from boot."""
+    """A process: pids are reused, pid and start time together are not. `start_ticks` counts from boot."""
 
     pid: int
     start_ticks: int
 
 
 class Stat(Struct, frozen=True):
-    """One line of the table. Reading it never waits for the process, whatever state that is in.
+    """One line of the table. Reading it never waits for the process.
 
-    `cpu_ticks`: user and system time; `reaped_ticks`: that of children that ended and were waited for. `exit_status`: as `wait`
-    gives it (code << 8, or the signal); `None` when not known. `thread`: one that lives, where the first has ended: the state is
-    its state, for such a process is alive, and `/proc/PID/task/THREAD` has the files and the memory that `/proc/PID` has lost.
-    `terminal`: the device number of its controlling terminal, 0 without one.
-    """
+    `cpu_ticks`: user and system time; `reaped_ticks`: that of children that were waited for. `exit_status`: as `wait` gives it
+    (code << 8, or the signal); `None` when not known. `thread`: a living thread, if the first one has ended: `state` is of that
+    thread, and `/proc/PID/task/THREAD` has the files and memory that `/proc/PID` has lost. `terminal`: device number of the
+    controlling terminal, 0 without one."""
 
     pid: int
     name: str
@@ -47,8 +46,8 @@ class Stat(Struct, frozen=True):
 
 
 Layout = tuple[int, int, int]
-"""Where code, stack and heap of a process begin. The kernel draws that by chance when a program is started (proc(5),
-randomize_va_space), and a fork keeps it: two processes of one layout have one ancestor that ran this program."""
+"""Addresses of code, stack and heap. The kernel chooses them at random when a program is started (proc(5), randomize_va_space),
+and a fork keeps them: two processes with one layout have a common ancestor that ran this program."""
 
 
 class OpenFile(Struct, frozen=True):
@@ -61,7 +60,7 @@ class OpenFile(Struct, frozen=True):
 
 
 class Details(Struct, frozen=True):
-    """What costs more than a line of the table, and may wait or be refused. `None` each: not known.
+    """What costs more than a line of the table, and may wait or be refused. `None`: not known.
 
     Counters count from the start of the process: bytes from and to storage, bytes through read and write calls,
     voluntary switches of the main thread, nanoseconds that it ran, and that it waited for a core. `written_bytes`: through write
@@ -91,12 +90,12 @@ class ProcessTable(Protocol):
 
     @property
     def stats(self) -> Mapping[int, Stat]:
-        """The present table by pid; only `refresh` changes it. It is another mapping whenever a process came, went, or has
-        another parent, group or session: what follows from these alone is worked out once for each."""
+        """The table by pid; only `refresh` changes it. It is a new mapping whenever a process came, went, or changed its parent,
+        group or session, so that what follows from these can be cached."""
         ...
 
     def refresh(self, watched: Collection[int]) -> None:
-        """Look again: every pid that is new or in `watched`, and now and then all."""
+        """Read every pid that is new or in `watched`, and now and then all."""
         ...
 
     def started_at(self, start_ticks: int) -> float:

@@ -1,4 +1,4 @@
-"""Which framework a command line belongs to, and whether it looks like training at all. Data and two pure functions."""
+"""The framework of a command line, and whether it looks like training. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "MASTE
 
 
 def framework_of(commands: Iterable[str]) -> str | None:
-    """The most special framework that any of these command lines names; `None` when none is known."""
+    """The most special framework that any of these command lines names; `None` for none."""
     return _named(tuple(commands))
 
 
@@ -46,7 +46,7 @@ def looks_like_training(commands: Iterable[str], environs: Iterable[Mapping[str,
 
 @lru_cache(maxsize=512)
 def _named(lines: tuple[str, ...]) -> str | None:
-    """The same command lines are asked about each second: some 15 regexes over some kB each."""
+    """Cached: the same command lines come every second, for some 15 regexes over some kB."""
     return next((name for name, mark in MARKS if any(mark.search(line) for line in lines)), None)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 
 from hangtop.common.memo import memoized
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Stat
 
 Children = Mapping[int, list[int]]
@@ -23,26 +22,26 @@ def children_of(stats: Mapping[int, Stat]) -> dict[int, list[int]]:
 
 
 def descendants(children: Children, pid: int) -> list[int]:
-    """The process and all below it, parents before children, depth first. Old lines beside new ones can be a ring."""
+    """The process and its descendants, parents first, depth first. Stale lines of the table can form a ring."""
     line: dict[int, None] = {}
     stack = [pid]
     while stack:
-        if (one := stack.pop()) not in line:
-            line[one] = None
-            stack.extend(reversed(children.get(one, ())))
+        if (process := stack.pop()) not in line:
+            line[process] = None
+            stack.extend(reversed(children.get(process, ())))
     return list(line)
 
 
 def without(children: Children, pids: Collection[int]) -> Children:
-    """The same, but these are nobody's children: nothing that goes down comes to them, nor to what is below them."""
+    """The tree without these processes and their descendants."""
     return {parent: [child for child in below if child not in pids] for parent, below in children.items()} if pids else children
 
 
 def with_launchers(
     stats: Mapping[int, Stat], pids: Iterable[int], is_launcher: Callable[[int], bool], shells: Collection[int] = ()
 ) -> list[int]:
-    """Each pid, or the highest launcher above it: a rank that writes its own log belongs to torchrun with its silent siblings.
-    Not through a shell that a person types into: what is above that one starts other things as well."""
+    """Each pid, or the highest launcher above it: a rank that writes its own log belongs to torchrun, like its silent siblings.
+    Not above a shell that a person types into, which starts other things as well."""
     roots: list[int] = []
     for pid in pids:
         near = list(takewhile(lambda above: above not in shells, ancestors(stats, pid)))
@@ -53,7 +52,7 @@ def with_launchers(
 
 
 def left_behind(stats: Mapping[int, Stat], roots: Collection[int]) -> list[int]:
-    """Processes of a root's own group or session that lost their parent: children of a root that went through a middleman."""
+    """Processes of a root's group or session that lost their parent: descendants of the root through a process that ended."""
     led = {pid for pid in roots if pid in stats}
     return [
         stat.pid
@@ -63,7 +62,7 @@ def left_behind(stats: Mapping[int, Stat], roots: Collection[int]) -> list[int]:
 
 
 def preorder(children: Children, members: Collection[int], stats: Mapping[int, Stat]) -> list[int]:
-    """The members as a tree read from top to bottom, elder siblings first; whose parent is no member stands at the top."""
+    """The members as a tree, parents first, elder siblings first."""
     wanted = set(members)
     ordered = {
         pid: sorted(wanted.intersection(below), key=lambda child: (stats[child].start_ticks, child))
@@ -72,3 +71,12 @@ def preorder(children: Children, members: Collection[int], stats: Mapping[int, S
     }
     tops = sorted((pid for pid in wanted if stats[pid].ppid not in wanted), key=lambda pid: (stats[pid].start_ticks, pid))
     return [pid for top in tops for pid in descendants(ordered, top)]
+
+
+def ancestors(stats: Mapping[int, Stat], pid: int) -> list[int]:
+    """Parent, grandparent … of a process; stops at one that is not in the table."""
+    line: list[int] = []
+    while (stat := stats.get(pid)) is not None and stat.ppid in stats and stat.ppid not in line:
+        pid = stat.ppid
+        line.append(pid)
+    return line

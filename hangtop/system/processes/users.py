@@ -1,4 +1,4 @@
-"""Login names of user ids. Asked through a guard: a name server that is down would hold up the answer."""
+"""Login names of user ids, read through a guard: a name server may be down."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from hangtop.system.guard import Guard
 
 
 class Users:
-    """Names that were asked for once are remembered."""
+    """Remembers the names."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._guard: Guard[int, str] = Guard()
 
     def name(self, uid: int | None) -> str | None:
-        """The login name, or the number where there is none or nobody answers in time."""
+        """The login name, or the number if there is none or no answer in time."""
         if uid is None:
             return None
         if uid not in self._names:
-            answer = self._guard.ask({uid: partial(_name, uid)}).get(uid)
-            if not isinstance(answer, str):
-                return str(uid)
-            self._names[uid] = answer
-        return self._names[uid]
+            self._names |= self._guard.known({uid: partial(_name, uid)})
+        return self._names.get(uid, str(uid))
 
 
 def _name(uid: int) -> str:

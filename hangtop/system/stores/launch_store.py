@@ -1,4 +1,4 @@
-"""The book of starts: how each run was started, kept on this machine for who starts it again. Folder 0700, files 0600."""
+"""How each run was started, stored on this machine to start it again. Folder 0700, files 0600."""
 
 from __future__ import annotations
 
@@ -15,36 +15,35 @@ from hangtop.common.raw_text import bytes_of, from_os, text_of
 from hangtop.records.launch import Launch
 
 KEPT = 50
-"""So many starts are kept, the latest."""
+"""How many launches are kept."""
 PLAN_LASTS_S = 3600.0
-"""A plan may be shown for so long before it is carried out; then what only it names is forgotten."""
+"""How long a plan may be shown before it is carried out; then environments that only it names are removed."""
 OLD_FORM = b'{"'
-"""So begins an environment that an older hangtop kept, as JSON."""
+"""The beginning of an environment that an older hangtop stored as JSON."""
 
 
 def place() -> Path:
-    """Where it lies, if it is there."""
+    """The folder of the store, which may not exist."""
     return user_state_path("hangtop") / "runs"
 
 
 def folder() -> Path:
-    """The same; made when it is not there. Raises `OSError`."""
+    """The same, created if need be. Raises `OSError`."""
     found = place()
     found.mkdir(mode=0o700, parents=True, exist_ok=True)
     return found
 
 
 def keep_environ(environ: Mapping[str, str]) -> str:
-    """The path of a new file that holds this environment, byte by byte as /proc/PID/environ has it, for a start or a plan that
-    names it. `environ` is raw text (see `hangtop.common.raw_text`). Raises `OSError`."""
+    """Store an environment (raw text, see `hangtop.common.raw_text`) byte by byte as in /proc/PID/environ, for a launch or plan
+    that names the returned path. Raises `OSError`."""
     _forget_environs()
     data = b"\0".join(bytes_of(f"{name}={value}") for name, value in environ.items())
     return str(write_whole(folder() / f"{os.urandom(8).hex()}.environ", data))
 
 
 def discard(environ_files: Iterable[str]) -> None:
-    """Remove the environments of a plan that is not carried out, or is done with, but for those that a start names. Raises
-    `OSError`."""
+    """Remove the environments of a plan that is finished or given up, except those that a launch names. Raises `OSError`."""
     paths = tuple(environ_files)
     named = _named() if paths else set()
     for path in paths:
@@ -53,7 +52,7 @@ def discard(environ_files: Iterable[str]) -> None:
 
 
 def environ_of(path: str) -> dict[str, str]:
-    """As raw text. Raises `OSError` when it is not there, `msgspec.DecodeError` when it is none."""
+    """The stored environment as raw text. Raises `OSError` if missing, `msgspec.DecodeError` if broken."""
     data = Path(path).read_bytes()
     if data.startswith(OLD_FORM):
         return msgspec.json.decode(data, type=dict[str, str])
@@ -62,20 +61,20 @@ def environ_of(path: str) -> dict[str, str]:
 
 
 def keep(launch: Launch) -> None:
-    """Take down a start, or what became of it. Raises `OSError`."""
+    """Store a launch, or what became of it. Raises `OSError`."""
     write_whole(folder() / f"{launch.pid}-{launch.start_ticks}.launch", msgspec.json.encode(launch))
     _forget_old()
 
 
 def latest(output: str) -> Launch | None:
-    """The last start whose output went to this file (a real path), or that was known by it."""
+    """The last launch with this output or log (a real path)."""
     wanted = from_os(output)
     known = [launch for launch in _all() if wanted in (launch.output, *launch.logs)]
     return max(known, key=lambda launch: launch.started_at, default=None)
 
 
 def of_process(pid: int, start_ticks: int) -> Launch | None:
-    """The start of this process, if hangtop started it or was asked about it."""
+    """The launch of this process, if it is known."""
     return next((launch for launch in _all() if (launch.pid, launch.start_ticks) == (pid, start_ticks)), None)
 
 
@@ -84,13 +83,13 @@ def _all() -> list[Launch]:
     for path in folder().glob("*.launch"):
         try:
             found.append(msgspec.json.decode(path.read_bytes(), type=Launch))
-        except (OSError, msgspec.DecodeError):  # just being forgotten, or from another version: then it cannot be used
+        except (OSError, msgspec.DecodeError):  # just being removed, or of another version
             continue
     return found
 
 
 def _forget_old() -> None:
-    """The oldest starts."""
+    """Remove the oldest launches."""
     files = sorted(folder().glob("*.launch"), key=lambda path: path.stat().st_mtime)
     for path in files[:-KEPT]:
         path.unlink(missing_ok=True)
@@ -98,10 +97,10 @@ def _forget_old() -> None:
 
 
 def _forget_environs() -> None:
-    """Environments that no start names, and that are too old for a plan that is still shown somewhere."""
+    """Remove environments that no launch names, and that are too old for a plan on a screen."""
     named = _named()
     for path in folder().glob("*.environ"):
-        with contextlib.suppress(FileNotFoundError):  # another hangtop forgets it too
+        with contextlib.suppress(FileNotFoundError):  # another hangtop removes it too
             if path.name not in named and clock.now() - path.stat().st_mtime > PLAN_LASTS_S:
                 path.unlink()
 
@@ -111,14 +110,14 @@ def _named() -> set[str]:
 
 
 def write_whole(path: Path, data: bytes) -> Path:
-    """Whole or not at all, readable by its owner alone. Raises `OSError`."""
+    """Write a file whole or not at all, readable by its owner alone. Raises `OSError`."""
     draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)
         os.replace(draft, path)
-    except BaseException:  # the disk is full: half of an environment is a secret that nobody would ever remove
+    except BaseException:  # such as a full disk: half an environment would be a secret that is never removed
         draft.unlink(missing_ok=True)
         raise
     return path

@@ -1,4 +1,4 @@
-"""The runs that hangtop stopped, kept on this machine by their logs: who looks later learns that no error ended them."""
+"""The runs that hangtop stopped, stored by their logs, so that a later hangtop knows that no error ended them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hangtop.system.processes.linux import read_stat
 from hangtop.system.stores.launch_store import folder, place, write_whole
 
 KEPT = 200
-"""So many logs are remembered, the latest."""
+"""How many logs are remembered."""
 MOST_LOGS = 64
-"""Of a run with more logs the first ones stand for all."""
+"""Of a run with more logs only the first ones are stored."""
 
 _stopped = msgspec.json.Decoder(StoppedRun)
 
 
 def keep(stop: StoppedRun) -> None:
-    """Take down a stop, or its end. Raises `OSError`."""
+    """Store a stop, or its end. Raises `OSError`."""
     store = folder()
     for log in stop.place.logs[:MOST_LOGS]:
         write_whole(store / _name(log), msgspec.json.encode(stop))
@@ -33,23 +33,20 @@ def keep(stop: StoppedRun) -> None:
 
 
 def forget(stop: StoppedRun) -> None:
-    """It did not end the run. Raises `OSError`."""
+    """Remove a stop that did not end the run. Raises `OSError`."""
     for log in stop.place.logs[:MOST_LOGS]:
         (folder() / _name(log)).unlink(missing_ok=True)
 
 
 class StopStore:
-    """Reads what is kept of a run's logs; a record is read again only when it was written anew."""
+    """Reads the records of a run's logs, again only when they were written anew."""
 
     def __init__(self) -> None:
         self._logs: dict[str, tuple[str, Path]] = {}
         self._read: dict[str, tuple[int, StoppedRun]] = {}
 
     def latest(self, logs: Sequence[str]) -> StoppedRun | None:
-        """The last stop of the run with these logs, `sizes` by their names as they are given here.
-
-        One that broke off in the middle has not stopped it.
-        """
+        """The last stop of the run with these logs, `sizes` by the given names. A stop that broke off does not count."""
         known = [stop for log in logs[:MOST_LOGS] if (stop := self._of(log)) is not None]
         last = max(known, key=lambda stop: stop.began_at, default=None)
         if last is None or (last.ended_at is None and not _is_under_way(last)):
@@ -58,7 +55,7 @@ class StopStore:
         return replace(last, sizes={log: last.sizes[path] for log, path in real.items() if path in last.sizes})
 
     def _place(self, log: str) -> tuple[str, Path]:
-        """(its real path, where its record lies)."""
+        """(its real path, the path of its record)."""
         if log not in self._logs:
             self._logs[log] = os.path.realpath(log), place() / _name(log)
         return self._logs[log]
@@ -69,7 +66,7 @@ class StopStore:
             written_ns = path.stat().st_mtime_ns
             if log not in self._read or self._read[log][0] != written_ns:
                 self._read[log] = written_ns, _stopped.decode(path.read_bytes())
-        except (OSError, msgspec.DecodeError):  # none is there, or it is not ours to read, or of another version
+        except (OSError, msgspec.DecodeError):  # missing, not ours to read, or of another version
             self._read.pop(log, None)
         return self._read[log][1] if log in self._read else None
 

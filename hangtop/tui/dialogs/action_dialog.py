@@ -5,18 +5,18 @@ Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs 
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from textual import events
+from textual.app import App
 
 from hangtop.actions.command_line.shell_text import CommandError
-from hangtop.actions.command_line.typed import plain_words
 from hangtop.actions.execute.client import carry_out
 from hangtop.actions.plans.presets import Preset
-from hangtop.actions.plans.ray_plan import with_command
+from hangtop.actions.plans.stop_plan import number_of
+from hangtop.actions.prove.start_check import check_start
 from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, FitAsk, fit_ask
@@ -26,15 +26,11 @@ from hangtop.render.spans import BLANK, Row, between, cut, width_of
 from hangtop.render.view import View
 from hangtop.tui.dialogs.action_foot import at_work, buttons, key_words
 from hangtop.tui.dialogs.dialog import DialogScreen
-from hangtop.tui.dialogs.start_changes import StartChanges
-from hangtop.tui.dialogs.start_check import fitting
+from hangtop.tui.dialogs.start_changes import Edit, StartChanges
 from hangtop.tui.panes.footer import key_at, words_at
 from hangtop.tui.running_action import RunningAction
 from hangtop.tui.widgets.line_edit import LineEdit
 from hangtop.tui.widgets.row_widget import RowWidget
-
-if TYPE_CHECKING:
-    from hangtop.tui.app import HangtopApp
 
 Phase = Literal["looking", "refused", "asking", "running", "over"]
 Made = Plan | Refusal | None
@@ -82,7 +78,7 @@ class ActionFoot(RowWidget):
         screen, row = cast("ActionScreen", self.screen), self.rows[0] if self.rows else ()
         key = screen.key_of(words_at(row, event.x)) or screen.key_of(key_at(row, event.x) or "")
         if key:
-            self.hangtop.simulate_key(key)
+            self.app.simulate_key(key)
 
 
 class ActionScreen(DialogScreen):
@@ -110,7 +106,7 @@ class ActionScreen(DialogScreen):
         presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
         act: str = "",
         asks: Sequence[Ask] = (),
-        fits: Callable[[FitAsk], Awaitable[Fit]] = fitting,
+        fits: Callable[[FitAsk], Awaitable[Fit]] = check_start,
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
@@ -125,8 +121,7 @@ class ActionScreen(DialogScreen):
         self.armed = False
         self.typed = ""
         self.edit: LineEdit | None = None
-        self._take: Callable[[str], None] = lambda text: None
-        self._edits = ""
+        self._edited: Edit | None = None
         self._why = ""
         self._culprits: frozenset[int] = frozenset()
 
@@ -175,10 +170,10 @@ class ActionScreen(DialogScreen):
             said: list[Row] = [((line, "ink"),) for line in textwrap.wrap(self._why or self._late(), width)] or [BLANK]
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
-        if self.edit is not None:
-            return [title, ((f"{self._edits}:", "muted"),), BLANK, *self.edit.rows(width)]
+        if self.edit is not None and self._edited is not None:
+            return [title, ((f"{self._edited.title}:", "muted"),), BLANK, *self.edit.rows(width)]
         if self.phase == "asking":
-            fit = fit_rows(self.fit, width) if self.changes is not None else []
+            fit = fit_rows(self.fit, width) if self.plan.start is not None else []
             return [title, *fit, *rows(self.plan, width, self._culprits), *self._preset_rows(width)]
         return [title, *step_rows(self.steps, width)]
 
@@ -195,7 +190,7 @@ class ActionScreen(DialogScreen):
         match self.phase:
             case "asking":
                 word = self.plan.word if self.plan else ""
-                keys = list(self._edit_keys())
+                keys = [(edit.shown, edit.word) for edit in self._edits]
                 return buttons(self._verb, armed=self.armed, word=word, typed=self.typed, edit=keys, blocked=self._blocked)
             case "running" if self.deed is not None:
                 return at_work(self.deed)
@@ -240,12 +235,15 @@ class ActionScreen(DialogScreen):
         elif key != "enter":
             line.press(key, character)
         else:
+            assert self._edited is not None
+            assert self.changes is not None
             try:
-                self._take(line.text)
+                self._edited.take(line.text)
             except CommandError as error:
                 line.problem = str(error)
             else:
                 self.edit = None
+                self._changed(self.changes.plan)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self.top += 3
@@ -258,14 +256,14 @@ class ActionScreen(DialogScreen):
     def _settle(self, made: Made) -> None:
         match made:
             case Plan() as plan:
+                self._verb = self._verb.format(number_of(plan.targets))
                 self.plan, self._before = plan, "asking"
                 verdict = self.hangtop.view.verdict
                 self._culprits = (
                     frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
                 )
-                if plan.start is not None:
-                    self.changes = StartChanges(plan, self._presets_for)
-                    self._changed(plan)
+                self.changes = StartChanges(plan, self._presets_for)
+                self._changed(plan)
                 if self._at_once:
                     self._begin(plan)
             case Refusal(why=why):
@@ -274,13 +272,9 @@ class ActionScreen(DialogScreen):
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""
         word = self.plan.word if self.plan else ""
-        if key == "ctrl+e" and self.plan is not None and self.plan.ray:
-            self._begin_edit("How Ray is started", shlex.join(self.plan.ray[0].argv), self._take_ray)
-        elif key == "ctrl+e" and self.changes is not None:
-            self._begin_edit("The command", self.changes.command, self._take_command)
-        elif key == "ctrl+n" and self.changes is not None:
-            self._begin_edit("Variables for this start alone, NAME=value each", self.changes.variables, self._take_variables)
-        elif key.isdecimal() and self.changes is not None:
+        if (edit := next((edit for edit in self._edits if edit.key == key), None)) is not None:
+            self.edit, self._edited = LineEdit(edit.text), edit
+        elif key.isdecimal() and self.changes is not None and self.changes.presets:
             self.changes.press(int(key))
             self._changed(self.changes.plan)
         elif word:
@@ -294,36 +288,14 @@ class ActionScreen(DialogScreen):
         elif key == "q":
             self.hangtop.action_leave()
 
-    def _edit_keys(self) -> Iterable[tuple[str, str]]:
-        if self.plan is not None and self.plan.ray:
-            yield "^E", "edit how Ray starts"
-        elif self.changes is not None:
-            yield "^E", "edit"
-        if self.changes is not None:
-            yield "^N", "variables"
-
-    def _begin_edit(self, what: str, text: str, take: Callable[[str], None]) -> None:
-        self.edit, self._edits, self._take = LineEdit(text), what, take
-
-    def _take_ray(self, text: str) -> None:
-        if self.changes is not None:
-            self.changes.take_ray(text)
-            self._changed(self.changes.plan)
-        elif self.plan is not None:
-            self.plan = with_command(self.plan, plain_words(text))
-
-    def _take_command(self, text: str) -> None:
-        if self.changes is not None:
-            self.changes.take_command(text)
-            self._changed(self.changes.plan)
-
-    def _take_variables(self, text: str) -> None:
-        if self.changes is not None:
-            self.changes.take_variables(text)
-            self._changed(self.changes.plan)
+    @property
+    def _edits(self) -> list[Edit]:
+        return [] if self.changes is None else list(self.changes.edits())
 
     def _preset_rows(self, width: int) -> list[Row]:
-        return [] if self.changes is None else preset_rows(self.changes.page, self.changes.chosen, width, self.changes.others)
+        if self.changes is None or self.plan is None or self.plan.start is None:
+            return []
+        return preset_rows(self.changes.page, self.changes.chosen, width, self.changes.others)
 
     @property
     def _blocked(self) -> str:
@@ -332,16 +304,19 @@ class ActionScreen(DialogScreen):
 
     @property
     def _may_begin(self) -> bool:
-        return self.changes is None or (self.fit is not None and not self.fit.problems)
+        return self.fit is not None and not self.fit.problems
 
     def _changed(self, plan: Plan) -> None:
         """What is shown stays what is done, and whether it can start is looked at again."""
-        if self.changes is not None and (self.fit is None or plan != self.plan):
-            self.plan, self.fit = plan, None
-            self.run_worker(self._look_whether(fit_ask(plan)), name="fit", group="fit", exclusive=True)
+        if plan == self.plan and self.fit is not None:
+            return
+        ask = fit_ask(plan)
+        self.plan, self.fit = plan, None if ask is not None else Fit()
+        if ask is not None:
+            self.run_worker(self._check_start(ask), name="fit", group="fit", exclusive=True)
 
-    async def _look_whether(self, ask: FitAsk | None) -> None:
-        self.fit = await self._fits(ask) if ask is not None else Fit()
+    async def _check_start(self, ask: FitAsk) -> None:
+        self.fit = await self._fits(ask)
         self.show(self.hangtop.view)
 
     def _enter(self) -> None:
@@ -360,14 +335,14 @@ class ActionScreen(DialogScreen):
         self.dismiss()
 
     def _begin(self, plan: Plan) -> None:
-        app = self.hangtop
+        app = self.app
         self.deed = deed = RunningAction(self._act, self._verb, plan, self._run(plan), at_once=self._at_once)
         if self._act:
-            app.under_way[self._act] = deed
+            self.hangtop.under_way[self._act] = deed
         app.run_worker(deed.carry_out(lambda: _told(app)), name="action", exclusive=False)
 
 
-def _told(app: HangtopApp) -> None:
+def _told(app: App[object]) -> None:
     """Whoever shows an action shows its new step."""
     front = app.screen_stack[-1] if app.screen_stack else None  # none any more while it closes
     if isinstance(front, ActionScreen):

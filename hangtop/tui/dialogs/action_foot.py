@@ -1,4 +1,4 @@
-"""The last line of an action's screen: what can be done now. Pure."""
+"""The last line of an action's dialog: its buttons and keys. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A box over the screen in front, all keys its own: an action's plan, a choice, a question."""
+"""A dialog: a box over the screen in front that takes all keys."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from hangtop.tui.widgets.row_widget import RowWidget
 
 
 class DialogScreen(LiveScreen, ModalScreen[None]):
-    """What is around it goes on as well: `HangtopApp.repaint` shows every screen that is in sight. A verdict that is another
-    than when the box was opened stands in its border."""
+    """The screens around the box go on. If the verdict changes meanwhile, the border says so."""
 
     DEFAULT_CSS = """
     DialogScreen { align: center middle; background: $background 60%; }
@@ -31,7 +30,7 @@ class DialogScreen(LiveScreen, ModalScreen[None]):
         self._opened_under: VerdictLabel | None = None
 
     def parts(self) -> Iterable[RowWidget]:
-        """What is in the box, from above."""
+        """The widgets in the box, top down."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:

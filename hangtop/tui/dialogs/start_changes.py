@@ -1,10 +1,10 @@
-"""What a person changes in the start of a plan before it is carried out: its command, presets, variables of their own. No
-widget."""
+"""What a person can change in a plan before it is carried out: the command, how Ray starts, presets, variables. No widget."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from hangtop.actions.command_line.typed import command, plain_words, shown, variables_in
 from hangtop.actions.plans.presets import Preset, with_argv, with_presets
@@ -15,37 +15,50 @@ AT_ONCE = 9
 """So many presets are shown at a time: as many as there are digits to choose them by."""
 
 
+class Edit(NamedTuple):
+    """A line of the plan that a person can edit. `key`: as Textual names it. `take` raises `CommandError` for a text that it
+    cannot take."""
+
+    key: str
+    shown: str
+    word: str
+    title: str
+    text: str
+    take: Callable[[str], None]
+
+
 class StartChanges:
-    """`plan`: as it stands with all changes; what is shown is what is done. `presets_for`: what may be chosen for a start."""
+    """`plan`: with all changes; what is shown is what is done. `presets_for`: the presets that fit a start."""
 
     def __init__(self, plan: Plan, presets_for: Callable[[Start], Sequence[Preset]]) -> None:
-        assert plan.start is not None
         self._as_made = plan
-        self.presets = tuple(presets_for(plan.start))
+        self.presets = tuple(presets_for(plan.start)) if plan.start is not None else ()
         self.chosen: frozenset[str] = frozenset()
         self.own: dict[str, str] = {}
         self._first = 0
         self.plan = plan
 
+    def edits(self) -> Iterator[Edit]:
+        """What can be edited in this plan."""
+        plan = self._as_made
+        if plan.ray:
+            how = shlex.join(plan.ray[0].argv)
+            yield Edit("ctrl+e", "^E", "edit how Ray starts", "How Ray is started", how, self._take_ray)
+        elif plan.start is not None:
+            yield Edit("ctrl+e", "^E", "edit", "The command", shlex.join(plan.start.argv), self._take_command)
+        if plan.start is not None:
+            title = "Variables for this start alone, NAME=value each"
+            yield Edit("ctrl+n", "^N", "variables", title, shown(self.own), self._take_variables)
+
     @property
     def page(self) -> Sequence[Preset]:
-        """Those that digits choose now."""
+        """The presets that digits choose now."""
         return self.presets[self._first : self._first + AT_ONCE]
 
     @property
     def others(self) -> int:
-        """How many are not shown."""
+        """How many presets are not shown."""
         return len(self.presets) - len(self.page)
-
-    @property
-    def command(self) -> str:
-        """Before any preset, as a person would type it."""
-        assert self._as_made.start is not None
-        return shlex.join(self._as_made.start.argv)
-
-    @property
-    def variables(self) -> str:
-        return shown(self.own)
 
     def press(self, digit: int) -> None:
         """Choose the preset with this number, or take it back; 0 shows the next ones."""
@@ -55,19 +68,16 @@ class StartChanges:
             self.chosen ^= {self.page[digit - 1].id}
         self._make()
 
-    def take_command(self, text: str) -> None:
-        """Raises `CommandError` with the reason why it starts nothing."""
+    def _take_command(self, text: str) -> None:
         assert self._as_made.start is not None
         self._as_made = with_argv(self._as_made, command(text, self._as_made.start.shell))
         self._make()
 
-    def take_ray(self, text: str) -> None:
-        """How Ray is started before the run. Raises `CommandError`."""
+    def _take_ray(self, text: str) -> None:
         self._as_made = with_command(self._as_made, plain_words(text))
         self._make()
 
-    def take_variables(self, text: str) -> None:
-        """For this start alone. Raises `CommandError` for what is no list of NAME=value."""
+    def _take_variables(self, text: str) -> None:
         self.own = variables_in(text)
         self._make()
 

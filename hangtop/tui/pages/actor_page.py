@@ -1,4 +1,4 @@
-"""Everything known of one actor of Ray: what it does, asks for and holds, why it died, and the last lines that it printed."""
+"""The page of one Ray actor: state, method, resources, cause of death, and the end of its output."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
 from hangtop.render.ray.ray_sessions import clusters_shown
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row, wrapped
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import fact_row, section, wrapped
+from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.pages.page import PageScreen
+from hangtop.tui.selection import Selection, select_actor
 
 LAST_LINES = 20
 ASK_AGAIN_S = 4.0
 
 
 class ActorScreen(PageScreen):
-    """An actor stays on its page when it is gone: with the last that was known of it."""
+    """An actor that is gone stays on its page, with what was last known."""
 
-    keys = (Key("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (Key("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
     def __init__(self, key: str) -> None:
         super().__init__()
@@ -39,9 +39,8 @@ class ActorScreen(PageScreen):
         self._said: ActorLogReading | None = None
 
     @property
-    def actor(self) -> RayActor | None:
-        """As it was last known."""
-        return self._last[1] if self._last is not None else None
+    def selection(self) -> Selection | None:
+        return select_actor(self._last[1]) if self._last is not None else None
 
     def head(self, view: View) -> Row:
         return ((view.title, "ink bold"), ("   ", ""), (f"actor {self._last[1].cls if self._last else self._key}", "ink"))
@@ -62,8 +61,7 @@ class ActorScreen(PageScreen):
             self.hangtop.show_rank(self._last[1].rank)
 
     def _ask_for_lines(self, view: View, cluster: RayCluster, actor: RayActor) -> None:
-        """The end of its output, again every few seconds, on whichever node it is: only while the page is open, and not before
-        the last answer has come."""
+        """Ask for the end of its output every few seconds while the page is open, and not before the last answer has come."""
         if self._ask is not None:
             self._said = self._told(view, self._ask) or self._said
             if not _has_ended(view, self._ask):
@@ -74,7 +72,7 @@ class ActorScreen(PageScreen):
         self.hangtop.feed.ask(self._ask)
 
     def _told(self, view: View, ask: ActorLogAsk) -> ActorLogReading | None:
-        """The answer, or why there is none yet; what is shown already is not replaced by a late one."""
+        """The answer, or why there is none yet. What is shown is not replaced by "late"."""
         told = view.state.actor_log
         if told is not None and told.ask == ask.ask:
             return told
@@ -94,7 +92,7 @@ def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
 
 
 def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None, view: View, width: int) -> list[Row]:
-    odd = next((one for one in outlier_actors(cluster) if one.actor == actor and one.sure), None)
+    odd = next((outlier for outlier in outlier_actors(cluster) if outlier.actor == actor and outlier.sure), None)
     title = f"{actor.cls}{f' rank {actor.rank}' if actor.rank is not None else ''}{f'  {actor.name}' if actor.name else ''}"
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
     since = stale_since(cluster, view.now)
@@ -108,7 +106,7 @@ def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None
 
 
 def _output_rows(said: ActorLogReading | None, width: int) -> list[Row]:
-    """The last lines of each of its files, and how old they are."""
+    """The last lines of each output file, and their age."""
     if said is None:
         return []
     if said.problem:
@@ -131,7 +129,7 @@ def _of_death(actor: RayActor) -> str:
 
 
 def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:
-    """Label and value; what does not apply is left out."""
+    """(label, value) of all that applies."""
     since = "" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}"
     yield "state", f"{STATE_WORDS[actor.state]}{since}"
     if actor.method:

@@ -1,4 +1,4 @@
-"""Everything known of one GPU: what is wrong with it, its readings, who computes on it, and its last minutes."""
+"""The page of one GPU: faults, readings, processes, and its last minutes."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ from collections.abc import Iterable
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, GpuFact, facts, is_current, status_words
-from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.diagnosis.members.rank_gpus import of_run, ranks_on
 from hangtop.records.gpu import Gpu, GpuProcess, GpuTrack
+from hangtop.render.charts import Chart, chart_rows
+from hangtop.render.gpu_head import short_name
 from hangtop.render.gpu_rows import mig_rows
 from hangtop.render.processes.process_rows import named
 from hangtop.render.processes.process_tree import TreeLine
 from hangtop.render.spans import BLANK, Row, align, cut, dotted
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.charts import Chart, chart_rows
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import fact_row, section
+from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members
-from hangtop.tui.panes.gpus_pane import GpusPane, ranks_on, short_name
 
 PID_CELLS = 10
-NEXT, ITS_RANK = Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", "")
+NEXT, ITS_RANK = Key(shown="↑↓", word="next GPU"), Key(shown="Enter", word="its rank")
 
 
 class GpuScreen(PageScreen):
-    """Arrows go to the next GPU of its node. A GPU keeps its index for life, so it stays on its page when it is lost."""
+    """Arrows go to the next GPU of the node. A lost GPU keeps its index, and stays on its page."""
 
     def __init__(self, host: str, index: int) -> None:
         super().__init__()
@@ -64,14 +63,14 @@ class GpuScreen(PageScreen):
         known = [gpu.index for gpu in node.reading.gpus] if node is not None else []
         if self.index in known:
             self.index = known[max(0, min(known.index(self.index) + by, len(known) - 1))]
-            self.hangtop.watch_screen.query_one(GpusPane).chosen = self.index
+            self.hangtop.choose_gpu(self.index)
 
     def open(self) -> None:
         if ranks := self._ranks(self.hangtop.view):
             self.hangtop.show_rank(ranks[0])
 
     def _ranks(self, view: View) -> tuple[int, ...]:
-        return ranks_on(view, self.host).get(self.index, ())
+        return ranks_on(view.ranks, view.state, self.host).get(self.index, ())
 
     def _gpu(self, view: View) -> Gpu | None:
         node = view.state.gpus.get(self.host)
@@ -79,14 +78,14 @@ class GpuScreen(PageScreen):
 
 
 def _said_rows(gpu: Gpu, said: Iterable[GpuFact], now: float, width: int) -> list[Row]:
-    """What is wrong with it, in words, gravest first."""
+    """Its faults in words, gravest first."""
     found: list[Row] = [(("▌ ", fact.role), (fact.text, f"{fact.role} bold" if fact.kind in BAD else fact.role)) for fact in said]
     well: Row = ((f"GPU {gpu.index}  ", "ink bold"), (status_words(gpu, now), "muted"))
     return [cut(row, width) for row in found or [well]]
 
 
 def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
-    """Label and value; what nobody tells is left out, what may not be read says so."""
+    """(label, value) of all that is known."""
     yield "status", status_words(gpu, now) + ("" if gpu.since is None else f", since {text.moment(gpu.since, now)}")
     if not is_current(gpu, now) and gpu.read_at is not None:
         yield "values", f"of {text.age(now - gpu.read_at)} ago"
@@ -127,20 +126,20 @@ def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
 
 
 def _process_rows(gpu: Gpu, host: str, view: View, width: int) -> list[Row]:
-    """Who holds memory on it, by the driver's list; and of a process of this run what it is."""
+    """The processes in the driver's list; processes of the run by name."""
     rows = [section("Processes", width, f"{len(gpu.processes)} on this GPU" if gpu.processes else "none on this GPU")]
-    names = {one.process.pid: named(TreeLine((one,))) for one in all_members(view) if one.host == host}
+    names = {member.process.pid: named(TreeLine((member,))) for member in all_members(view) if member.host == host}
 
-    def row(one: GpuProcess) -> Row:
-        name = names.get(one.pid, "not of this run" if one.visible else "not to be seen from here")
-        held = text.size(one.used_bytes)
-        return (align(str(one.pid), PID_CELLS, "ink", right=True), (f"  {held:>8}  ", "ink"), (name, "muted"))
+    def row(process: GpuProcess) -> Row:
+        name = names.get(process.pid, "not of this run" if process.visible else "not to be seen from here")
+        held = text.size(process.used_bytes)
+        return (align(str(process.pid), PID_CELLS, "ink", right=True), (f"  {held:>8}  ", "ink"), (name, "muted"))
 
-    return [*rows, *(cut(row(one), width) for one in gpu.processes)]
+    return [*rows, *(cut(row(process), width) for process in gpu.processes)]
 
 
 def _past_rows(gpu: Gpu, track: GpuTrack, now: float, width: int) -> list[Row]:
-    """How busy it was over the last minutes; its memory over the whole watch, where a column may stand for longer."""
+    """Utilisation and power of the last minutes; memory over the whole watch."""
     busy = (
         Chart("util", track.util_percent, 100.0, lambda value: f"{value:.0f} %"),
         Chart("power", track.power_w, gpu.limit_w or 0.0, lambda value: f"{value:.0f} W"),

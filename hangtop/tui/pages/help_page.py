@@ -1,14 +1,14 @@
-"""Keys, states, signs and words: made from the tables that the screen itself uses."""
+"""The help page: keys, states, signs and words, from the tables that the screen uses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from hangtop import __version__
-from hangtop.common.text import cells
 from hangtop.render.spans import BLANK, Row, align, cut, pad
 from hangtop.render.verdict_labels import LOOKS
 from hangtop.render.view import View
+from hangtop.render.wrap import section
 from hangtop.tui.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
 from hangtop.tui.pages.page import PageScreen
 
@@ -29,19 +29,11 @@ WORDS: tuple[tuple[str, str], ...] = (
 )
 
 
-def section(title: str, width: int, said: str = "") -> Row:
-    """A head line: the title, what is said of it, and a rule to the edge."""
-    more = f"{said} " if said else ""
-    rule = "─" * max(0, width - len(title) - cells(more) - 2)
-    return cut(((title, "ink bold"), ("  ", ""), (more, "muted"), (rule, "faint")), width)
-
-
 def key_rows(keys: Sequence[Key], width: int) -> list[Row]:
     return [cut((align(key.shown, 10, "accent bold"), (key.help, "ink")), width) for key in keys]
 
 
 def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
-    """One column under 100 cells, else two."""
     column = width if width < 100 else (width - 3) // 2
     look = [section("Look", column), *key_rows(LOOK, column), *(key_rows(REPLAY, column) if replay else [])]
     look += [BLANK, section("In a pane", column), *key_rows(IN_A_PANE, column)]

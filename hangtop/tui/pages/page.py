@@ -1,4 +1,4 @@
-"""A page over the watch screen: status line on top, its own rows, its own keys. It goes on while it is open."""
+"""A page over the watch screen: a head line with the verdict, its own rows, its own keys. It follows the run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,14 @@ from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import MouseScrollDown, MouseScrollUp
 
 from hangtop.render.spans import Row, between, cut
 from hangtop.render.view import View
-from hangtop.tui.keys import Key
+from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import KeysLine, footer_row
 from hangtop.tui.panes.status_line import badge
-from hangtop.tui.widgets.row_widget import RowWidget
-
-PAGE_KEYS = (
-    Key("escape", "Esc", "back", "back", "back"),
-    Key("t", "t", "theme", "theme", "theme"),
-    Key("question_mark", "?", "help", "help", "help"),
-    Key("q", "q", "quit", "quit", "quit"),
-)
+from hangtop.tui.widgets.row_widget import RowWidget, WheelWidget
 
 
 class PageHead(RowWidget):
@@ -32,17 +24,15 @@ class PageHead(RowWidget):
         self.paint((between(left, (*badge(view), (" ", "")), self.size.width),))
 
 
-class PageBody(RowWidget, can_focus=True):
-    """Rows that scroll when there are more than lines."""
-
+class PageBody(WheelWidget, can_focus=True):
     DEFAULT_CSS = "PageBody { height: 1fr; margin: 1 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1)", "up"),
         ("down", "move(1)", "down"),
         ("pageup", "page(-1)", "page up"),
         ("pagedown,space", "page(1)", "page down"),
-        ("home", "top", "to the top"),
-        ("end", "bottom", "to the bottom"),
+        ("home", "end(-1)", "to the top"),
+        ("end", "end(1)", "to the bottom"),
         ("enter", "open", "open"),
     ]
 
@@ -62,30 +52,18 @@ class PageBody(RowWidget, can_focus=True):
         cast("PageScreen", self.screen).move(by)
         self.show(self.hangtop.view)
 
+    def wheel(self, rows: int) -> None:
+        self.top += rows
+        self.show(self.hangtop.view)
+
     def action_page(self, by: int) -> None:
-        self.top += by * max(1, self.size.height - 1)
-        self.show(self.hangtop.view)
+        self.wheel(by * max(1, self.size.height - 1))
 
-    def action_top(self) -> None:
-        self.top = 0
-        self.show(self.hangtop.view)
-
-    def action_bottom(self) -> None:
-        self.top = sys.maxsize  # `show` knows where the last rows begin
-        self.show(self.hangtop.view)
+    def action_end(self, by: int) -> None:
+        self.wheel(by * sys.maxsize)  # `show` knows where the last rows begin
 
     def action_open(self) -> None:
         cast("PageScreen", self.screen).open()
-
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.top += 3
-        self.show(self.hangtop.view)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.top -= 3
-        self.show(self.hangtop.view)
 
 
 class PageFoot(KeysLine):
@@ -98,7 +76,7 @@ class PageFoot(KeysLine):
 
 
 class PageScreen(LiveScreen):
-    """Subclasses give `head` and `rows`; `move` and `open` when arrows and Enter mean more than scrolling."""
+    """Subclasses give `head` and `rows`, and `move` and `open` if arrows and Enter do more than scroll."""
 
     CSS = "PageScreen { background: $background; } PageHead, PageFoot { background: $panel; }"
     AUTO_FOCUS = "#page"
@@ -114,7 +92,7 @@ class PageScreen(LiveScreen):
         yield PageFoot()
 
     def head(self, view: View) -> Row:
-        """What the page is about, beside the brand."""
+        """What the page is about."""
         raise NotImplementedError
 
     def rows(self, view: View, width: int) -> list[Row]:

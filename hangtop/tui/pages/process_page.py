@@ -1,37 +1,41 @@
-"""Everything known of one process: what it is and does, in words, who started it, what is below it, where it stands."""
+"""The page of one process: facts, command, parents, descendants and stack."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from hangtop.common import text
 from hangtop.records.process import Process, RecentActivity
 from hangtop.render.processes.process_lines import members, odd_places, readings_of
 from hangtop.render.processes.process_rows import M, RowLook, named, table_rows
-from hangtop.render.processes.process_tree import Folds, Key, TreeLine, TreeMember, tree
+from hangtop.render.processes.process_tree import Folds, ProcessKey, TreeLine, TreeMember, tree
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
+from hangtop.render.stack_rows import stacks_of
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row
-from hangtop.tui.keys import Key as KeyName
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import fact_row, section
+from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.pages.page import PageScreen
+from hangtop.tui.selection import Selection, select_process
 
 MOST_FRAMES = 12
 LEAST_SEEN_PART = 0.005
 
 
 class ProcessScreen(PageScreen):
-    """A process stays on its page when it is gone: with the last that was known of it."""
+    """A process that is gone stays on its page, with what was last known."""
 
-    keys = (KeyName("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (Key("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: ProcessKey) -> None:
         super().__init__()
         self.key = key
         self._last: tuple[TreeMember, ...] = ()
         self._gone_at: float | None = None
+
+    @property
+    def selection(self) -> Selection:
+        return select_process(self.hangtop.view, self.key)
 
     def head(self, view: View) -> Row:
         return ((view.title, "ink bold"), ("   ", ""), (f"process {self.key[1]}", "ink"))
@@ -55,8 +59,8 @@ class ProcessScreen(PageScreen):
 
 
 def all_members(view: View) -> list[TreeMember]:
-    """Of the run, and what else the reading tells of, each once."""
-    known: dict[Key, TreeMember] = {}
+    """All processes in the readings, each once."""
+    known: dict[ProcessKey, TreeMember] = {}
     for part in ("processes", "orphans", "zombies", "ended"):
         for member in members(view, {host: getattr(reading, part) for host, reading in readings_of(view).items()}):
             known.setdefault(member.key, member)
@@ -64,7 +68,7 @@ def all_members(view: View) -> list[TreeMember]:
 
 
 def below(member: TreeMember, found: Sequence[TreeMember]) -> list[TreeMember]:
-    """Its descendants; parents come before their children."""
+    """Its descendants. `found` has parents before children."""
     family = {member.process.pid}
     kept: list[TreeMember] = []
     for other in found:
@@ -75,7 +79,7 @@ def below(member: TreeMember, found: Sequence[TreeMember]) -> list[TreeMember]:
 
 
 def page_rows(family: Sequence[TreeMember], found: Sequence[TreeMember], view: View, width: int, gone: str | None) -> list[Row]:
-    """`family`: the process and its descendants. `found`: all others, among them its parents."""
+    """`family`: the process and its descendants. `found`: all processes."""
     member, *descendants = family
     odd = odd_places(view, [member])
     role = odd_role(view.verdict) if odd else "ink"
@@ -95,7 +99,7 @@ def page_rows(family: Sequence[TreeMember], found: Sequence[TreeMember], view: V
 
 
 def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterable[tuple[str, str]]:
-    """Label and value; what does not apply is left out, what is hidden says `?`."""
+    """(label, value) of all that applies; hidden values are `?`."""
     process = member.process
     since = f", since {text.clock(process.state_since)}" if process.state_since else ""
     yield "state", f"{process.state}  {process.doing}{since}"
@@ -127,7 +131,7 @@ def _of(process: Process) -> str:
 
 
 def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
-    """The parent and what started that, as far as the run goes."""
+    """The chain of parents, as far as the run goes."""
     by_pid = {other.process.pid: other for other in found if other.host == member.host}
     chain: list[str] = []
     ppid = member.process.ppid
@@ -138,7 +142,7 @@ def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
 
 
 def _lately(recent: RecentActivity) -> str:
-    """What the samples of the last moments say."""
+    """What recent samples say."""
     parts = [f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}"]
     if recent.blocked_part > LEAST_SEEN_PART:
         where = f" in {recent.wchan}" if recent.wchan else ""
@@ -161,15 +165,15 @@ def _rate(value: float | None) -> str:
 
 
 def _wrapped(words: str, width: int) -> list[Row]:
-    return [((line, "ink"),) for line in textwrap.wrap(words, max(20, width), break_on_hyphens=False)]
+    return [((line, "ink"),) for line in text.wrap(words, max(20, width))]
 
 
 def _stack_rows(process: Process, view: View, width: int) -> list[Row]:
-    """Its main thread, innermost frame first, when someone looked."""
-    stacks = [stack for look in view.state.looks for stack in look.stacks if stack.pid == process.pid]
-    stack = next((one for one in reversed(stacks) if one.started_ticks in (0, process.start_ticks)), None)
-    if stack is None:
+    """The latest stack of its main thread."""
+    stacks = stacks_of(process, view.state.looks)
+    if not stacks:
         return []
+    stack = stacks[-1]
     rows = [BLANK, section(f"Stack  main thread at {text.clock(stack.at)}", width)]
     if stack.main is None:
         return [*rows, ((stack.problem or "no Python thread", "warn"),), *(((stack.mend, "ink"),) for _ in [0] if stack.mend)]

@@ -1,8 +1,7 @@
-"""Everything known of one rank, against its peers: what differs comes first."""
+"""The page of one rank against its peers: differences come first."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import facts
 from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.records.rank import Rank
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit
 from hangtop.render.log.log_rows import line_row
@@ -19,15 +18,16 @@ from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import odd_places
 from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds, tree
+from hangtop.render.rank_facts import collective_facts, fact_rows, gpu_facts
+from hangtop.render.rank_history import beside_rows
 from hangtop.render.rank_rows import odd_role, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import section
+from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
-from hangtop.tui.pages.rank_facts import collective_facts, fact_rows, gpu_facts
-from hangtop.tui.pages.rank_history import beside_rows
+from hangtop.tui.selection import Selection
 
 LINES = 200
 TWO_COLUMNS, GAP = 100, 3
@@ -36,11 +36,15 @@ TWO_COLUMNS, GAP = 100, 3
 class RankScreen(PageScreen):
     """Arrows go to the next rank."""
 
-    keys = (Key("", "↑↓", "", "next rank", ""), *PAGE_KEYS)
+    keys = (Key(shown="↑↓", word="next rank"), *PAGE_KEYS)
 
     def __init__(self, rank: int) -> None:
         super().__init__()
         self.rank = rank
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.rank)
 
     def head(self, view: View) -> Row:
         rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)
@@ -91,7 +95,7 @@ class RankScreen(PageScreen):
 
 
 def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role: str, *, odd: bool) -> list[Row]:
-    """The facts, and where there is room beside them its stack and its past; else those below."""
+    """The facts, with stack and past beside them, or below on a narrow screen."""
     more = (*collective_facts(view.state), *gpu_facts(view.state))
     left = width if width < TWO_COLUMNS else (width - GAP) * 9 // 20
     right = width - left - GAP if left < width else width
@@ -105,11 +109,15 @@ def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role:
 
 
 def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
-    """Its process and what that started, as in the pane; then what else shows life or trouble on its machine."""
+    """Its process tree; then other signs on its machine."""
     rows: list[Row] = []
     found = all_members(view) if rank.process is not None else []
     member = next(
-        (one for one in found if rank.process is not None and one.process.pid == rank.process.pid and one.number == rank.rank),
+        (
+            member
+            for member in found
+            if rank.process is not None and member.process.pid == rank.process.pid and member.number == rank.rank
+        ),
         None,
     )
     if member is not None:
@@ -123,24 +131,24 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
 
 
 def _gpu_said(rank: Rank, view: View) -> list[Row]:
-    """What is said of its GPU in words: a GPU with a rank has no page of its own."""
+    """Facts of its GPU: a GPU with a rank has no page of its own."""
     node = view.state.gpus.get(rank.host or "")
     said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
-    return [((f"GPU {one.index}: {one.text}", one.role),) for one in said if one.index == rank.gpu]
+    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in said if fact.index == rank.gpu]
 
 
 def _at_work(view: View, width: int) -> list[Row]:
-    """The others wait for this rank, and it works: what the verdict says of it."""
+    """What the verdict says of a rank that works while others wait for it."""
     said = "" if view.verdict is None else view.verdict.headline
     return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (said, "ink bold")), width), BLANK]
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
-    """Why this rank is named, whole, however long."""
+    """Why this rank is a culprit, in full."""
     if culprit is None:
         return []
     word = "CULPRIT" if role == "bad" else "STANDS OUT"
-    first, *more = textwrap.wrap("; ".join(culprit.why), max(20, width - len(word) - 4)) or [""]
+    first, *more = text.wrap("; ".join(culprit.why), max(20, width - len(word) - 4))
     edge = ("▌ ", role)
     rows: list[Row] = [(edge, (f"{word}  ", f"{role} bold"), (first, "ink bold"))]
     rows += [(edge, (" " * (len(word) + 2), ""), (line, "ink bold")) for line in (*more, f"({culprit.confidence})")]

@@ -1,4 +1,4 @@
-"""All ranks' stacks, folded into classes, the odd ones first: taken when the screen opens, and again with each `s`."""
+"""The stacks of all ranks, folded into classes, odd ones first. They are taken when the page opens, and again by `s`."""
 
 from __future__ import annotations
 
@@ -19,47 +19,39 @@ from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask, FlightAsk, RemoteStacksAsk, StacksAsk
 from hangtop.render.collective_rows import collective_rows
 from hangtop.render.log.log_query import LogQuery
-from hangtop.render.plan_rows import plain
 from hangtop.render.rank_rows import odd_role
-from hangtop.render.spans import Row
+from hangtop.render.spans import Row, plain
 from hangtop.render.stack_choice import StackChoice, choice
 from hangtop.render.stack_rows import StackView, far_rows, rows, summary
 from hangtop.render.view import View
 from hangtop.stacks.stack_classes import each_thread
-from hangtop.tui.dialogs.ask_first import AskFirst
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.page import PAGE_KEYS, PageFoot, PageScreen
+from hangtop.tui.dialogs.question import QuestionScreen
+from hangtop.tui.keys import PAGE_KEYS, Key, bindings
+from hangtop.tui.pages.page import PageFoot, PageScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
 from hangtop.tui.subprocess_task import written
 
 MOST_PIDS = 256
 SAVED_CELLS = 200
+OWN_KEYS = (
+    Key("enter", "Enter", word="unfold"),
+    Key("s", "s", "again", "take again"),
+    Key("slash", "/", word="ranks, function"),
+    Key("a", "a", "threads", "all threads"),
+    Key("y", "y", "copy", "copy"),
+    Key("w", "w", "save", "save"),
+    Key("l", "l", "locals", "locals"),
+    Key("v", "v", "native", "native"),
+    Key("x", action="far_task"),  # the page itself says when this key helps
+)
 
 
 class StacksScreen(PageScreen):
-    """The run is not stopped by a look. `v`, for the frames of C code too, stops its processes for a moment, and asks before."""
+    """Taking stacks stops nothing. `v`, with the frames of C code, stops processes for a moment, and asks before."""
 
     CSS = "StacksScreen FilterPrompt { display: none; }"
-    keys = (
-        Key("enter", "Enter", "", "unfold", ""),
-        Key("s", "s", "", "take again", ""),
-        Key("slash", "/", "", "ranks, function", ""),
-        Key("a", "a", "", "all threads", ""),
-        Key("y", "y", "", "copy", ""),
-        Key("w", "w", "", "save", ""),
-        Key("l", "l", "", "locals", ""),
-        Key("v", "v", "", "native", ""),
-        *PAGE_KEYS,
-    )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("s", "again", "again"),
-        ("a", "threads", "all threads"),
-        ("y", "copy", "copy"),
-        ("w", "save", "save"),
-        ("l", "locals", "local variables"),
-        ("v", "native", "frames of C code"),
-        ("x", "far_task", "take those of other nodes by a task there"),
-    ]
+    keys = (*OWN_KEYS, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,21 +94,23 @@ class StacksScreen(PageScreen):
         self.show(self.hangtop.view)
 
     def action_again(self) -> None:
-        """Another look, which stops no process; the one before stays to be compared with."""
+        """Take the stacks again; the previous ones stay for comparison."""
         self._take({}, with_locals=False)
 
     def action_locals(self) -> None:
-        """With the values of local variables, once a person agreed: they are the run's own data."""
+        """Read local variables too, once a person agrees: they are the run's own data."""
         pids = self._pids()
         if pids:
             lines = (
                 f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
                 "Values may hold secrets; they are shown here, and w would save them.",
             )
-            self.app.push_screen(AskFirst("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True)))
+            self.app.push_screen(
+                QuestionScreen.before("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True))
+            )
 
     def action_native(self) -> None:
-        """With the frames of C code, once a person agreed to the stop that it takes."""
+        """Read the frames of C code too, once a person agrees to the stop that it takes."""
         pids = self._pids()
         pausing = pause(self.hangtop.state.procs, pids)
         if not pids or not pausing.stop or not self._may_send:
@@ -125,7 +119,7 @@ class StacksScreen(PageScreen):
             return
         lines = (f"This {pausing.said}.", *pausing.spared, "py-spy cannot read frames of C code without. The run goes on then.")
         self.app.push_screen(
-            AskFirst("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
+            QuestionScreen.before("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
         )
 
     def _pids(self) -> tuple[int, ...]:
@@ -144,7 +138,7 @@ class StacksScreen(PageScreen):
         self.show(app.view)
 
     def action_far_task(self) -> None:
-        """Runs in the person's cluster, so only this key does it, and only after the page has said so."""
+        """Read stacks by a task in the person's cluster: only this key does it, after the page has offered it."""
         far = self.hangtop.view.state.far_stacks
         if self._may_send and far is not None and far.done and any(stack.problem for stack in far.stacks):
             self._ask_far(task=True)
@@ -155,7 +149,7 @@ class StacksScreen(PageScreen):
         return self.hangtop.replay is None and not self.hangtop.read_only
 
     def _ask_far(self, *, task: bool) -> None:
-        """The workers on other nodes; nothing is asked where there are none."""
+        """Ask for the stacks of workers on other nodes, if there are any."""
         app = self.hangtop
         if app.replay is None and (ask := remote_stacks_ask(app.state, int(app.now() * 1000), task=task)) is not None:
             self._far_asked = ask
@@ -166,20 +160,19 @@ class StacksScreen(PageScreen):
         self.show(self.hangtop.view)
 
     def action_copy(self) -> None:
-        """To the terminal's clipboard, as plain text (OSC 52: not every terminal takes it)."""
+        """Copy as plain text to the terminal's clipboard (OSC 52, which not every terminal takes)."""
         lines = self._plain()
-        self.hangtop.copy_to_clipboard("\n".join(lines))
+        self.app.copy_to_clipboard("\n".join(lines))
         self._say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file")
 
     async def action_save(self) -> None:
-        """Into a file where hangtop was started, for its owner alone: stacks may hold secrets."""
+        """Save to a file in the working directory, readable by its owner only: stacks may hold secrets."""
         lines, stamp = self._plain(), time.strftime("%Y%m%d-%H%M%S", time.localtime(self.hangtop.now()))
         path = Path.cwd() / f"hangtop-stacks-{stamp}.txt"
         problem = await written(path, "\n".join(lines) + "\n")
         self._say(problem or f"{some(len(lines), 'line')} saved to {path}")
 
     def ask_filter(self, *, opened: bool) -> None:
-        """Show or hide the line where ranks, `thread:NAME` or a function are typed."""
         prompt, foot = self.query_one(FilterPrompt), self.query_one(PageFoot)
         prompt.display, foot.display = opened, not opened
         if opened:
@@ -218,7 +211,7 @@ class StacksScreen(PageScreen):
         return StackView(looks, shown, apart, odd_role(view.verdict), unfolded)
 
     def _on_their_way(self, view: View) -> Iterator[tuple[str, str]]:
-        """What is not there yet of what was asked for: that it comes, that it is late, or why it does not come."""
+        """What was asked for and is not there: it comes, it is late, or why it does not come."""
         state, asked = view.state, self._asked
         if asked is not None and not any(look.ask == asked.ask and (look.done or look.problem) for look in state.looks):
             yield self._told_of(view, asked) or ("Taking the stacks …", "muted")
@@ -234,7 +227,7 @@ class StacksScreen(PageScreen):
         return None if said is None else (f"Taking the stacks: {said}", "warn")
 
     def _why_not(self, view: View) -> str:
-        """Why there can be no stacks, in one line."""
+        """Why there are no stacks; empty if there can be."""
         if view.state.looks or view.state.far_stacks is not None or self._far_asked is not None:
             return ""
         health = view.state.health.get("stacks")

@@ -1,4 +1,4 @@
-"""The verdict in full: all evidence, culprits with why, and every finding with its cause and fixes."""
+"""The page of the verdict: all evidence, culprits with reasons, every finding with cause and fixes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from hangtop.records.verdict import Culprit
 from hangtop.render.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
 from hangtop.render.spans import BLANK, Row, align, cut, folded
 from hangtop.render.view import View
-from hangtop.render.wrap import wrapped
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import section, wrapped
+from hangtop.tui.keys import PAGE_KEYS, Key, bindings
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.panes.verdict_pane import findings_of, verdict_rows
 
+OWN_KEYS = (
+    Key(shown="↑↓", word="finding"),
+    Key("enter", "Enter", word="its line"),
+    Key(shown="←→", word="fix"),
+    Key("left", action="fix(-1)"),
+    Key("right", action="fix(1)"),
+    Key("y", "y", "copy", "copy fix"),
+)
 BESIDE_EVIDENCE = 4
-"""Lines of the verdict that are no evidence: the headline on two, what would refute it, what is next."""
+"""Lines of the verdict besides evidence: the headline on two, the refutation, the next steps."""
 
 
 def culprit_row(culprit: Culprit) -> Row:
@@ -36,27 +43,16 @@ def culprit_row(culprit: Culprit) -> Row:
 
 
 def entry_rows(entry: VerdictEntry, width: int) -> list[Row]:
-    """When a verdict was first said, and its headline."""
+    """Time and headline of an earlier verdict."""
     return folded(((f"  {text.clock(entry.at)}  ", "stale"), align(entry.word, 10, "ink"), (entry.headline, "muted")), width, 22)
 
 
 class VerdictScreen(PageScreen):
-    """Arrows choose a finding and one of its fixes, Enter shows its line in the log, `y` copies the fix.
+    """Arrows choose a finding and one of its fixes, Enter shows its line in the log, `y` copies the fix. A consequence is folded
+    to one line until it is chosen."""
 
-    What only follows a cause above is folded to one line until it is chosen."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("left", "fix(-1)", "fix before"),
-        ("right", "fix(1)", "next fix"),
-        ("y", "copy", "copy the fix"),
-    ]
-    keys = (
-        Key("", "↑↓", "", "finding", ""),
-        Key("enter", "Enter", "", "its line", ""),
-        Key("", "←→", "", "fix", ""),
-        Key("y", "y", "", "copy fix", ""),
-        *PAGE_KEYS,
-    )
+    keys = (*OWN_KEYS, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +69,7 @@ class VerdictScreen(PageScreen):
         verdict = view.verdict
         most = len(verdict.evidence) + BESIDE_EVIDENCE if verdict is not None and known else None
         rows = verdict_rows(view, width, most, self.hangtop.keys)
-        if verdict is not None and verdict.detail and verdict.word not in ("running", "finished"):
+        if verdict is not None and verdict.detail and not verdict.state.healthy:
             rows += [BLANK, *wrapped(verdict.detail, width, label="likely")]
         if verdict is not None and verdict.culprits:
             rows += [BLANK, section("Stands out", width)]
@@ -107,11 +103,11 @@ class VerdictScreen(PageScreen):
         self._show_fix()
 
     def action_copy(self) -> None:
-        """Hands the text to the terminal (OSC 52), which may be far away: over SSH there is no other way to its clipboard."""
+        """Copy by the terminal (OSC 52), which works over SSH."""
         remedy = self._remedy()
         if remedy is not None:
             self.copied = remedy.paste
-            self.hangtop.copy_to_clipboard(remedy.paste)
+            self.app.copy_to_clipboard(remedy.paste)
             self._show_fix()
 
     def _show_fix(self) -> None:
@@ -128,7 +124,7 @@ class VerdictScreen(PageScreen):
         return known[min(self.fix, len(known) - 1)] if known else None
 
     def _finding_rows(self, view: View, width: int, begin: int) -> list[Row]:
-        """All findings; notes the line at which each begins, counted from line `begin` of the page."""
+        """All findings; keeps the page line at which each begins, counted from `begin`."""
         log = view.state.log
         findings = findings_of(log)
         self.chosen = max(0, min(self.chosen, len(findings) - 1))

@@ -23,6 +23,7 @@ from hangtop.tui.panes.stages_pane import StageBar
 from hangtop.tui.panes.status_line import StatusLine
 from hangtop.tui.panes.tabs import Tabs
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
+from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, Rect, arrange, is_wide, too_small
 from hangtop.tui.widgets.row_widget import RowWidget
 
@@ -102,6 +103,12 @@ class WatchScreen(LiveScreen):
     @property
     def processes_pane(self) -> ProcessesPane:
         return self.query_one(ProcessesPane)
+
+    @property
+    def selection(self) -> Selection:
+        """What is chosen in the pane that was opened last, else the chosen rank."""
+        pane = next((pane for pane in self.panes if pane.id == self.active), None)
+        return (pane.selection if pane is not None else None) or Selection(self.ranks_pane.chosen)
 
     def on_mount(self) -> None:
         """Everything has its place before the first layout. The prompt comes after it: an input costs as much as all panes."""

@@ -8,17 +8,16 @@ from rich.cells import cell_len
 from textual.events import Click
 
 from hangtop.common import text
-from hangtop.records.health import SourceHealth
+from hangtop.records.health import NO_ANSWER_S, SourceHealth
 from hangtop.records.watch_spec import ASKED_SOURCES
 from hangtop.render.spans import Row, between, width_of
 from hangtop.render.view import View
 from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
 from hangtop.tui.widgets.row_widget import RowWidget
 
-STUCK_S = 10.0
 HIDDEN = frozenset(ASKED_SOURCES)
 MISSED = ("gpu", "ray")
-"""Of the sources that are absent only these are told: they have a pane."""
+"""Absent sources are named only if they have a pane."""
 ORDER = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
 
 
@@ -28,7 +27,7 @@ def source_sign(health: SourceHealth) -> tuple[str, str]:
         return "○", "stale"
     if health.problem is not None:
         return "?", "warn"
-    if health.busy_s > max(STUCK_S, health.deadline_s):
+    if health.busy_s > max(NO_ANSWER_S, health.deadline_s):
         return "■", "bad"
     if health.busy_s > health.deadline_s:
         return "▲", "warn"
@@ -52,7 +51,7 @@ def sources_row(view: View) -> Row:
 
 
 def sources_short(view: View) -> Row:
-    """`● 4 sources`, with the worst sign."""
+    """`● 4 sources`, with the sign of the worst."""
     known = _known(view)
     if not known or (view.state.probe is not None and not view.state.probe.alive):
         return sources_row(view)
@@ -68,9 +67,9 @@ def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
 
 
 def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
-    """Keys drop when it is narrow; the way back, help and quit never do. `brief`: the sources as one sign, and where it is narrow
-    none, for a page needs its keys more."""
-    over = view.verdict is not None and view.verdict.word in ("finished", "crashed")
+    """Keys are dropped on a narrow screen, but never back, help and quit. `brief`: sources as one sign, or none, since a page
+    needs the room for its keys."""
+    over = view.verdict is not None and view.verdict.state.ended
     short = width < 100
     right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
     gap = 2 if short else 3
@@ -82,7 +81,7 @@ def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bo
 
 @lru_cache(maxsize=64)
 def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, *, over: bool) -> tuple[Row, bool]:
-    """The keys that have room, and whether that is enough: what may not drop may still be too wide."""
+    """The keys that fit, and false if even the ones that are never dropped do not."""
     keys = [key for key in keys_there if key.word]
     dropped = DROPPED_FIRST_WHEN_OVER if over else DROPPED_FIRST
     while width_of(row := keys_row(tuple(keys), gap)) > room:
@@ -95,12 +94,16 @@ def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, *, over: bool) ->
 
 
 def _known(view: View) -> list[SourceHealth]:
-    known = [one for one in view.state.health.values() if one.name not in HIDDEN and (one.absent is None or one.name in MISSED)]
+    known = [
+        health
+        for health in view.state.health.values()
+        if health.name not in HIDDEN and (health.absent is None or health.name in MISSED)
+    ]
     return sorted(known, key=lambda h: (ORDER.index(h.name) if h.name in ORDER else len(ORDER), h.name))
 
 
 class KeysLine(RowWidget):
-    """A click on a key is that key."""
+    """A click on a key presses it."""
 
     @property
     def keys_there(self) -> tuple[Key, ...]:
@@ -110,7 +113,7 @@ class KeysLine(RowWidget):
         shown = key_at(self.rows[0] if self.rows else (), event.x)
         name = next((key.keys for key in self.keys_there if key.shown == shown), "")
         if name:
-            self.hangtop.simulate_key(name.partition(",")[0])
+            self.app.simulate_key(name.partition(",")[0])
 
 
 class Footer(KeysLine):
@@ -119,7 +122,7 @@ class Footer(KeysLine):
 
 
 def key_at(row: Row, x: int) -> str | None:
-    """The key whose letter or word is painted at this cell of the footer."""
+    """The key at this cell."""
     at, key = 0, None
     for text_, role in row:
         key = text_.strip() if role == "accent bold" else key if role else None
@@ -130,7 +133,7 @@ def key_at(row: Row, x: int) -> str | None:
 
 
 def words_at(row: Row, x: int) -> str:
-    """What is painted at this cell, as far as it has one colour: the word of a button."""
+    """The words at this cell, as far as they have one colour: the label of a button."""
     at = 0
     for text_, _ in row:
         at += cell_len(text_)

@@ -1,8 +1,7 @@
-"""Pane 3: the GPUs of the run. One node as rows, many as means per node; what stands out first."""
+"""Pane 3: the GPUs of the run: of one node as rows, of many nodes as means; what stands out first."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -11,42 +10,34 @@ from textual.binding import BindingType
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.facts.gpu_outliers import BAD, FactKind, GpuFact, facts, is_current, power_part
+from hangtop.diagnosis.facts.gpu_outliers import facts
 from hangtop.diagnosis.facts.leftover_members import leftovers
-from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.diagnosis.members.rank_table import Rank
-from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
-from hangtop.records.verdict import ENDED, VerdictWord
-from hangtop.render.gpu_nodes import NodeRow, node_rows, node_table
-from hangtop.render.gpu_rows import GpuRow, gpu_rows, table_rows
+from hangtop.diagnosis.members.rank_gpus import of_run, ranks_on
+from hangtop.records.gpu import Gpu, NodeGpus
+from hangtop.render.gpu_head import kinds_said, nodes_summary, summary
+from hangtop.render.gpu_nodes import node_rows, node_table
+from hangtop.render.gpu_rows import gpu_rows, table_rows
 from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
-from hangtop.render.spans import BLANK, Row, cut, dotted
+from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
-from hangtop.state.run_state import RunState
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 
-SAID_IN_HEAD: tuple[FactKind, ...] = (
-    "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",
-)  # fmt: skip
-IN_HEAD: dict[FactKind, str] = {"grows": "with growing memory"}
-QUIET_WHEN_WELL: frozenset[FactKind] = frozenset({"idle", "empty", "little memory", "busy-wait"})
 MOST_NODES = 13
-STANDING: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
-OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
 class GpusPane(SelectablePane):
-    """Keeps what it painted last, so that numbers stand still within their noise.
+    """Keeps the painted values, so that numbers stand still within their noise.
 
-    The choice is a GPU, by its index; of several nodes a node first. `opened`: the node whose GPUs stand in place of the means.
+    The choice is a GPU index, or a node while several are shown. `opened`: the node whose GPUs are shown in place of the means.
     """
 
     id_, key, title = "gpus", "3", "GPUs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("enter,right", "open", "detail"),
+        ("right", "open", "detail"),
         ("left", "close", "all nodes"),
         ("escape", "leave", "back"),
     ]
@@ -81,11 +72,11 @@ class GpusPane(SelectablePane):
             view.now,
             shown=self._steady(view, host),
             trouble=in_trouble(view),
-            ranks=ranks_on(view, host),
+            ranks=ranks_on(view.ranks, view.state, host),
             of_run=of_run(view.state, host),
             odd_ranks=view.verdict.apart if view.verdict else (),
             at_work=view.verdict.at_work if view.verdict else (),
-            held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.word in ENDED else (),
+            held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.state.ended else (),
         )
         rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
         self._order = tuple(row.gpu.index for row in rows)
@@ -97,7 +88,7 @@ class GpusPane(SelectablePane):
         return [self.head(of_many, width, right), *table_rows(rows, width), *notes]
 
     def _means(self, view: View, nodes: Mapping[str, NodeGpus], width: int, height: int) -> list[Row]:
-        """A row for each node. While one is chosen the table scrolls with it; else those that fit, and how many are like them."""
+        """A row for each node: the ones that fit, or, while one is chosen, a scrolling table."""
         means = node_rows(nodes, view.now, trouble=in_trouble(view))
         self._order = tuple(row.host for row in means)
         chosen = self.chosen_line() is not None
@@ -111,7 +102,7 @@ class GpusPane(SelectablePane):
         return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width, right), *table]
 
     def _open(self, nodes: Mapping[str, NodeGpus]) -> str | None:
-        """The node whose GPUs are shown: the only one, or the one that was opened; `None` while all are."""
+        """The node whose GPUs are shown; `None` while all nodes are."""
         if len(nodes) == 1:
             return next(iter(nodes))
         return self.opened if self.opened in nodes else None
@@ -132,18 +123,23 @@ class GpusPane(SelectablePane):
             self.chosen = now
 
     def chosen_ranks(self) -> tuple[int, ...] | None:
-        """The ranks on the chosen GPU, or on all of the chosen node; `None` when none is chosen."""
+        """The ranks on the chosen GPU or node; `None` if none is chosen."""
         view = self.hangtop.view
         if self.chosen_line() is None:
             return None
         host = self._open(nodes := _nodes(view))
         if host is None:
             host = self.node if self.node in nodes else ""
-            return tuple(sorted(rank for ranks in ranks_on(view, host or "").values() for rank in ranks))
-        return () if self.chosen is None else ranks_on(view, host).get(self.chosen, ())
+            return tuple(sorted(rank for ranks in ranks_on(view.ranks, view.state, host or "").values() for rank in ranks))
+        return () if self.chosen is None else ranks_on(view.ranks, view.state, host).get(self.chosen, ())
 
-    def open_chosen(self) -> None:
-        """The GPUs of the chosen node; the page of the rank on the chosen GPU, else of the GPU."""
+    @property
+    def selection(self) -> Selection | None:
+        ranks = self.chosen_ranks()
+        return None if ranks is None else Selection(ranks[0]) if len(ranks) == 1 else Selection(alike=len(ranks))
+
+    def action_open(self) -> None:
+        """Open the chosen node; of a GPU the page of its rank, or its own."""
         host = self._open(_nodes(self.hangtop.view))
         if self.chosen_line() is None:
             self.hangtop.action_detail()
@@ -156,11 +152,8 @@ class GpusPane(SelectablePane):
         elif self.chosen is not None:
             self.hangtop.show_gpu(host, self.chosen)
 
-    def action_open(self) -> None:
-        self.open_chosen()
-
     def action_leave(self) -> None:
-        """The choice first, then the opened node, then the choice of it; then as everywhere."""
+        """Give up the choice, then the opened node, then the chosen node; then as everywhere."""
         if self.chosen is not None:
             self.chosen = None
         elif self.opened is not None:
@@ -173,15 +166,14 @@ class GpusPane(SelectablePane):
         self.hangtop.repaint()
 
     def action_close(self) -> None:
-        """Back to all nodes."""
         self.opened = self.chosen = None
         self.hangtop.repaint()
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        """`GPU 3 lost`, `2 lost`: the gravest kind of trouble."""
+        """`GPU 3 lost`, `2 lost`: the gravest fault."""
         found = [fact for host, node in _nodes(view).items() for fact in facts(node, view.now, of_run(view.state, host))]
         grave = [fact for fact in found if fact.role == "bad" or fact.kind == "late"]
-        kinds = _kinds(grave, trouble=in_trouble(view))
+        kinds = kinds_said(grave, trouble=in_trouble(view))
         if not kinds:
             return None
         alike = [fact for fact in grave if fact.kind == kinds[0]]
@@ -189,18 +181,18 @@ class GpusPane(SelectablePane):
         return f"{who} {kinds[0]}", alike[0].role
 
     def _steady(self, view: View, host: str) -> dict[int, Gpu]:
-        """The values that stand on the screen, by index."""
+        """The values to paint, by index."""
         self._shown = {host: settle(self._shown.get(host, {}), view.state.gpus[host], view.now)}
         return {index: shown.gpu for index, shown in self._shown[host].items()}
 
 
 def in_trouble(view: View) -> bool:
-    """Only in a run that stands is an idle or busily waiting GPU coloured: in a slow one the peers wait for good reason."""
-    return view.verdict is not None and view.verdict.word in STANDING
+    """Whether idle and busily waiting GPUs are coloured: in a slow run peers wait for good reason."""
+    return view.verdict is not None and view.verdict.state.trouble
 
 
 def nothing(view: View) -> Row:
-    """Why there is no table: a driver that hangs at its start, or no GPU at all."""
+    """Why there is no table: no GPU, or a driver that hangs at its start."""
     for node in view.state.gpus.values():
         if (since := node.reading.stuck_since) is not None:
             return (
@@ -208,88 +200,6 @@ def nothing(view: View) -> Row:
                 (f": {node.reading.stuck_in} has not returned", "muted"),
             )
     return source_line(view, "gpu")
-
-
-def ranks_on(view: View, host: str) -> dict[int, tuple[int, ...]]:
-    """GPU index → ranks that compute on it."""
-    ranks = [rank for rank in view.ranks if rank.gpu is not None and rank.host == host]
-    return {
-        index: tuple(rank.rank for rank in ranks if rank.gpu == index)
-        for index in {rank.gpu for rank in ranks if rank.gpu is not None}
-    }
-
-
-def gpu_of(rank: Rank, state: RunState) -> tuple[Gpu, GpuTrack] | None:
-    """The GPU that a rank computes on, and its past."""
-    node = state.gpus.get(rank.host or "") or (next(iter(state.gpus.values())) if len(state.gpus) == 1 else None)
-    found = next((gpu for gpu in node.reading.gpus if gpu.index == rank.gpu), None) if node is not None else None
-    return None if node is None or found is None else (found, node.tracks.get(found.index, GpuTrack()))
-
-
-def summary(rows: Sequence[GpuRow]) -> Row:
-    """The head's own line: `1 idle · 7 busy-wait · limit 700 W`, or `8 × H100 80G · limit 700 W`, or how old all values are."""
-    gpus = [row.gpu for row in rows]
-    limits = {gpu.limit_w for gpu in gpus if gpu.limit_w}
-    limit: Row = ((f"limit {limits.pop():.0f} W", "muted"),) if len(limits) == 1 else ()
-    if old := _all_old(rows):
-        return old
-    said = [fact for row in rows for fact in row.facts]
-    if any(row.works for row in rows) and (waiting := [power for row in rows if row.waits and (power := power_part(row.gpu))]):
-        part = sum(waiting) / len(waiting)
-        wait = "waits" if len(waiting) == 1 else "wait"
-        return dotted((((f"{len(waiting)} {wait} at {100 * part:.0f} % of power", "muted"),), limit))
-    if held := sum(row.held for row in rows):
-        return dotted((((f"{held} not free", "warn"),), ((_makes(gpus), "muted"),)))
-    trouble = any(row.role or row.waits == "warn" for row in rows)
-    parts = _counted(said, trouble=trouble)
-    return dotted((*parts, limit)) if parts else dotted((((_makes(gpus), "muted"),), limit))
-
-
-def _all_old(rows: Sequence[GpuRow]) -> Row:
-    """When no GPU gives values of now, because the driver or the probe is late or silent."""
-    statuses = {row.status for row in rows}
-    if "ok" in statuses or not statuses.intersection(OLD_STATUSES):
-        return ()
-    age_s = max((row.age_s for row in rows if row.age_s is not None), default=None)
-    old: Row = (("old values below", "muted"),)
-    if "no answer" in statuses:
-        return dotted((((f"no answer for {text.age(age_s)}", "bad bold"),), old))
-    return dotted((((f"late: {text.age(age_s)} old", "warn"),), old))
-
-
-def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
-    """`1 idle`, `7 busy-wait`, gravest first; in a run that is well only what is wrong with a GPU itself."""
-    counts = Counter(fact.kind for fact in said)
-    kinds = _kinds(said, trouble=trouble)
-    return [((f"{counts[kind]} {IN_HEAD.get(kind, kind)}", "bad bold" if kind in BAD else "warn"),) for kind in kinds]
-
-
-def _kinds(said: Sequence[GpuFact], *, trouble: bool) -> list[FactKind]:
-    there = {fact.kind for fact in said}
-    return [kind for kind in SAID_IN_HEAD if kind in there and (trouble or kind not in QUIET_WHEN_WELL)]
-
-
-def nodes_summary(rows: Sequence[NodeRow], now: float, *, trouble: bool) -> Row:
-    """`248 of 256 answer · 245 busy-wait · means per node, limit 700 W`."""
-    gpus = [gpu for row in rows for gpu in row.gpus]
-    answering = sum(is_current(gpu, now) for gpu in gpus)
-    said = [fact for row in rows for fact in row.said if fact.kind not in OLD_STATUSES]
-    limits = {gpu.limit_w for gpu in gpus if gpu.limit_w}
-    limit = f", limit {limits.pop():.0f} W" if len(limits) == 1 else ""
-    counted = _counted(said, trouble=trouble)
-    return dotted((((f"{answering} of {len(gpus)} answer", "muted"),), *counted, ((f"means per node{limit}", "muted"),)))
-
-
-def _makes(gpus: Sequence[Gpu]) -> str:
-    """`8 × H100 80G`."""
-    names = Counter(short_name(gpu.name) for gpu in gpus)
-    return ", ".join(f"{count} × {name}" for name, count in names.most_common())
-
-
-def short_name(name: str | None) -> str:
-    """`NVIDIA H100 80GB HBM3` → `H100 80G`."""
-    words = (name or "GPU").removeprefix("NVIDIA ").removeprefix("GeForce ").split()
-    return " ".join(word.removesuffix("B") if word.endswith("GB") else word for word in words if not word.startswith("HBM"))
 
 
 def _nodes(view: View) -> Mapping[str, NodeGpus]:
@@ -302,5 +212,5 @@ def _with_gpus(nodes: Mapping[str, NodeGpus]) -> dict[str, NodeGpus]:
 
 
 def _notes(nodes: Mapping[str, NodeGpus]) -> tuple[str, ...]:
-    """Each said once, however many nodes say it."""
+    """The notes of all nodes, each once."""
     return tuple(dict.fromkeys(note for node in nodes.values() for note in node.reading.notes))

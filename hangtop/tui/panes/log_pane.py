@@ -6,11 +6,9 @@ import re
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.events import MouseScrollDown, MouseScrollUp
 from textual.message import Message
 from textual.widgets import Input
 
-from hangtop.records.ask import PageAsk
 from hangtop.records.log import PageReading
 from hangtop.render.log.log_merge import Place
 from hangtop.render.log.log_query import LogQuery
@@ -21,12 +19,11 @@ from hangtop.render.view import View
 from hangtop.tui.panes.pane import Pane
 from hangtop.tui.widgets.layout import PaneNeed
 
-WHEEL_LINES = 3
 SHIFT_CELLS = 20
 
 
 class LogPane(Pane):
-    """Always the elastic pane. Without room for a head it is the log's tail."""
+    """Takes the room that other panes leave. Without room for a head it is the tail of the log."""
 
     id_ = "log"
     key = "6"
@@ -44,7 +41,7 @@ class LogPane(Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = LogViewModel(self._send)
+        self.book = LogViewModel(lambda ask: self.hangtop.feed.ask(ask))
         self.shift = 0
 
     @property
@@ -61,7 +58,7 @@ class LogPane(Pane):
         return [top, *log_rows(view, self.book, width, height - 1, self.shift)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        silent = view.verdict is not None and view.verdict.word in ("stalled", "hung")
+        silent = view.verdict is not None and view.verdict.state.silent
         return ("silent", "bad") if silent else None
 
     def take_page(self, page: PageReading) -> None:
@@ -115,23 +112,15 @@ class LogPane(Pane):
         self.shift = max(0, self.shift + by * SHIFT_CELLS)
         self.hangtop.repaint()
 
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.action_scroll(WHEEL_LINES)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.action_scroll(-WHEEL_LINES)
+    def wheel(self, rows: int) -> None:
+        self.action_scroll(rows)
 
     def _room(self) -> int:
         return max(1, self.size.height - (0 if self.headless else 1))
 
-    def _send(self, ask: PageAsk) -> None:
-        self.hangtop.feed.ask(ask)
-
 
 class FilterPrompt(Input):
-    """The line where a filter is typed. Tab changes between text and regex, Enter filters, Esc gives up."""
+    """The prompt for a filter. Tab switches between text and regex, Enter filters, Esc gives up."""
 
     DEFAULT_CSS = """
     FilterPrompt, FilterPrompt:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
@@ -139,7 +128,7 @@ class FilterPrompt(Input):
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "leave"), ("tab", "regex", "regex")]
 
     class Typed(Message):
-        """`pattern` is `None` when the person gave up, `problem` says why it cannot be used."""
+        """`pattern`: `None` if the person gave up. `problem`: why it cannot be used."""
 
         def __init__(self, pattern: str | None, *, regex: bool, problem: str = "") -> None:
             super().__init__()
@@ -153,7 +142,7 @@ class FilterPrompt(Input):
         self.regex = self._plain = False
 
     def open(self, sought: LogQuery, *, plain: bool = False) -> None:
-        """What was asked for last stands there selected, so that typing replaces it. `plain`: for text alone."""
+        """Shows the last pattern, selected, so that typing replaces it. `plain`: text only."""
         self.value, self.regex, self._plain = sought.pattern or "", sought.regex, plain
         self.select_all()
         self._name_kind()

@@ -1,4 +1,4 @@
-"""What every pane is: a line view with a key, that says how much room it wants and paints from a view."""
+"""What all panes share: a key, a head, and how much room they need."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from hangtop.render.spans import BLANK, Row, cut, folded, head
 from hangtop.render.view import View
+from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
-from hangtop.tui.widgets.row_widget import RowWidget
+from hangtop.tui.widgets.row_widget import WheelWidget
 
 
-class Pane(RowWidget, can_focus=True):
-    """Panes paint their own head, unless a tab stands for it. `key` is the key that brings the focus here."""
+class Pane(WheelWidget, can_focus=True):
+    """`key`: focuses the pane. `headless`: a tab stands for the head."""
 
     key: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -22,7 +23,7 @@ class Pane(RowWidget, can_focus=True):
         self.headless = False
 
     def want(self, view: View, width: int) -> PaneNeed:
-        """How many lines this pane would fill, its head among them; one when there is nothing to show."""
+        """The lines that the pane would fill, with its head; 1 if it has nothing to show."""
         raise NotImplementedError
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
@@ -30,7 +31,12 @@ class Pane(RowWidget, can_focus=True):
         raise NotImplementedError
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        """A word and its role for this pane's tab, when the pane has something to say."""
+        """(word, role) on the tab of this pane, if it has something to say."""
+        return None
+
+    @property
+    def selection(self) -> Selection | None:
+        """What an action key acts on while this pane is active; `None`: the chosen rank."""
         return None
 
     def show(self, view: View) -> None:
@@ -49,7 +55,7 @@ class Pane(RowWidget, can_focus=True):
 
 
 def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
-    """A pane with nothing to show: no rule, title in plain. Under a tab, which has its title, all that it says: there is room."""
+    """A pane with nothing to show: title and reason on one line; under a tab the whole reason."""
     if pane.headless:
         return [BLANK, *folded(said, width, 0)]
     title = f"{pane.title:<13}"

@@ -1,4 +1,4 @@
-"""Pane 4: the processes of the run as a tree, alike ones folded, what stands out apart; below it other signs of life."""
+"""Pane 4: the processes of the run as a tree, alike ones folded; below it other signs of life."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import ClassVar
 from msgspec.structs import replace
 from textual.binding import BindingType
 
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.verdict import Culprit, VerdictWord
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import (
     PLAIN,
-    STUCK_S,
     Readings,
     TreeOptions,
     age_of,
@@ -26,42 +26,41 @@ from hangtop.render.processes.process_lines import (
     summary,
 )
 from hangtop.render.processes.process_rows import RowLook, table_rows
-from hangtop.render.processes.process_tree import ORDERS, Folds, Path, TreeLine, state_of
-from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.render.processes.process_tree import ORDERS, Folds, Path, ProcessKey, TreeLine, state_of
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, cut, dotted
-from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.selection import Selection, select_process
 from hangtop.tui.widgets.layout import RIGHT_WIDTH, PaneNeed
 
 MOST_ROWS = 10
 REPAINT_S = 5.0
-"""Numbers alone are painted anew this seldom: each change costs bytes. What appears, goes or gets into trouble shows at once."""
+"""Changed numbers are painted this seldom, since each change costs bytes. New, ended and troubled processes are painted at
+once."""
 FULL_WIDTH = 76
 KEYS = (
-    Key("", "Enter", "", "detail", ""),
-    Key("", "← →", "", "fold", ""),
-    Key("", "o", "", "order", ""),
-    Key("", "a", "", "all training processes", ""),
-    Key("", "/", "", "filter", ""),
+    Key(shown="Enter", word="detail"),
+    Key(shown="← →", word="fold"),
+    Key(shown="o", word="order"),
+    Key(shown="a", word="all training processes"),
+    Key(shown="/", word="filter"),
 )
 HEAD_CELLS = 70
-"""What the head's own words may take."""
+"""The room for the summary in the head."""
 
 
 class ProcessesPane(SelectablePane):
-    """The choice is a process, by host, pid and start: it stays with it when the order changes."""
+    """The choice is a process (host, pid, start): it stays when the order changes."""
 
     id_, key, title = "procs", "4", "Processes"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("space", "fold_or_unfold", "fold or unfold"),
-        ("enter", "open", "detail"),
         ("o", "order", "order"),
         ("a", "everything", "all training processes"),
         ("escape", "leave", "back"),
@@ -78,7 +77,7 @@ class ProcessesPane(SelectablePane):
         self._most = 0
 
     def want(self, view: View, width: int) -> PaneNeed:
-        """Never less than before: processes come and go, the panes stay where they are. It may get but half the width."""
+        """Never fewer lines than before: processes come and go, the panes stay in place."""
         nodes = self._look(view)
         if not nodes and self.shape == PLAIN:
             return PaneNeed(1)
@@ -99,7 +98,7 @@ class ProcessesPane(SelectablePane):
             role=odd_role(view.verdict),
             chosen=self.chosen,
             single=self.shape.single,
-            stale=age_of(view) >= STUCK_S,
+            stale=age_of(view) >= NO_ANSWER_S,
             hosts=len(readings),
         )
         if look != self._shown_as:
@@ -114,7 +113,7 @@ class ProcessesPane(SelectablePane):
         return [self.head(said, width, self._how(shown)), *above, *table, *below]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        """How many there are; in their place how many are blocked in the kernel, else stopped, else ended."""
+        """The number of processes, or of the blocked, stopped or ended ones."""
         processes = [process for reading in readings_of(view).values() for process in reading.processes]
         bad = Counter(state_of(process) for process in processes)
         for letters, word in (("D", "blocked"), ("Tt", "stopped"), ("ZX", "ended")):
@@ -123,12 +122,21 @@ class ProcessesPane(SelectablePane):
         return (f"{len(processes):,}", "muted") if processes else None
 
     def chosen_node(self) -> TreeLine | None:
-        """The line that holds the chosen process, when it is there."""
+        """The line of the chosen process, if it is there."""
         line = self.chosen_line()
         return None if line is None else self._all[line]
 
+    @property
+    def selection(self) -> Selection | None:
+        node = self.chosen_node()
+        if node is None:
+            return None
+        if len(node.members) > 1:
+            return Selection(alike=len(node.members))
+        return select_process(self.hangtop.view, self.chosen or node.members[0].key)
+
     def _look(self, view: View) -> list[TreeLine]:
-        """All lines; they are made anew when the numbers may move, or when something else than a number did."""
+        """All lines, made anew if numbers are due or anything but a number changed."""
         fresh, (at, _, seen) = readings_of(view), self._steady
         if not 0 <= view.now - at < REPAINT_S or outline(fresh) != seen:
             self._steady, self._made_for = (view.now, fresh, outline(fresh)), None
@@ -139,15 +147,15 @@ class ProcessesPane(SelectablePane):
         return self._all
 
     def _above(self, width: int) -> list[Row]:
-        """The command that grants what is missing, where the head has no room for it."""
+        """The command that grants a missing permission, if the head has no room for it."""
         command = missing_right(self._steady[1])
         if command is None or len(command) < width - HEAD_CELLS:
             return []
         return [cut((("? ", "warn"), ("to see all of it: ", "muted"), (command, "ink")), width)]
 
     def _below(self, view: View, width: int) -> list[Row]:
-        """Signs of life: enlarged, each on its own line, and what the keys do here."""
-        trouble = view.verdict is not None and view.verdict.word not in CALM_WORDS
+        """Signs of life; in an enlarged pane one a line, and the keys of this pane."""
+        trouble = view.verdict is not None and not view.verdict.state.healthy
         found = life_signs(view.state, view.now, trouble=trouble)
         if self.hangtop.enlarged == self.id_:
             return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
@@ -159,7 +167,7 @@ class ProcessesPane(SelectablePane):
         return dotted([asked, told_at_right(shown, len(self._all), pattern=self.shape.pattern, order=order)])
 
     def chosen_line(self) -> int | None:
-        """Where the chosen process is, by itself or among its likes."""
+        """The line of the chosen process, alone or among alike ones."""
         if self.chosen is None:
             return None
         keys = ({member.key for member in (*node.members, *node.hidden)} for node in self._all)
@@ -171,16 +179,13 @@ class ProcessesPane(SelectablePane):
     def choose_line(self, line: int) -> None:
         self.chosen = self._all[line].members[0].key
 
-    def open_chosen(self) -> None:
-        self.action_open()
-
     def action_unfold(self) -> None:
         node = self.chosen_node()
         if node is not None:
             self._fold(opened=node.path if len(node.members) > 1 else None, reopened=node.path)
 
     def action_fold(self) -> None:
-        """What is below the line; a line without anything below goes back among its likes, or up to its parent."""
+        """Fold what is below the line; a leaf goes back among its likes, or up to its parent."""
         node = self.chosen_node()
         if node is None:
             return
@@ -215,7 +220,7 @@ class ProcessesPane(SelectablePane):
         self._reshape(replace(self.shape, folds=Folds(frozenset(open_now), frozenset(closed_now))))
 
     def action_open(self) -> None:
-        """Everything of the chosen process; alike ones are unfolded first."""
+        """Open the page of the chosen process; alike ones are unfolded first."""
         node = self.chosen_node()
         if node is None:
             self.hangtop.action_detail()
@@ -232,11 +237,10 @@ class ProcessesPane(SelectablePane):
 
     @property
     def search(self) -> LogQuery:
-        """The filter as it is now."""
         return LogQuery(self.shape.pattern or None)
 
     def look_for(self, pattern: str) -> None:
-        """Only processes that say this text, in whatever names them."""
+        """Show only processes that contain this text."""
         self._reshape(replace(self.shape, pattern=pattern))
 
     def _reshape(self, shape: TreeOptions) -> None:
@@ -244,7 +248,7 @@ class ProcessesPane(SelectablePane):
         self.hangtop.repaint()
 
     def action_leave(self) -> None:
-        """One step back: filter, order and the like, choice; then as everywhere."""
+        """One step back: filter and order, then the choice; then as everywhere."""
         if replace(self.shape, folds=PLAIN.folds) != PLAIN:
             self._reshape(replace(PLAIN, folds=self.shape.folds))
         elif self.chosen is not None:

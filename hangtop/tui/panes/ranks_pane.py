@@ -1,4 +1,4 @@
-"""Pane 2: all ranks side by side. Up to 16 as rows, more as a heat grid with the odd ones beside it."""
+"""Pane 2: all ranks: up to 16 as rows, more as a heat grid with the odd ones beside it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD_LINES = 2
 
 
 class RanksPane(SelectablePane):
-    """The choice is a rank, not a line: it stays with the rank when the order changes."""
+    """The choice is a rank: it stays when the order changes."""
 
     id_ = "ranks"
     key = "2"
@@ -87,11 +87,8 @@ class RanksPane(SelectablePane):
     def choose_line(self, line: int) -> None:
         self.chosen = self._order[line]
 
-    def open_chosen(self) -> None:
-        self.hangtop.action_detail()
-
     def unchoose(self) -> bool:
-        """True when there was a choice to give up."""
+        """Give up the choice; true if there was one."""
         had, self.chosen = self.chosen is not None, None
         return had
 

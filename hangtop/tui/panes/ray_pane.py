@@ -1,5 +1,4 @@
-"""Pane 5: Ray's actors, or its nodes, and what is sick in Ray itself. Enlarged: every actor a row of its own, with pid, GPU, CPU
-and memory."""
+"""Pane 5: Ray's actors, or its nodes, and faults of Ray itself. Enlarged: each actor has a row with pid, GPU, CPU and memory."""
 
 from __future__ import annotations
 
@@ -18,26 +17,23 @@ from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, actor_rows, key_of, table_rows
 from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.render.spans import Row, cut
-from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.selection import Selection, select_actor
 from hangtop.tui.widgets.layout import PaneNeed
 
 MOST_ROWS = 16
 
 
 class RayPane(SelectablePane):
-    """The cluster of the run. Of clusters that are not its own only their number is told.
-
-    The choice is an actor, by its id: it stays with it when the order changes. `a` shows nodes instead: then it is a node.
-    """
+    """Shows the cluster of the run, and how many others there are. The choice is an actor, or a node while nodes are shown
+    (`a`)."""
 
     id_, key, title = "ray", "5", "Ray actors"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
-        ("enter", "open", "detail"),
         ("o", "order", "order"),
         ("a", "nodes", "nodes or actors"),
         ("escape", "leave", "back"),
@@ -48,7 +44,6 @@ class RayPane(SelectablePane):
         self.shape = PLAIN
         self.chosen: str | None = None
         self.node: str | None = None
-        """Id of the chosen node, while nodes are shown."""
         self._by_node: tuple[NodeRow, ...] | None = None
         self._table: tuple[ActorRow, ...] = ()
 
@@ -80,7 +75,7 @@ class RayPane(SelectablePane):
         return [head, *above, *table, *below]
 
     def _node_body(self, view: View, cluster: RayCluster, width: int, height: int) -> list[Row]:
-        """The nodes as rows: what is sick stays above them."""
+        """The nodes as rows, below the faults."""
         rows = self._by_node = node_rows(cluster, view.now, _in_trouble(view), self.node)
         above = _above(view, cluster, width)
         room = max(1, height - 3 - len(above))
@@ -94,38 +89,39 @@ class RayPane(SelectablePane):
             odd = [row for row in actor_rows(cluster, view.now, trouble=_in_trouble(view)) if row.role]
             if odd:
                 return f"{sum(len(row.actors) for row in odd)} odd", odd[0].role
-            sick = [one for one in troubles(cluster, view.now) if one.part != "session"]
+            sick = [trouble for trouble in troubles(cluster, view.now) if trouble.part != "session"]
             if sick:
                 return "sick", "warn"
         return None
 
     @property
     def search(self) -> LogQuery:
-        """The filter as it is now."""
         return LogQuery(self.shape.pattern or None)
 
     def look_for(self, pattern: str) -> None:
-        """Only actors that say this text, in whatever names them or what they do."""
+        """Show only actors that contain this text."""
         self._reshape(replace(self.shape, pattern=pattern))
 
     @property
     def by_node(self) -> bool:
-        """A filter and an order are of actors."""
+        """Whether nodes are shown: a filter and an order are for actors."""
         return self.shape.nodes and not self.shape.single
 
     def chosen_row(self) -> ActorRow | None:
-        """The row that is chosen, when it is there."""
+        """The chosen row of actors, if it is there."""
         line = self.chosen_line()
         return None if line is None or self._by_node is not None else self._table[line]
+
+    @property
+    def selection(self) -> Selection | None:
+        row = self.chosen_row()
+        return None if row is None else select_actor(row.first) if len(row.actors) == 1 else Selection(alike=len(row.actors))
 
     def choosable(self) -> Sequence[int]:
         return range(len(self._shown))
 
-    def open_chosen(self) -> None:
-        self.action_open()
-
     def action_unfold(self) -> None:
-        """Each actor of the class a row of its own."""
+        """Give each actor of the class a row."""
         row = self.chosen_row()
         if row is not None:
             self._reshape(replace(self.shape, opened=self.shape.opened | {row.first.cls}))
@@ -136,12 +132,12 @@ class RayPane(SelectablePane):
             self._reshape(replace(self.shape, opened=self.shape.opened - {row.first.cls}))
 
     def action_nodes(self) -> None:
-        """Nodes in place of actors, and back."""
+        """Switch between nodes and actors."""
         self.top = 0
         self._reshape(ActorOptions(opened=self.shape.opened, nodes=not self.by_node))
 
     def action_open(self) -> None:
-        """Everything of the chosen actor; alike ones are unfolded first. Of a node: its actors."""
+        """Open the page of the chosen actor; alike ones are unfolded first. Of a node: its actors."""
         row = self.chosen_row()
         if self._by_node is not None and (line := self.chosen_line()) is not None:
             self.look_for(self._by_node[line].node.host)
@@ -156,7 +152,7 @@ class RayPane(SelectablePane):
         self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
 
     def action_leave(self) -> None:
-        """One step back: filter and order, choice; then as everywhere."""
+        """One step back: filter and order, then the choice; then as everywhere."""
         if self.shape.single:
             self._reshape(ActorOptions(opened=self.shape.opened, nodes=self.shape.nodes))
         elif self._by_node is not None:
@@ -185,7 +181,7 @@ class RayPane(SelectablePane):
 
     @property
     def _shown(self) -> Sequence[ActorRow | NodeRow]:
-        """What is chosen among: nodes while they are shown, else actors."""
+        """The rows to choose from."""
         return self._table if self._by_node is None else self._by_node
 
     def chosen_line(self) -> int | None:
@@ -203,24 +199,24 @@ class RayPane(SelectablePane):
 
 
 def _in_trouble(view: View) -> bool:
-    """In a slow run nothing is red: the peers differ for good reason."""
-    return view.verdict is not None and view.verdict.word not in CALM_WORDS | {"slow"}
+    """Whether differing actors are red: in a slow run they differ for good reason."""
+    return view.verdict is not None and not (view.verdict.state.healthy or view.verdict.state.works)
 
 
 def _above(view: View, cluster: RayCluster, width: int) -> list[Row]:
-    """What is sick, and what waits."""
+    """Faults, and what waits."""
     return [*trouble_rows(cluster, view.now, width), *wish_rows(cluster, width)]
 
 
 def _below(view: View, shown: Sequence[RayCluster], rows: Sequence[ActorRow], width: int) -> list[Row]:
-    """Why the first of the dead died, how much of the ranks' output is still to come, and which other clusters there are."""
+    """Why the first dead actor died, unread output on other nodes, and other clusters."""
     return [*death_rows(rows, width), *_far_logs(view, width), *other_lines(view, shown, width)]
 
 
 def _far_logs(view: View, width: int) -> list[Row]:
-    """While not all of it was read: nothing said of a rank is then no sign of its silence."""
+    """How much output on other nodes was read: a rank of which nothing was read is not silent."""
     readings = view.state.ray.values()
-    read, known = sum(one.far_logs_read for one in readings), sum(one.far_logs for one in readings)
+    read, known = sum(reading.far_logs_read for reading in readings), sum(reading.far_logs for reading in readings)
     return (
         [cut(((f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first", "muted"),), width)]
         if read < known

@@ -10,4 +10,4 @@ from hangtop.tui.panes.ranks_pane import RanksPane
 from hangtop.tui.panes.ray_pane import RayPane
 
 PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
-"""Each is made once, without arguments. The log is last: it takes what the others leave."""
+"""The log is last: it takes the room that the others leave."""

@@ -1,4 +1,4 @@
-"""A pane in which one row may be chosen, by keys, by click and by wheel."""
+"""A pane in which a row can be chosen by keys, click and wheel."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.events import Click
 
 from hangtop.render.spans import Row, dotted
 from hangtop.tui.panes.pane import Pane
 
-WHEEL_ROWS = 3
-
 
 class SelectablePane(Pane):
-    """The choice is a thing (a rank, a process, an actor), not a line: it stays with it when the order changes.
+    """The choice is a thing (rank, process, actor), so it stays when the order changes.
 
-    A line is the place of a row among all of them, also those out of sight. `painted`: the line at each row of the widget, its
-    head among them; `None` where nothing can be chosen.
+    A line is a place among all rows, also those out of sight. `painted`: the line at each row of the widget; `None` where nothing
+    can be chosen.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -28,6 +26,7 @@ class SelectablePane(Pane):
         ("pagedown", "choose(10)", "choose"),
         ("home", "choose(-100000)", "choose"),
         ("end", "choose(100000)", "choose"),
+        ("enter", "open", "detail"),
     ]
 
     def __init__(self) -> None:
@@ -36,7 +35,7 @@ class SelectablePane(Pane):
         self.painted: tuple[int | None, ...] = ()
 
     def choosable(self) -> Sequence[int]:
-        """The lines that may be chosen."""
+        """The lines that can be chosen."""
         raise NotImplementedError
 
     def chosen_line(self) -> int | None:
@@ -45,17 +44,17 @@ class SelectablePane(Pane):
     def choose_line(self, line: int) -> None:
         raise NotImplementedError
 
-    def open_chosen(self) -> None:
-        """What a click on the chosen row does."""
-        raise NotImplementedError
+    def action_open(self) -> None:
+        """Enter, or a click on the chosen row. By default the page of the chosen rank."""
+        self.hangtop.action_detail()
 
     def in_sight(self, room: int, total: int) -> slice:
-        """The lines to paint: as before, moved as little as the chosen one asks for."""
+        """The lines to paint, scrolled as little as the choice needs."""
         self.top = kept_in_sight(self.top, self.chosen_line(), room, total)
         return slice(self.top, min(self.top + room, total))
 
     def action_choose(self, by: int) -> None:
-        """Moves the choice; without one the first key comes in from above."""
+        """Move the choice; without one, begin at the top."""
         lines = self.choosable()
         if not lines:
             return
@@ -65,8 +64,8 @@ class SelectablePane(Pane):
         self.hangtop.repaint()
 
     def on_click(self, event: Click) -> None:
-        """Chooses the row; of the chosen one opens what it stands for. Keys mean this pane from then on."""
-        self.hangtop.watch_screen.active = self.id_
+        """Choose the row, or open it if it is chosen, and make this the active pane."""
+        self.hangtop.activate(self.id_)
         place = event.y + (1 if self.headless else 0)
         line = self.painted[place] if place < len(self.painted) else None
         if line is None or line not in self.choosable():
@@ -75,26 +74,21 @@ class SelectablePane(Pane):
         self.choose_line(line)
         self.hangtop.repaint()
         if again:
-            self.open_chosen()
+            self.action_open()
 
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.action_choose(WHEEL_ROWS)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.action_choose(-WHEEL_ROWS)
+    def wheel(self, rows: int) -> None:
+        self.action_choose(rows)
 
 
 def kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
-    """The first line to show, moved as little as the chosen one asks for."""
+    """The first line to show."""
     if chosen is not None:
         top = min(chosen, max(top, chosen - room + 1))
     return max(0, min(top, total - room))
 
 
 def told_at_right(seen: slice, total: int, *, pattern: str = "", order: str = "") -> Row:
-    """At the right edge of the head: what a person asked for, and what part of it is in sight: `by cpu · 1-10 of 32`."""
+    """At the right of the head: filter, order, and what part is in sight: `by cpu · 1-10 of 32`."""
     return dotted(
         [
             ((f"with “{pattern}”", "accent"),) if pattern else (),

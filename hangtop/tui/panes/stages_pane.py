@@ -1,4 +1,4 @@
-"""The stage bar: what is done and how long it took, where the run is against its limit, what is to come."""
+"""The stage bar: finished stages and how long they took, the present one against its limit, those to come."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hangtop.tui.widgets.row_widget import RowWidget
 
 GAP: Row = (("   ", ""),)
 ALIKE_S = 15.0
-"""A stage that said nothing after its first seconds has been silent all along."""
+"""A stage that was silent after its first seconds was silent all along."""
 LAST_STAGE = "train_loop"
 NESTED_IN = {"engine_": "rollout_init"}
-"""Stages whose id starts so are part of another one: no chip of their own once they are done."""
+"""Stages whose id starts so belong to another stage, and get no chip once they are done."""
 
 
 class DoneStage(Struct, frozen=True):
@@ -28,8 +28,7 @@ class DoneStage(Struct, frozen=True):
 
 
 def done_stages(log: LogReading, now: StageNow | None) -> tuple[DoneStage, ...]:
-    """Stages of this attempt that were left, in the order of their first entry, with the time of their latest stay. One word is
-    one chip: rollouts come again, and their engines' start may be called so too."""
+    """Finished stages of this attempt in the order of their first entry, with the time of their latest stay; each title once."""
     events = [event for event in log.stages if event.attempt == log.attempt]
     last = max((n for n, event in enumerate(events) if now is not None and event.id == now.id), default=len(events) - 1)
     ids = {event.id for event in events}
@@ -42,7 +41,7 @@ def done_stages(log: LogReading, now: StageNow | None) -> tuple[DoneStage, ...]:
 
 
 def stages_to_come(log: LogReading, now: StageNow | None) -> tuple[str, ...]:
-    """Titles of the plan's stages after the present one, up to the training loop."""
+    """Titles of the planned stages that follow, up to the training loop."""
     ids = [stage.id for stage in log.plan]
     first = ids.index(now.id) + 1 if now is not None and now.id in ids else len(ids)
     last = ids.index(LAST_STAGE) + 1 if LAST_STAGE in ids else len(ids)
@@ -52,7 +51,7 @@ def stages_to_come(log: LogReading, now: StageNow | None) -> tuple[str, ...]:
 
 
 def chip(view: View, verdict: Verdict) -> Row:
-    """The stage now: with its limit and ticking when one applies, else standing still."""
+    """The present stage, with its limit if one applies."""
     stage = verdict.stage
     if stage is None:
         return BLANK
@@ -66,23 +65,22 @@ def chip(view: View, verdict: Verdict) -> Row:
 
 
 def _times(verdict: Verdict) -> str:
-    """How long in the stage, against which limit. It is a limit of silence, which is named where it is another time."""
+    """Time in the stage and its limit. A limit is one of silence, so a different silence is named too."""
     stage = verdict.stage
     assert stage is not None
     silence_s, limit_s, since_s = verdict.silence_s, verdict.limit_s, stage.since_s
-    trouble = verdict.word not in ("running", "finished")
     if stage.id != LAST_STAGE and since_s is not None and limit_s is not None:
         silent_all_along = silence_s is not None and since_s - silence_s < ALIKE_S
         if since_s <= limit_s or silent_all_along:
             return f" {text.duration(since_s)} / {text.duration(limit_s)}"
     since = "" if since_s is None else f" {text.duration(text.coarse(since_s) if since_s >= 5 else since_s)}"
-    if trouble and silence_s is not None and limit_s is not None:
+    if not verdict.state.healthy and silence_s is not None and limit_s is not None:
         return f"{since}  quiet {text.duration(silence_s)} / {text.duration(limit_s)}"
     return since
 
 
 def stage_row(view: View, width: int) -> Row:
-    """Too narrow: the finished ones fold to `✓ 5 stages 1:16`, then those to come drop."""
+    """On a narrow screen finished stages fold to `✓ 5 stages 1:16`, then those to come are dropped."""
     log, verdict = view.state.log, view.verdict
     if log is None or verdict is None:
         return ((" ", ""), ("reading …", "muted"))

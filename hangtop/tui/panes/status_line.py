@@ -1,10 +1,9 @@
-"""The status line: what is watched, how far it is, and the badge."""
+"""The status line: the run, its progress, and the badge."""
 
 from __future__ import annotations
 
 from hangtop.common import text
 from hangtop.feeds.probe_feed import Seekable
-from hangtop.records.verdict import ENDED
 from hangtop.render.rank_rows import world_of
 from hangtop.render.spans import Row, between, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
@@ -12,11 +11,11 @@ from hangtop.render.view import View
 from hangtop.tui.widgets.row_widget import RowWidget
 
 DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "replay", "step")
-"""What goes when it is narrow, first to last."""
+"""The order in which a narrow line drops its parts."""
 
 
 def badge(view: View) -> Row:
-    """State and how long: never dropped. Its width changes only with the state and the digits of the time."""
+    """Verdict and silence. Its width changes only with the verdict and the digits of the time."""
     verdict = view.verdict
     if verdict is None:
         return (("reading …", "muted"),)
@@ -30,7 +29,7 @@ def badge(view: View) -> Row:
 
 
 def status_row(view: View, width: int, replay: str = "") -> Row:
-    """The badge and the log's name stay whatever the width. `replay`: where a replay stands, in place of hangtop's name."""
+    """Badge and title stay at any width. `replay`: the position in a replay, in place of the brand."""
     right = (*badge(view), (" ", ""))
     parts: dict[str, Row] = {"replay": ((replay, "accent"),)} if replay else {"brand": (("hangtop", "muted"),)}
     parts |= _parts(view)
@@ -51,7 +50,7 @@ def _left(view: View, parts: dict[str, Row]) -> Row:
 
 
 def _parts(view: View) -> dict[str, Row]:
-    """What the line can say, in the order on screen, by the name that decides when it goes."""
+    """The parts of the line, in order, by name."""
     log = view.state.log
     if log is None:
         return {}
@@ -72,7 +71,7 @@ def _parts(view: View) -> dict[str, Row]:
         parts["step"] = ((f"started {text.duration(text.coarse(view.now - log.stages[0].at))} ago", "muted"),)
     if progress.step_s is not None and view.verdict and view.verdict.word != "finished":
         parts["pace"] = ((f"{text.pace(progress.step_s)} s/{progress.unit}", "muted"),)
-        if progress.eta_s is not None and view.verdict.word not in ENDED:
+        if progress.eta_s is not None and not view.verdict.state.ended:
             parts["eta"] = ((f"ETA {text.duration(progress.eta_s)}", "muted"),)
     if not log.caught_up:
         parts["catching up"] = ((f"reading {log.scanned_part:.0%}", "muted"),)
@@ -92,7 +91,7 @@ def place_in(replay: Seekable) -> str:
 
 
 def terminal_title(view: View) -> str:
-    """`■ HUNG 2:31 train.log`; without trouble no age, so that it stands still."""
+    """`■ HUNG 2:31 train.log`; a healthy run has no time in its title, so that it stands still."""
     if view.verdict is None:
         return f"hangtop {view.title}"
     look = verdict_label(view.verdict)

@@ -16,7 +16,7 @@ from hangtop.tui.widgets.row_widget import RowWidget
 def tabs_row(
     tabs: Sequence[tuple[str, str, tuple[str, str] | None]], active: str, width: int
 ) -> tuple[Row, list[tuple[int, str]]]:
-    """The row of `(key, title, alarm)`, and for each tab the cell where it ends with its key."""
+    """The row of `(key, title, alarm)`, and the cell at which each tab ends, with its key."""
     row: Row = ()
     ends: list[tuple[int, str]] = []
     for key, title, alarm in tabs:

@@ -1,4 +1,4 @@
-"""The verdict band: two quiet lines while all is well, up to six in trouble, all of it when it is maximised."""
+"""The verdict band: two quiet lines for a healthy run, up to six in trouble, everything on its page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.diagnosis.facts.leftover_members import CLEAN, SOURCE
 from hangtop.records.log import Finding, LogReading
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.render.spans import BLANK, Row, align, at_most, between, cut, folded, width_of
-from hangtop.render.verdict_labels import CALM_WORDS, KINDS, verdict_label
+from hangtop.render.verdict_labels import KINDS, verdict_label
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.tui.keys import Key, all_keys, word_of
@@ -19,23 +19,22 @@ from hangtop.tui.panes.stages_pane import LAST_STAGE
 from hangtop.tui.widgets.row_widget import RowWidget
 
 METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
-"""Which metrics the healthy band shows, in this order; others follow by name."""
+"""Metrics that are shown first, in this order; others follow by name."""
 SPARK = 12
 ALL = all_keys(read_only=False, replay=False)
 EVIDENCE_CELLS = 13
-"""Before the words of a piece of evidence stand its sign and its source."""
+"""Cells of sign and source before a piece of evidence."""
 LEAST_READ_B_S = 1_000_000
-STANDING = frozenset({"stalled", "hung", "crashed"})
-"""Of these the evidence is worth keeping."""
+"""Verdicts whose evidence is worth a bundle."""
 
 
 def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] = ALL) -> list[Row]:
-    """`lines`: the most there is room for; the refutation and what to do next never give way to evidence. `None` on a page: all
-    of it, and nothing is cut. `keys`: those that are there now: of what is next no other is named."""
+    """`lines`: the room; evidence is dropped first, the refutation and the next steps never. `None`: a page, which shows all of
+    it uncut. `keys`: available keys; suggestions for other keys are hidden."""
     verdict = view.verdict
     if verdict is None:
         return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
-    if verdict.word in CALM_WORDS and view.state.log is not None:
+    if verdict.state.healthy and view.state.log is not None:
         return _calm_rows(view.state, view.state.log, verdict, width, keys, whole=lines is None)
     return _trouble_rows(verdict, width, lines, keys)
 
@@ -56,14 +55,14 @@ def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, k
 
 
 def _last_sentences(text_: str, cells: int) -> str:
-    """As many as fit whole, the last one at least: it holds the limit, and what comes before is on the screen elsewhere."""
+    """The last sentences that fit: the last one holds the limit, earlier ones are on the screen elsewhere."""
     while cell_len(text_) > cells and ". " in text_:
         text_ = text_.partition(". ")[2]
     return text_
 
 
 def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> Row:
-    """Progress bar, step time and metrics with their sparks, as many as fit whole."""
+    """Progress bar, step time and metrics with sparks, as many as fit."""
     groups: list[Row] = []
     progress = log.progress
     if progress.step is not None and progress.total:
@@ -90,8 +89,8 @@ def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> 
 
 
 def _filling(state: RunState) -> list[Row]:
-    """What moves while a run starts and prints nothing: bytes read, and the memory of its GPUs."""
-    read = sum(one.read_b_s or 0.0 for procs in state.processes.values() for one in procs.processes)
+    """What moves while a run starts: bytes read, and GPU memory."""
+    read = sum(process.read_b_s or 0.0 for procs in state.processes.values() for process in procs.processes)
     reads = [_figure("reads", f"{text.size(int(read))}/s", ())] if read >= LEAST_READ_B_S else []
     used = [gpu.used_bytes for node in state.gpus.values() for gpu in node.reading.gpus if gpu.used_bytes is not None]
     tracks = [track.used_bytes.means for node in state.gpus.values() for track in node.tracks.values()]
@@ -111,7 +110,7 @@ def _stages_done(log: LogReading) -> Row | None:
 
 
 def metric_shown(value: float | None) -> str:
-    """In the records `None` stands for a metric that is no number: JSON has none for it."""
+    """In the records `None` stands for NaN, which JSON lacks."""
     return "NaN" if value is None else text.metric(value)
 
 
@@ -143,7 +142,7 @@ def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequenc
 
 
 def _facts(verdict: Verdict, role: str, lines: int, width: int) -> list[Row]:
-    """One line for each piece of evidence; lines that are left over are for those that are longer, the first ones first."""
+    """A line for each piece of evidence; spare lines go to longer pieces, the first ones first."""
     shown = verdict.evidence[:lines]
     rows: list[Row] = []
     for number, fact in enumerate(shown, 1):
@@ -162,8 +161,8 @@ def _refute_row(verdict: Verdict) -> Row:
 
 
 def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:
-    """Keys that are there; what has no key is said in words."""
-    evidence = () if verdict.word not in STANDING or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
+    """The next steps with their keys, where those do something here."""
+    evidence = () if not verdict.state.trouble or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
     steps = [(key, what) for key, what in (*verdict.next, *evidence) if not word_of(key) or _is_there(key, keys)]
     if not steps:
         return BLANK
@@ -178,12 +177,12 @@ def _is_there(shown: str, keys: Sequence[Key]) -> bool:
 
 
 def findings_of(log: LogReading | None) -> tuple[Finding, ...]:
-    """Findings that are worth a page. In the log's order: this attempt first; earliest cause, victims, consequences, hints."""
+    """The findings for the page, in the order of the log reading."""
     return () if log is None else tuple(finding for finding in log.findings if finding.role != "noise")
 
 
 class VerdictBand(RowWidget):
-    """Tinted by state: the class is the role."""
+    """Tinted by the role of the verdict."""
 
     DEFAULT_CSS = """
     VerdictBand.bad { background: $tint-bad; }
@@ -191,7 +190,7 @@ class VerdictBand(RowWidget):
     """
 
     def show(self, view: View) -> None:
-        calm = view.verdict is None or view.verdict.word in CALM_WORDS
+        calm = view.verdict is None or view.verdict.state.healthy
         role = "" if calm or view.verdict is None else verdict_label(view.verdict).role
         for name in ("bad", "warn"):
             self.set_class(role == name, name)

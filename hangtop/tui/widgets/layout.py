@@ -1,4 +1,4 @@
-"""Where everything stands on the screen. Pure: sizes in, rectangles out. Layout changes only with the state or the terminal."""
+"""The layout of the watch screen: sizes in, rectangles out. It changes only with the state or the terminal's size. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDE_WIDTH, WIDE_HEIGHT = 100, 30
 LEAST_LOG = 5
 LEAST_PANE = 4
 SAID_LINES = 3
-"""Under a tab, for a pane that only says why it has nothing to show."""
+"""Lines under the tab of a pane that only says why it is empty."""
 RIGHT_WIDTH = 56
 VERDICT_LINES = 6
 
@@ -24,7 +24,7 @@ class Rect(Struct, frozen=True):
 
 
 class PaneNeed(Struct, frozen=True):
-    """What a pane would like: `lines` with its head; one line means that it has nothing to show. `wide`: the whole width."""
+    """What a pane needs: `lines` with its head, 1 if it has nothing to show. `wide`: the whole width."""
 
     lines: int
     wide: bool = False
@@ -35,7 +35,7 @@ def too_small(width: int, height: int) -> bool:
 
 
 def is_wide(width: int, height: int) -> bool:
-    """Two columns and all panes; otherwise tabs."""
+    """Whether there is room for all panes in two columns; else there are tabs."""
     return width >= WIDE_WIDTH and height >= WIDE_HEIGHT
 
 
@@ -77,7 +77,7 @@ def _tab(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], active:
 
 
 def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed]) -> dict[str, Rect]:
-    """Full panes in two columns, those of one line together under the first row of them, the log below."""
+    """Panes in two columns; empty ones, of one line each, below the first row of panes; the log at the bottom."""
     bands = _bands([(name, want) for name, want in wants.items() if want.lines > 1])
     single = [name for name, want in wants.items() if want.lines == 1]
     gaps = len(bands) + bool(single)
@@ -119,7 +119,7 @@ def _band(band: Sequence[tuple[str, PaneNeed]], width: int, y: int, lines: int) 
 
 
 def _fit(heights: list[int], room: int) -> list[int]:
-    """Takes lines from the tallest until all fit, but never below a head, column titles and two rows."""
+    """Takes lines from the tallest pane until all fit, but leaves head, titles and two rows."""
     while sum(heights) > room and max(heights, default=0) > LEAST_PANE:
         tallest = heights.index(max(heights))
         heights[tallest] -= 1

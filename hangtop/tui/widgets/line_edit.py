@@ -1,4 +1,4 @@
-"""One command line that a person changes, key by key. No widget: the screen that asks for it paints its rows."""
+"""A line of text that a person edits. No widget: a dialog paints its rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hangtop.render.spans import Row
 
 
 class LineEdit:
-    """`text` with a cursor at `place`. `problem`: why it cannot be taken as it stands."""
+    """`text` with the cursor at `place`. `problem`: why it is not accepted."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -14,7 +14,7 @@ class LineEdit:
         self.problem = ""
 
     def press(self, key: str, character: str | None) -> None:
-        """Moves and changes as in a shell."""
+        """Move and edit as in a shell."""
         self.problem = ""
         match key:
             case "left" | "ctrl+b":
@@ -36,7 +36,7 @@ class LineEdit:
                 self.text, self.place = self.text[: self.place] + character + self.text[self.place :], self.place + 1
 
     def rows(self, width: int) -> list[Row]:
-        """The line, broken at the width, the cursor in it."""
+        """The line, broken at the width, with its cursor."""
         shown, found = f"{self.text} ", list[Row]()
         for start in range(0, len(shown), max(1, width)):
             part, at = shown[start : start + width], self.place - start

@@ -26,8 +26,8 @@ PLAIN: Look = ("", "", "")
 
 
 class StyleWriter:
-    """What the terminal writes with: a change of look sends only what changes. Colours and background of one short word
-    take 40 bytes, and most words have the background of those before."""
+    """Writes styled text to the terminal, and changes only the parts of the style that differ: the style of a short word takes 40
+    bytes, and most words share the background of the one before."""
 
     def __init__(self) -> None:
         self._look = PLAIN
@@ -39,7 +39,7 @@ class StyleWriter:
         return f"{move}{self._change(look)}{text}"
 
     def lift(self) -> str:
-        """Back to the terminal's own look."""
+        """Back to the default style."""
         return self._change(PLAIN)
 
     def _change(self, look: Look) -> str:
@@ -65,7 +65,7 @@ Span = tuple[int, int, Iterable[Segment]]
 
 
 class SpanUpdate(CompositorUpdate):
-    """Writes nothing but these spans, and what looks alike together: a colour costs twice what it takes to move the cursor."""
+    """Writes only these spans, equal styles together: a colour costs twice as much as moving the cursor."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._spans = spans
@@ -83,7 +83,7 @@ class SpanUpdate(CompositorUpdate):
 
 
 class SpanCompositor(Compositor):
-    """A compositor whose partial updates are `SpanUpdate`s. Of line views they are made without looking at anything else."""
+    """A compositor whose partial updates are `SpanUpdate`s, made for row widgets without looking at any other widget."""
 
     def render_partial_update(self) -> SpanUpdate | None:  # type: ignore[override]
         found = [self._of_line_view(region) for region in self._dirty_regions]
@@ -95,7 +95,7 @@ class SpanCompositor(Compositor):
         return None if update is None else SpanUpdate(_cropped(update))
 
     def _of_line_view(self, region: Region) -> list[Span] | None:
-        """`None` where the region is not that of one line view alone."""
+        """The spans of this region; `None` if it is not part of a single row widget."""
         left, top, width, height = region
         right, bottom = left + width, top + height
         for widget, (place, clip) in self.visible_widgets.items():  # the topmost first

@@ -1,4 +1,4 @@
-"""The one widget that paints rows: only the cells that changed go to the terminal."""
+"""The widget that paints rows: only changed cells go to the terminal."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, cast
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
 from hangtop.common.text import ascii_only, printable
 from hangtop.render.spans import BLANK, Row, Span, width_of
+from hangtop.tui.shell import Shell
 
 if TYPE_CHECKING:
     from hangtop.render.view import View
-    from hangtop.tui.app import HangtopApp
-    from hangtop.tui.live_screen import LiveScreen
 
+WHEEL_ROWS = 3
 GAP_CELLS = 8
-"""So many cells alike between two that differ are written with them: to move the cursor costs as much."""
+"""Equal cells between two changed ones are rewritten too, up to so many: moving the cursor costs as much."""
 
 
 class RowWidget(Widget):
-    """A widget of plain rows. `paint` repaints the cells of a row that have changed."""
+    """A widget of rows. `paint` repaints only the cells that changed."""
 
     DEFAULT_CSS = "RowWidget { height: 1; width: 1fr; }"
     ALLOW_SELECT = False
@@ -39,24 +40,24 @@ class RowWidget(Widget):
         self._painted_at = Size()
 
     @property
-    def hangtop(self) -> HangtopApp:
-        """The app with its own type."""
-        return cast("HangtopApp", self.app)
+    def hangtop(self) -> Shell:
+        """The app, as its parts know it."""
+        return cast("Shell", self.app)
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """What is painted now."""
+        """The painted rows."""
         return self._rows
 
     def show(self, view: View) -> None:
-        """Paint what this line view shows of a view."""
+        """Paint what this widget shows of a view."""
         raise NotImplementedError
 
     def on_resize(self) -> None:
         self.show(self.hangtop.view)
 
     def paint(self, rows: Sequence[Row]) -> None:
-        """Show these rows. Only the cells that differ from what was painted before are painted anew."""
+        """Show these rows; only cells that differ from the painted ones are repainted."""
         if (size := self.size) != self._painted_at:
             self.forget()
             self._painted_at = size
@@ -69,10 +70,11 @@ class RowWidget(Widget):
                 changed += [Region(first, y, end - first, 1) for first, end in stretches]
         if changed:
             self._set_dirty(*changed)
-            cast("LiveScreen", self.screen).painted(self)
+            self.screen._dirty_widgets.add(self)  # what `refresh` leads to, without the two messages in between
+            self.screen.check_idle()
 
     def forget(self) -> None:
-        """Paint everything anew: another theme or size."""
+        """Repaint everything, after a change of theme or size."""
         self._rows = ()
         self._forget_looks()
         self.refresh()
@@ -89,8 +91,8 @@ class RowWidget(Widget):
         return max(1, len(self._rows))
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Textual's own way looks up border, outline, hatch and opacity for each line of each widget on each paint, a fifth of
-        what an idle screen costs. A line view has none of them."""
+        """Without Textual's look-up of border, outline, hatch and opacity for each line, a fifth of what an idle screen costs: a
+        row widget has none of them."""
         width = self.size.width
         strips = [self._strip(y) for y in crop.line_range]
         if width != self._painted_at.width:
@@ -98,7 +100,7 @@ class RowWidget(Widget):
         return strips if crop.column_span == (0, width) else [strip.crop(*crop.column_span) for strip in strips]
 
     def stretch(self, y: int, first: int, end: int) -> Iterable[Segment]:
-        """These cells of a row, as they go to the terminal."""
+        """These cells of a row, as segments."""
         found: list[Segment] = []
         at = 0
         for segment in self._strip(y):
@@ -119,7 +121,7 @@ class RowWidget(Widget):
         return "\n".join("".join(text for text, _ in row).rstrip() for row in self._rows)
 
     def _strip(self, y: int) -> Strip:
-        """Row `y` as it goes to the terminal, as wide as the view."""
+        """Row `y` as a strip as wide as the widget."""
         if (known := self._strips.get(y)) is not None:
             return known
         row = self._rows[y] if y < len(self._rows) else BLANK
@@ -132,18 +134,34 @@ class RowWidget(Widget):
         return strip
 
     def _style(self, role: str) -> Style:
-        """How a role looks in this view: on its background, and as far as the terminal has colours."""
+        """The style of a role on this widget's background, with the terminal's colours."""
         if (known := self._styles.get(role)) is not None:
             return known
         shown = [Segment(" ", self.rich_style + (self.hangtop.palette.style(role) if role else Style.null()))]
-        for one in self.get_line_filters():
-            shown = one.apply(shown, self.background_colors[1])
+        for line_filter in self.get_line_filters():
+            shown = line_filter.apply(shown, self.background_colors[1])
         self._styles[role] = style = shown[0].style or Style.null()
         return style
 
 
+class WheelWidget(RowWidget):
+    """A row widget that the mouse wheel scrolls."""
+
+    def wheel(self, rows: int) -> None:
+        """Scroll down by so many rows, up if negative."""
+        raise NotImplementedError
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.wheel(WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.wheel(-WHEEL_ROWS)
+
+
 def _merged(row: Row) -> list[Span]:
-    """The row in as few spans as look the same: each one costs 20 bytes. Blanks take the style before them, unless filled."""
+    """The row in few spans, since each costs 20 bytes. Blanks take the style before them, unless filled."""
     spans: list[Span] = []
     for text, role in row:
         if spans and text and (role == spans[-1][1] or (text.isspace() and not _filled(role) and not _filled(spans[-1][1]))):
@@ -158,8 +176,7 @@ def _filled(role: str) -> bool:
 
 
 def _changed(before: Strip, after: Strip) -> list[tuple[int, int]]:
-    """First and past-the-last cell of each stretch that differs. Few cells between two stretches are rewritten with them:
-    to move the cursor over them costs as much."""
+    """(first, end) of each stretch of changed cells; short gaps are part of a stretch."""
     stretches: list[tuple[int, int]] = []
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     olds, news = list(before)[alike:], list(after)[alike:]
@@ -177,7 +194,7 @@ def _changed(before: Strip, after: Strip) -> list[tuple[int, int]]:
 
 
 def _cells(segments: Iterable[Segment]) -> list[tuple[str, Style | None]]:
-    """One entry a screen cell; a character two cells wide fills both with itself."""
+    """One entry for each screen cell; a wide character is in two."""
     cells: list[tuple[str, Style | None]] = []
     for text, style, _ in segments:
         if text.isascii():

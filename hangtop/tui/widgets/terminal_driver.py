@@ -20,22 +20,22 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
+from hangtop.tui.shell import Shell
+
 if TYPE_CHECKING:
     from io import TextIOWrapper
 
-    from hangtop.tui.app import HangtopApp
-
 LEAVE_ON = (signal.SIGTERM, signal.SIGHUP)
-"""The terminal is restored on these as on `q`."""
+"""Signals on which hangtop ends as by `q`, and restores the terminal."""
 ESCAPE_S = 0.11
-"""A lone Esc is told from the beginning of a key's code by what does not follow it; Textual's parser waits 0.1 s."""
+"""After this time an Esc alone is a key, and not the start of a key code; Textual's parser waits 0.1 s."""
 READ_BYTES = 4096
 
 
 class Terminal:
-    """What is drawn on. Once it has gone (a closed window, a broken SSH session) what is written is lost, and nobody waits.
+    """The terminal's file. Once the terminal has gone (window closed, SSH broken) writes are lost, and never block.
 
-    Textual's writer thread dies of the error that such a write is; its queue fills, and the next write holds the app for ever.
+    Textual's writer thread would die of the failed write; its queue fills, and the next write blocks the app for ever.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -61,7 +61,7 @@ class Terminal:
 
 
 class QuickDriver(LinuxDriver):
-    """Draws on stdout, where Textual takes stderr: `hangtop … 2>err` must not leave the terminal blank."""
+    """Draws on stdout where Textual uses stderr: `hangtop … 2>err` must not leave the terminal blank."""
 
     def __init__(self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
@@ -71,7 +71,7 @@ class QuickDriver(LinuxDriver):
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
     def _get_terminal_size(self) -> tuple[int, int]:
-        """The terminal's own, where Textual takes COLUMNS and LINES first: exported once, they are wrong after any resize."""
+        """The terminal's own size. Textual prefers COLUMNS and LINES, which are wrong after a resize once exported."""
         with suppress(OSError):
             columns, lines = (0, 0) if self._file is None else os.get_terminal_size(self._file.fileno())
             if columns and lines:
@@ -79,15 +79,15 @@ class QuickDriver(LinuxDriver):
         return super()._get_terminal_size()
 
     def start_application_mode(self) -> None:
-        """Signals are heard from before the first byte to the terminal on, until the event loop is closed."""
+        """Signals are handled from before the first byte to the terminal until the event loop is closed."""
         loop = asyncio.get_running_loop()
         for number in LEAVE_ON:
-            loop.add_signal_handler(number, cast("HangtopApp", self._app).action_leave)
+            loop.add_signal_handler(number, cast("Shell", self._app).action_leave)
         super().start_application_mode()  # type: ignore[no-untyped-call]
         loop.add_reader(self.fileno, self._read_keys)
 
     def run_input_thread(self) -> None:
-        """Nothing: Textual's thread ends at once."""
+        """Textual's input thread ends at once."""
 
     def disable_input(self) -> None:
         asyncio.get_running_loop().remove_reader(self.fileno)
@@ -100,7 +100,7 @@ class QuickDriver(LinuxDriver):
             typed = b""
         if not typed:  # the terminal has gone; SIGHUP comes only where it was the controlling one
             asyncio.get_running_loop().remove_reader(self.fileno)
-            cast("HangtopApp", self._app).action_leave()
+            cast("Shell", self._app).action_leave()
             return
         for event in self._parser.feed(self._decode(typed)):
             self.process_message(event)
@@ -112,5 +112,5 @@ class QuickDriver(LinuxDriver):
 
 
 def driver_class() -> type[Driver] | None:
-    """`None`: as Textual picks it, where there is no terminal."""
+    """`None` without a terminal: then Textual picks the driver."""
     return QuickDriver if sys.__stdin__ is not None and sys.__stdin__.isatty() else None

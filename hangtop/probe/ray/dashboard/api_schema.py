@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 
 Data = TypeVar("Data")
-Number = int | float | str | None
+ApiNumber = int | float | str | None
 
 
 class ApiRecord(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Base of all: unknown fields are ignored. `gc=False`: there are thousands, and never a cycle among them."""
 
 
-class Memory(ApiRecord, frozen=True, gc=False):
+class MemoryInfo(ApiRecord, frozen=True, gc=False):
     rss: float = 0
 
 
@@ -28,21 +28,21 @@ class CoreStats(ApiRecord, frozen=True, gc=False):
     actor_id: str = ""
     worker_id: str = ""
     worker_type: str = ""
-    num_running_tasks: Number = None
-    num_pending_tasks: Number = None
+    num_running_tasks: ApiNumber = None
+    num_pending_tasks: ApiNumber = None
     used_resources: Mapping[str, Any] | None = None
 
 
-class Worker(ApiRecord, frozen=True, gc=False):
+class WorkerStats(ApiRecord, frozen=True, gc=False):
     """What a node's agent tells of a worker process. `cmdline`: its title, padded with some 250 empty words, hence unparsed."""
 
     pid: int = 0
     create_time: float | None = None
     cpu_percent: float | None = None
     cmdline: msgspec.Raw = msgspec.Raw(b"[]")
-    memory_info: Memory | None = None
+    memory_info: MemoryInfo | None = None
     job_id: str = ""
-    gpu_memory_usage: Number = None
+    gpu_memory_usage: ApiNumber = None
     core_worker_stats: tuple[CoreStats, ...] = ()
 
     @property
@@ -86,9 +86,9 @@ class Actor(ApiRecord, frozen=True, gc=False):
     class_name: str = ""
     job_id: str = ""
     pid: int | None = None
-    num_restarts: Number = None
-    start_time: Number = None
-    end_time: Number = None
+    num_restarts: ApiNumber = None
+    start_time: ApiNumber = None
+    end_time: ApiNumber = None
     exit_detail: str | None = None
     required_resources: dict[str, float] | None = None
     address: Address = Address()
@@ -110,7 +110,7 @@ class Raylet(ApiRecord, frozen=True, gc=False):
     is_head_node: bool = False
     session_dir: str = ""
     raylet_socket_name: str = ""
-    dashboard_agent_listen_port: Number = None
+    dashboard_agent_listen_port: ApiNumber = None
 
 
 class Node(ApiRecord, frozen=True, gc=False):
@@ -121,11 +121,11 @@ class Node(ApiRecord, frozen=True, gc=False):
     hostname: str = ""
     ip: str = ""
     cpu: float | None = None
-    cpus: tuple[Number, ...] = ()
+    cpus: tuple[ApiNumber, ...] = ()
     mem: tuple[float, ...] = ()
     load_avg: tuple[tuple[float, ...], ...] = ()
     raylet: Raylet = Raylet()
-    workers: tuple[Worker, ...] | None = ()
+    workers: tuple[WorkerStats, ...] | None = ()
 
 
 class Summary(ApiRecord, frozen=True, gc=False):
@@ -143,10 +143,10 @@ class Bundle(msgspec.Struct, frozen=True, gc=False):
 
 class GroupStats(msgspec.Struct, frozen=True, gc=False):
     scheduling_state: str = ""
-    creation_request_received_ns: Number = None
+    creation_request_received_ns: ApiNumber = None
 
 
-class Group(msgspec.Struct, frozen=True, gc=False):
+class PlacementGroupRow(msgspec.Struct, frozen=True, gc=False):
     placement_group_id: str
     name: str | None = ""
     state: str = ""
@@ -165,19 +165,19 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     node_id: str | None = None
     worker_id: str | None = None
     state: str = ""
-    start_time_ms: Number = None
+    start_time_ms: ApiNumber = None
     serialized_runtime_env: str | None = None
 
 
-class Rows(msgspec.Struct, frozen=True, gc=False):
+class StateRows(msgspec.Struct, frozen=True, gc=False):
     """`total` counts before the server cut the list."""
 
     result: tuple[msgspec.Raw, ...] = ()
     total: int = 0
 
 
-class State(msgspec.Struct, frozen=True, gc=False):
-    result: Rows
+class StateAnswer(msgspec.Struct, frozen=True, gc=False):
+    result: StateRows
 
 
 class LoadReport(ApiRecord, frozen=True, gc=False):
@@ -201,7 +201,7 @@ class Version(msgspec.Struct, frozen=True, gc=False):
 
 class DriverInfo(msgspec.Struct, frozen=True, gc=False):
     node_ip_address: str = ""
-    pid: Number = None
+    pid: ApiNumber = None
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
@@ -239,9 +239,9 @@ def jobs_of(body: bytes) -> tuple[Job, ...]:
 
 def rows_of(body: bytes, shape: type[Data]) -> tuple[Data, ...]:
     """The rows of a state API answer. Raises `msgspec.DecodeError`."""
-    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in data_of(body, State).result.result)
+    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in data_of(body, StateAnswer).result.result)
 
 
-def number(value: Number) -> int:
+def number(value: ApiNumber) -> int:
     """A count that may come as text; not known is 0."""
     return int(float(value)) if value not in (None, "") else 0

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.dashboard.answer import MOST_BYTES, Answer, Request
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
 
 CHUNK_BYTES = 1 << 20
@@ -75,7 +75,7 @@ class Connection(HTTPConnection):
         """Whether a token may be sent there."""
         self.response_class = self._response  # type: ignore[assignment]
 
-    def ask(self, request: Request, token: Token | None, allowance: Allowance) -> Answer:
+    def ask(self, request: Request, token: AuthToken | None, allowance: Allowance) -> Answer:
         """Always an answer: what went wrong is its `error`."""
         self._allowance = allowance
         began, reused = time.monotonic(), self.sock is not None
@@ -99,7 +99,7 @@ class Connection(HTTPConnection):
             self.close()
         return replace(answer, took_s=time.monotonic() - began)
 
-    def _exchange(self, request: Request, token: Token | None) -> Answer:
+    def _exchange(self, request: Request, token: AuthToken | None) -> Answer:
         self.timeout = self._allowance.left_s()
         if self.sock is None:
             self._connect()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hangtop.probe.ray.dashboard.answer import Answer, Request
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:
     from hangtop.probe.ray.dashboard.connection import Allowance, Connection
@@ -24,7 +24,7 @@ TOGETHER_BYTES = 32 * 2**20
 
 
 class Dashboard:
-    """One dashboard, by `host:port`. For one calling thread.
+    """One dashboard, by `host:port`. Counts what it costs there. For one calling thread.
 
     `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all.
     """
@@ -32,14 +32,15 @@ class Dashboard:
     def __init__(
         self,
         address: str,
-        find_token: Callable[[], Token | None],
+        find_token: Callable[[], AuthToken | None],
         deadline_s: float = DEADLINE_S,
         *,
         owner: int | None = None,
     ) -> None:
         self.address, self.owner = address, owner
+        self.requests = self.received_bytes = 0
         self._find_token = find_token
-        self._token: Token | None = None
+        self._token: AuthToken | None = None
         self._deadline_s = deadline_s
         self._free: deque[Connection] = deque()
         self._lock = threading.Lock()
@@ -89,6 +90,9 @@ class Dashboard:
                 thread.start()
             for thread in threads:
                 thread.join(max(0.0, until - time.monotonic()) + 0.1)
+        told = [answer for answer in answers if answer.status]
+        self.requests += len(told)
+        self.received_bytes += sum(len(answer.body) for answer in told)
         return list(answers)
 
     def _work(self, waiting: deque[tuple[int, Request]], answers: list[Answer], allowance: Allowance) -> None:

@@ -17,7 +17,7 @@ from hangtop.common.clean_text import clean_text
 from hangtop.common.text import some
 from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
 
 PART_BYTES = 16 << 10
@@ -51,7 +51,7 @@ class NodeLogs:
     `dashboard`: its `host:port`, where the cluster has one. `owner`: as for `Dashboard`.
     """
 
-    def __init__(self, dashboard: str | None, find_token: Callable[[], Token | None], owner: int | None = None) -> None:
+    def __init__(self, dashboard: str | None, find_token: Callable[[], AuthToken | None], owner: int | None = None) -> None:
         self._find_token, self._owner = find_token, owner
         self._dashboard = Dashboard(dashboard, find_token, owner=owner) if dashboard else None
         self._agents: dict[str, Dashboard] = {}
@@ -71,8 +71,13 @@ class NodeLogs:
             self._again_at[address] = time.monotonic() + AGENT_AGAIN_S
         return self._lines(place, name)
 
+    @property
+    def servers(self) -> tuple[Dashboard, ...]:
+        """All that were asked: agents, and the dashboard."""
+        return (*([self._dashboard] if self._dashboard else []), *self._agents.values())
+
     def close(self) -> None:
-        for server in (*([self._dashboard] if self._dashboard else []), *self._agents.values()):
+        for server in self.servers:
             server.close()
 
     def _lines(self, place: WorkerPlace, name: str) -> LogPart:

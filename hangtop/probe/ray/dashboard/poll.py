@@ -51,7 +51,7 @@ class NodeView(Struct, frozen=True):
     detail: api_schema.Node | None = None
 
     @property
-    def workers(self) -> tuple[api_schema.Worker, ...]:
+    def workers(self) -> tuple[api_schema.WorkerStats, ...]:
         """Those that its page tells of."""
         return (self.detail.workers if self.detail else None) or ()
 
@@ -64,7 +64,7 @@ class ApiView(Struct, frozen=True):
     actors: Mapping[str, api_schema.Actor] = {}
     nodes: Mapping[str, NodeView] = {}
     logical: dict[str, str] = {}
-    groups: tuple[api_schema.Group, ...] = ()
+    groups: tuple[api_schema.PlacementGroupRow, ...] = ()
     demand: tuple[Demand, ...] = ()
     running_since: dict[str, float] = {}
     runtime_envs: dict[str, str] = {}
@@ -151,7 +151,7 @@ class DashboardPoll:
             with suppress(msgspec.DecodeError):  # something else listens there; its other answers tell
                 told = msgspec.json.decode(answer.body, type=api_schema.Version)
                 self._keep(session=told.session_name, api=replace(self.view.api, version=told.ray_version))
-        groups = self._decoded(GROUPS, answers.get(GROUPS), partial(api_schema.rows_of, shape=api_schema.Group))
+        groups = self._decoded(GROUPS, answers.get(GROUPS), partial(api_schema.rows_of, shape=api_schema.PlacementGroupRow))
         if groups is not None:
             self._keep(groups=groups)
         status = self._decoded(STATUS, answers.get(STATUS), partial(api_schema.data_of, shape=api_schema.Status))

@@ -28,7 +28,7 @@ class StateTables(Struct, frozen=True, rename="camel"):
     actors: dict[str, api_schema.Actor]
     nodes: tuple[api_schema.Node, ...]
     logical: dict[str, str]
-    groups: tuple[api_schema.Group, ...]
+    groups: tuple[api_schema.PlacementGroupRow, ...]
     runtime_envs: dict[str, str]
 
 

@@ -12,7 +12,7 @@ VARIABLE, PATH_VARIABLE, DEFAULT_PATH = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH",
 LONGEST = 4_096
 
 
-class Token:
+class AuthToken:
     """Never shows its text, also when printed."""
 
     __slots__ = ("_text",)
@@ -27,7 +27,7 @@ class Token:
         return {"Authorization": f"Bearer {self._text}"}
 
 
-def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> Token | None:
+def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> AuthToken | None:
     """The token for this cluster: from the raylet's environment, else from ours, else from the file in a home, which any later
     `ray.init()` may have written (Ray 2.59 and later).
 
@@ -36,7 +36,7 @@ def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, s
     cluster's owner, else any user could have root read any file.
     """
     text = next(_candidates(owner, environ_of_raylet), None)
-    return None if text is None else Token(text)
+    return None if text is None else AuthToken(text)
 
 
 def _candidates(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> Iterator[str]:

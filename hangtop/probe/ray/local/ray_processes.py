@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from hangtop.probe.ray.local.daemons import Daemon, DaemonStart, daemon_of
 from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title
 from hangtop.records.ray import DaemonKind
-from hangtop.system.files.file_writers import ancestors
+from hangtop.records.ray_titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import is_on_our_network
 from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat, cwd_of
+from hangtop.system.processes.tree import ancestors
 
 UNKNOWN = -1
 """A user id that no user has."""
@@ -32,7 +32,7 @@ OF_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
 
 
-class Worker(Struct, frozen=True):
+class LocalWorker(Struct, frozen=True):
     """A worker process on this machine. `ray_pid`: its pid in the namespace of its raylet. `title`: `None` for an idle worker in
     reserve. `raylet`: pid of the raylet above it; an orphan has none.
     """
@@ -63,7 +63,7 @@ class RayProcesses(Struct, frozen=True):
     """All of Ray at one moment, with daemons that ended. `pids`: the whole process table."""
 
     daemons: tuple[Daemon, ...] = ()
-    workers: tuple[Worker, ...] = ()
+    workers: tuple[LocalWorker, ...] = ()
     pids: frozenset[int] = frozenset()
 
 
@@ -77,7 +77,7 @@ class RayTable:
         self._files: Guard[Identity, tuple[OpenFile, ...]] = Guard()
         self._plain: set[Identity] = set()
         self._daemons: dict[Identity, Daemon] = {}
-        self._workers: dict[Identity, Worker] = {}
+        self._workers: dict[Identity, LocalWorker] = {}
         self._owners = SessionOwners()
 
     def read(self, now: float) -> RayProcesses:
@@ -107,7 +107,7 @@ class RayTable:
             known = identity in self._plain or identity in self._daemons
             if not stat.kernel and stat.state != "Z" and not known and stat.name.startswith(("ray", "gcs_server", "python")):
                 asked[identity] = partial(self._table.command, stat.pid)
-        commands = {i: words for i, words in self._commands.ask(asked).items() if not isinstance(words, OSError) and words}
+        commands = {identity: words for identity, words in self._commands.known(asked).items() if words}
         raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet"}
         for identity, words in commands.items():
             young = now - self._table.started_at(identity.start_ticks) < YOUNG_S or stats[identity].ppid in raylets
@@ -176,7 +176,7 @@ class RayTable:
                 continue
             if identity not in known and stat.ppid in titled:  # a data loader: forked by a worker, it keeps that one's title
                 continue
-            worker = known.get(identity) or Worker(
+            worker = known.get(identity) or LocalWorker(
                 identity,
                 self._table.started_at(identity.start_ticks),
                 stat.state,
@@ -186,7 +186,7 @@ class RayTable:
             self._workers[identity] = replace(
                 worker,
                 state=stat.state,
-                title=parse_title(words[0]) if words else worker.title,
+                title=assigned_title(words[0]) if words else worker.title,
                 raylet=next((pid for pid in ancestors(self._table.stats, stat.pid) if pid in raylets), None),
             )
         self._read_worker_files()
@@ -204,17 +204,16 @@ class RayTable:
             self._workers[identity] = worker
 
     def _environs_of(self, asked: Iterable[Identity]) -> dict[Identity, Mapping[str, str]]:
-        told = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in asked})
-        return {identity: environ for identity, environ in told.items() if not isinstance(environ, OSError)}
+        return self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in asked})
 
     def _open_logs(
         self, pattern: re.Pattern[str], asked: Iterable[Identity], *, outputs_only: bool
     ) -> dict[Identity, re.Match[str]]:
         """The first log of this kind that each has open, with `outputs_only` as stdout or stderr."""
-        held = self._files.ask({identity: partial(self._table.open_files, identity.pid) for identity in asked})
+        held = self._files.known({identity: partial(self._table.open_files, identity.pid) for identity in asked})
         found: dict[Identity, re.Match[str]] = {}
         for identity, files in held.items():
-            for file in () if isinstance(files, OSError) else files:
+            for file in files:
                 counts = file.fd in (1, 2) or (file.writable and not outputs_only)
                 if counts and (match := pattern.fullmatch(file.target)):
                     found.setdefault(identity, match)

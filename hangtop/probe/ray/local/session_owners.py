@@ -34,8 +34,8 @@ class SessionOwners:
             if daemon.folder is not None and daemon.uid is not None:
                 speaking.setdefault(daemon.folder, []).append(daemon)
         unknown = speaking.keys() - self._known.keys()
-        told = self._guard.ask({folder: partial(os.lstat, folder) for folder in unknown})
-        self._known |= {folder: found.st_uid for folder, found in told.items() if not isinstance(found, OSError)}
+        found = self._guard.known({folder: partial(os.lstat, folder) for folder in unknown})
+        self._known |= {folder: status.st_uid for folder, status in found.items()}
         return {folder: self._owner(folder, theirs) for folder, theirs in speaking.items()}
 
     def _owner(self, folder: str, daemons: Iterable[Daemon]) -> int | None:

@@ -1,0 +1,162 @@
+"""An action as a command, for scripts: its plan, and with --yes its execution, step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+from msgspec.structs import replace
+
+from hangtop.actions.action import Action, Choices, Need, Planner, Request
+from hangtop.actions.execute.action_log import path as log_path
+from hangtop.actions.execute.client import RunningPlan, carry_out, myself
+from hangtop.actions.plans.presets import with_presets
+from hangtop.actions.prove.start_check import wait_for_start_check
+from hangtop.common import clock
+from hangtop.common.text import printable
+from hangtop.feeds.probe_feed import Feed, ProbeFeed
+from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, settled, too_long
+from hangtop.monitor.questions import answered, unanswered
+from hangtop.records.ask import Ask
+from hangtop.records.fit import Fit, fit_ask
+from hangtop.records.plan import Plan, Refusal, Step
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.plan_rows import rows, step_rows
+from hangtop.render.ray.ray_sessions import session_table
+from hangtop.render.spans import plain
+from hangtop.state.run_state import RunState
+from hangtop.system.stores import launch_store
+
+WIDTH = 10_000
+"""Scripts want whole lines."""
+PROCESSES_S, SOURCES_S, RAY_S = 5.0, 6.0, 10.0
+"""From the first look at the processes: so long is waited for the run's processes, for the sources, for its Ray session."""
+
+
+def run(
+    action: Action,
+    spec: WatchSpec,
+    choices: Choices,
+    *,
+    yes: bool,
+    out: TextIO,
+    feed_of: Callable[[WatchSpec], Feed] = ProbeFeed,
+) -> int:
+    """Print the plan; with `yes` carry it out. Exit code 0 done, shown or nothing to do, 1 not all is as it should be, 2 no plan:
+    then the Ray sessions to choose from follow, if any."""
+    planner = action.load_planner()
+    request = Request(myself(), planner.narrowed(spec), clock.now(), choices)
+    state, plan = asyncio.run(_planned(planner, request, feed_of(request.spec)))
+    if isinstance(plan, Plan):
+        plan = with_presets(plan, choices.presets, choices.variables)
+    code = show(plan, action.name, yes=yes, out=out)
+    if isinstance(plan, Refusal):
+        out.writelines(f"{line}\n" for line in _sessions(planner, state, request, action.name))
+    return code
+
+
+async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunState, Plan | Refusal]:
+    """What is known, and the plan: first what it needs, then the answers to its questions."""
+    state, asked = RunState(), None
+    reads_processes, first_look_s = "procs" in request.spec.sources, None
+    async for state, waited_s in looks(feed, FIRST_LOOK_S + planner.patience_s):
+        if first_look_s is None and (not reads_processes or state.procs is not None or waited_s > FIRST_LOOK_S):
+            first_look_s = waited_s
+        if "processes" in planner.waits_for and state.procs is None and waited_s > FIRST_LOOK_S:
+            break
+        if first_look_s is None:
+            continue
+        if asked is None and all(_known(need, state, waited_s - first_look_s) for need in planner.waits_for):
+            found = planner.questions(state, request)
+            if not isinstance(found, Refusal):
+                asked = _ask(feed, found)
+            elif not state.ray or waited_s - first_look_s > SOURCES_S:  # what tells whose a Ray session is may still come
+                return state, found
+        if asked is not None and all(answered(state, ask) for ask in asked):
+            return state, planner.plan(state, request, asked)
+        if asked and (why := unanswered(state, *asked)) is not None:
+            return state, Refusal(why)
+    return state, Refusal(too_long(state))
+
+
+def _ask(feed: Feed, asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
+    for ask in asks:
+        feed.ask(ask)
+    return asks
+
+
+def _known(need: Need, state: RunState, waited_s: float) -> bool:
+    """Whether this is known, or was waited for long enough."""
+    log_is_read = state.log is None or state.log.caught_up
+    match need:
+        case "processes":
+            return state.procs is not None and (bool(state.procs.processes) or waited_s > PROCESSES_S)
+        case "gpus":
+            gpus = state.health.get("gpu")
+            return gpus is None or gpus.told or waited_s > PROCESSES_S
+        case "log":
+            return settled(state) or waited_s > SOURCES_S
+        case "ray":
+            return ray_known(state) or waited_s > RAY_S
+        case "every source":
+            told = bool(state.health) and all(health.told for health in state.health.values())
+            return (told and log_is_read) or (bool(state.ray) and waited_s > SOURCES_S)
+
+
+def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
+    """Print the plan of this command; with `yes` carry it out. Whether what it starts can start is looked at first."""
+    if isinstance(plan, Refusal):
+        out.write(f"hangtop {command}: {printable(plan.why)}\n")
+        return 0 if plan.nothing_to_do else 2
+    found = wait_for_start_check(ask) if (ask := fit_ask(plan)) is not None else Fit()
+    plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
+    out.writelines(f"{line}\n" for line in lines(plan))
+    if found.problems or not yes:
+        launch_store.discard(start.environ_file for start in plan.ray)
+    if found.problems:
+        out.writelines(f"hangtop {command}: it would not start: {problem}\n" for problem in found.problems)
+        out.write("nothing was done\n")
+        return 2
+    if not yes:
+        out.write(f"nothing was done: hangtop {command} … --yes does it\n")
+        return 0
+    out.write(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {log_path()}\n")
+    out.flush()
+    return asyncio.run(_carry_out(plan, out))
+
+
+def lines(plan: Plan) -> list[str]:
+    """The plan word for word."""
+    return [printable(plan.title), *(f"  {plain(row)}".rstrip() for row in rows(plan, WIDTH))]
+
+
+def _sessions(planner: Planner, state: RunState, request: Request, command: str) -> Iterator[str]:
+    """The Ray sessions that may be meant, and how one is named."""
+    if known := planner.sessions(state, request.me):
+        heads, table = session_table(known, clock.now(), WIDTH)
+        yield from (f"  {plain(row)}".rstrip() for row in (heads, *table))
+        yield f"hangtop {command} --session NAME shows the plan for one of them"
+
+
+async def _carry_out(plan: Plan, out: TextIO) -> int:
+    kinds, work = set(), carry_out(plan)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _break_off, work, out)
+    async for step in work:
+        kinds.add(step.kind)
+        _print(step, out)
+    return 1 if kinds & {"survived", "failed"} else 0
+
+
+def _break_off(work: RunningPlan, out: TextIO) -> None:
+    """The first Ctrl-C; the second leaves the executor to itself."""
+    work.break_off()
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+    out.write("breaking off: no further step is begun\n")
+    out.flush()
+
+
+def _print(step: Step, out: TextIO) -> None:
+    out.write("".join(f"{plain(row)}\n" for row in step_rows((step,), WIDTH)))
+    out.flush()

@@ -1,0 +1,60 @@
+"""An extractor goes over the lines of one file and learns one kind of fact from them: ranks, steps, stages, messages, …
+
+`Digest` holds all of them in one list and hands each line to each, in the order of that list. An extractor that needs no other is
+one file beside this one and one entry in `independent.INDEPENDENT`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from msgspec import Struct
+
+from hangtop.logs.extract.line_readers import LineReaders, StageMarker
+from hangtop.logs.file_facts import FileFacts
+from hangtop.logs.lines.block_lines import Line, Lines, Span
+
+
+class FoundLine(Struct):
+    """A line in which the scan found something, on its way through the extractors. `lines` and `span`: its block, and where it
+    stands there. `readers`: what the catalog says may be read from it. `markers`: the stage markers that it matches.
+
+    Extractors set the other two for those behind them. `is_full_bar`: it is a progress bar at its end. `is_first`: it is the
+    first of a known message, or of a stage of the start; its time is compared with that of lines in other files.
+    """
+
+    line: Line
+    lines: Lines
+    span: Span
+    readers: LineReaders
+    markers: tuple[StageMarker, ...] = ()
+    is_full_bar: bool = False
+    is_first: bool = False
+
+
+class Extractor(Protocol):
+    """Learns one kind of fact. Each method does nothing by default: override those that are needed."""
+
+    literals: ClassVar[tuple[str, ...]] = ()
+    """Texts that it searches for itself: `read` gets only lines that hold one of them. Empty: `read` gets each line in which
+    anything of the catalog was found."""
+
+    def begin_block(self, lines: Lines) -> None:
+        """The lines that follow are of this block. What was open at the end of the block before goes on in it."""
+        return
+
+    def hear(self, line: Line) -> None:
+        """A line, whatever it says: its prefix tells who wrote it. The same line may come again."""
+        return
+
+    def read(self, found: FoundLine) -> None:
+        """A line in which the scan found something. Lines come in the order of the file."""
+        return
+
+    def reopened(self, offset: int) -> None:
+        """The file begins anew at this byte, since it was rotated or truncated; the run goes on."""
+        return
+
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        """The facts of the file with those of this extractor."""
+        return facts

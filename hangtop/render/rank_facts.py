@@ -1,0 +1,187 @@
+"""The facts of one rank against its peers. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from msgspec import Struct
+from rich.cells import cell_len
+
+from hangtop.common import text
+from hangtop.diagnosis.members.rank_gpus import gpu_of
+from hangtop.records.gpu import Gpu
+from hangtop.records.rank import Rank
+from hangtop.render.spans import Row, align, cut
+from hangtop.state.run_state import RunState
+
+LABEL, MINE, PEERS = 12, 14, 14
+"""Cells of the columns; the two value columns grow with their content."""
+WIDEST = 44
+M = 1_000_000
+A_MINUTE = 60 / 1.7e9
+"""One minute as a fraction of unix time."""
+
+
+class Fact(Struct, frozen=True):
+    """One fact. Numbers are alike within `slack`, a fraction of the median, plus `least`. `news`: shown only where ranks differ
+    in it."""
+
+    label: str
+    read: Callable[[Rank, float], object]
+    shown: Callable[[object], str] = str
+    slack: float = 0.0
+    least: float = 0.0
+    news: bool = False
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def _mega(value: object) -> str:
+    return f"{_number(value) / M:,.1f}"
+
+
+def _below(rank: Rank, now: float) -> float | None:
+    """CPU of what it started: data loader workers, compilers and so on."""
+    process = rank.process
+    if process is None or process.subtree_cpu_percent is None or process.subtree_size < 2:
+        return None
+    return max(0.0, process.subtree_cpu_percent - (process.cpu_percent or 0.0))
+
+
+FACTS: tuple[Fact, ...] = (
+    Fact("stage", lambda r, now: r.stage),
+    Fact("step", lambda r, now: r.step, lambda v: f"{v:,}"),
+    Fact("of", lambda r, now: r.total, lambda v: f"{v:,}", news=True),
+    Fact("s/step", lambda r, now: r.step_s, lambda v: text.pace(_number(v)), slack=0.25, news=True),
+    Fact("last line", lambda r, now: r.silence_s(now), lambda v: f"{text.age(_number(v))} ago", slack=1.0, least=5.0),
+    Fact("host", lambda r, now: r.host, news=True),
+    Fact("doing", lambda r, now: r.shorter[-1] if r.shorter else r.doing),
+    Fact("state", lambda r, now: _state(r)),
+    Fact("CPU", lambda r, now: r.cpu_percent, lambda v: f"{_number(v):.0f} %", slack=0.5, least=10.0),
+    Fact("CPU below", _below, lambda v: f"{_number(v):.0f} %", slack=0.5, least=10.0),
+    Fact("memory", lambda r, now: r.process and r.process.rss_bytes, lambda v: text.size(int(_number(v))), slack=0.25),
+    Fact("threads", lambda r, now: r.process and r.process.threads, lambda v: f"{v:,}", slack=0.5, least=4.0),
+    Fact("reads MB/s", lambda r, now: r.process and r.process.read_b_s, _mega, slack=1.0, least=M),
+    Fact("writes MB/s", lambda r, now: r.process and r.process.write_b_s, _mega, slack=1.0, least=M),
+    Fact("started", lambda r, now: r.started_at, lambda v: text.clock(_number(v)), slack=A_MINUTE),
+    Fact("lines", lambda r, now: r.lines or None, lambda v: f"{v:,}", slack=0.5),
+)
+
+
+def _state(rank: Rank) -> str | None:
+    """`S futex_wait_queue`; in words where the letter means trouble."""
+    if rank.state is None or rank.state in "RSI":
+        return " ".join(part for part in (rank.state, rank.wchan) if part) or None
+    return rank.process.doing if rank.process else rank.state
+
+
+def gpu_facts(state: RunState) -> tuple[Fact, ...]:
+    """Facts of the rank's GPU."""
+
+    def gpu(rank: Rank) -> Gpu | None:
+        known = gpu_of(rank, state)
+        return known[0] if known else None
+
+    def of(read: Callable[[Gpu], object]) -> Callable[[Rank, float], object]:
+        return lambda rank, now: read(found) if (found := gpu(rank)) is not None else None
+
+    return (
+        Fact("GPU status", of(lambda g: None if g.status == "ok" else g.status)),
+        Fact("GPU util", of(lambda g: g.util_percent), lambda v: f"{_number(v):.0f} %", slack=0.25, least=10.0),
+        Fact("GPU power", of(lambda g: g.power_w), lambda v: f"{_number(v):.0f} W", slack=0.25, least=30.0),
+        Fact("GPU memory", of(lambda g: g.used_bytes), lambda v: text.size(int(_number(v))), slack=0.1),
+        Fact("GPU °C", of(lambda g: g.temperature_c), lambda v: f"{_number(v):.0f}", slack=0.3),
+        Fact("GPU clock", of(lambda g: g.sm_clock_mhz), lambda v: f"{v:,} MHz", slack=0.2, least=100.0),
+        Fact("held back", of(lambda g: ", ".join(g.throttle) or "no"), news=True),
+        Fact("ECC errors", of(lambda g: g.ecc_uncorrected), news=True),
+        Fact("Xid", of(lambda g: "none" if g.xid is None else str(g.xid)), news=True),
+        Fact("PCIe", of(lambda g: _both(g.pcie_rx_bytes_s, g.pcie_tx_bytes_s)), _rate, slack=1.0, least=100 * M),
+        Fact("NVLink", of(lambda g: _both(g.nvlink_rx_bytes_s, g.nvlink_tx_bytes_s)), _rate, slack=0.5, least=100 * M),
+    )
+
+
+def _both(received: float | None, sent: float | None) -> float | None:
+    return None if received is None or sent is None else received + sent
+
+
+def _rate(value: object) -> str:
+    return text.rate(_number(value))
+
+
+def collective_facts(state: RunState) -> tuple[Fact, ...]:
+    """Collectives that the rank has enqueued, by the flight recorder's dumps, in the group where ranks differ most."""
+    dumps = state.nccl[-1].dumps if state.nccl else ()
+    counts: dict[str, dict[int, int]] = {}
+    for dump in dumps:
+        for group in dump.groups:
+            if group.enqueued is not None:
+                counts.setdefault(group.id, {})[dump.rank] = group.enqueued
+    if not counts:
+        return ()
+    most = max(counts.values(), key=lambda known: (max(known.values()) - min(known.values()), len(known)))
+    return (Fact("collective", lambda rank, now: most.get(rank.rank), lambda v: f"{v:,}"),)
+
+
+def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str, more: Sequence[Fact] = ()) -> list[Row]:
+    """The facts as rows, differences first. `more`: further facts."""
+    facts = (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics)))
+    told = [(_differs(fact, rank, peers, now), fact) for fact in facts if fact.read(rank, now) is not None]
+    told = [(differs, fact) for differs, fact in told if not fact.news or _ranks_differ(fact, rank, peers, now)]
+    theirs = {fact.label: _peers(fact, peers, now) for _, fact in told}
+    others = min(max([PEERS, *(cell_len(said) for said in theirs.values())]), max(PEERS, (width - LABEL - 4) // 2))
+    room = max(MINE, width - LABEL - others - 4)
+    own = min(room, WIDEST, max([MINE, *(cell_len(fact.shown(fact.read(rank, now))) for _, fact in told)]))
+    head = (align("", LABEL, ""), align(f"rank {rank.rank}", own, "muted", right=True), ("  ", ""))
+    rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", others, "muted", right=True))]
+    for differs, fact in sorted(told, key=lambda pair: not pair[0]):
+        mine = fact.shown(fact.read(rank, now))
+        sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
+        known = (align(fact.label, LABEL, "muted"), align(mine, own, colour, right=True), ("  ", ""))
+        rows.append(((sign, role), *known, align(theirs[fact.label], others, "ink" if differs else "muted", right=True)))
+    return [cut(row, width) for row in rows]
+
+
+def _ranks_differ(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
+    return len({fact.shown(value) for other in (rank, *peers) if (value := fact.read(other, now)) is not None}) > 1
+
+
+def _metric_fact(name: str) -> Fact:
+    return Fact(name, lambda r, now: _metric(r, name), lambda v: text.metric(_number(v)), slack=1.0)
+
+
+def _metric(rank: Rank, name: str) -> float | None:
+    """In the records `None` stands for NaN."""
+    value = rank.metrics.get(name)
+    return math.nan if value is None and name in rank.metrics else value
+
+
+def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
+    mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
+    if not others:
+        return False
+    if not isinstance(mine, int | float):
+        return mine not in others
+    usual = median(_number(value) for value in others)
+    return math.isnan(mine) or abs(mine - usual) > fact.slack * abs(usual) + fact.least
+
+
+def _peers(fact: Fact, peers: Sequence[Rank], now: float) -> str:
+    """The value of the peers, or its range."""
+    values = [value for peer in peers if (value := fact.read(peer, now)) is not None]
+    if not values:
+        return ""
+    if all(isinstance(value, int | float) for value in values):
+        low, high = fact.shown(min(values, key=_number)), fact.shown(max(values, key=_number))
+        return low if low == high else f"{_bare(low, high)}-{high}"
+    different = sorted({fact.shown(value) for value in values})
+    return different[0] if len(different) == 1 else f"{len(different)} different"
+
+
+def _bare(low: str, high: str) -> str:
+    """The number without the unit that both share: `90-94 W`."""
+    number, _, unit = low.partition(" ")
+    return number if unit and high.endswith(f" {unit}") else low

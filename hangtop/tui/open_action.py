@@ -1,0 +1,106 @@
+"""What the key of an action opens: its plan on a dialog. A plan is made of what is known at that moment, and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from hangtop.actions.action import Action, Choices, Request
+from hangtop.actions.execute.client import carry_out, myself
+from hangtop.actions.plans.presets import Preset, presets_for
+from hangtop.actions.plans.recovery_plan import evidence_path
+from hangtop.actions.registry import action as action_named
+from hangtop.monitor.questions import answered
+from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.watch_spec import as_options
+from hangtop.tui.dialogs.action_dialog import ActionScreen
+from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
+from hangtop.tui.pages.stacks_page import StacksScreen
+from hangtop.tui.shell import Shell
+from hangtop.tui.subprocess_task import run_task
+
+
+def open_action(app: Shell, name: str) -> None:
+    """What the key with this action opens."""
+    if (show := EVIDENCE.get(name)) is not None:
+        show(app)
+    else:
+        open_plan(app, action_named(name))
+
+
+def open_plan(app: Shell, action: Action, choices: Choices | None = None) -> None:
+    """The plan of an action. `choices`: what it is meant for, else what is chosen on the screen. Where no Ray session is proven
+    to be the run's, a person names it first."""
+    found: Choices | Refusal = Choices() if choices is None else choices
+    if choices is None and "rank" in action.options:
+        found = _chosen_part(app)
+    if isinstance(found, Refusal):
+        app.push_screen(ActionScreen(lambda: found, carry_out, action.verb, act=action.name))
+        return
+    planner = action.load_planner()
+    if known := planner.sessions(app.state, myself()):
+        app.push_screen(
+            RaySessionScreen(known, lambda name: _show(app, action, replace(found, session=name)), planner.no_session)
+        )
+    else:
+        _show(app, action, found)
+
+
+def _show(app: Shell, action: Action, choices: Choices) -> None:
+    """Ask the probe what the plan needs to know, and show the plan once that is answered."""
+    planner = action.load_planner()
+    request = Request(myself(), app.spec, app.now(), choices, app.view.verdict)
+    asked = planner.questions(app.state, request)
+    asks = () if isinstance(asked, Refusal) else asked
+    for ask in asks:
+        app.feed.ask(ask)
+
+    def make() -> Plan | Refusal | None:
+        if isinstance(asked, Refusal):
+            return asked
+        return planner.plan(app.state, request, asks) if all(answered(app.state, ask) for ask in asks) else None
+
+    presets = partial(_presets, app) if "presets" in action.options else _no_presets
+    app.push_screen(ActionScreen(make, carry_out, action.verb, presets=presets, act=action.name, asks=asks))
+
+
+def _chosen_part(app: Shell) -> Choices | Refusal:
+    """The rank or process of the row that is chosen, else the whole run."""
+    part, here = app.selection, myself().host
+    if part.alike == 0:
+        return Refusal("no rank of this run is known there: choose another row, or none (Esc) for the run")
+    if part.alike > 1:
+        return Refusal(f"this line stands for {part.alike} alike: unfold it (→) and choose one, or choose none (Esc) for the run")
+    if part.pid is not None and part.host and part.host != here:
+        return Refusal(f"pid {part.pid} is on {part.host}: run hangtop there")
+    return Choices(part.rank, part.pid)
+
+
+def _presets(app: Shell, start: Start) -> Sequence[Preset]:
+    """What may be changed in a start of this run."""
+    log = app.state.log
+    frameworks = frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset()
+    return presets_for(frameworks, start)
+
+
+def _no_presets(_: Start) -> Sequence[Preset]:
+    return ()
+
+
+def _open_stacks(app: Shell) -> None:
+    app.push_screen(StacksScreen())
+
+
+def _open_bundle(app: Shell) -> None:
+    """The archive goes where hangtop was started."""
+    words = ("bundle", *as_options(app.spec), "-o", f"{evidence_path(app.now())}.tar.gz")
+    made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
+    if "-" in app.spec.logs:
+        made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
+    app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
+
+
+EVIDENCE: Mapping[str, Callable[[Shell], None]] = {"stacks": _open_stacks, "bundle": _open_bundle}
+"""Keys that change nothing of the run, and ask nobody."""

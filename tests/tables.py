@@ -1,0 +1,24 @@
+"""Tables in the READMEs of `tests`, written by the commands that measure: between `<!-- NAME -->` and `<!-- end of NAME -->`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def write(readme: Path, name: str, text: str) -> None:
+    """Put `text` in place of what stands between the markers of this name.
+
+    Raises `ValueError` where the file has no such markers.
+    """
+    begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    before, found, rest = readme.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"{readme} has no place for {name}: it is marked by {begin.strip()} and {end.strip()}")
+    readme.write_text(before + begin + text + end + after, encoding="utf-8")
