@@ -1,8 +1,7 @@
 """What the sources of one probe share: the spec, and what they tell each other.
 
-The log source tells which files are watched and what they say, the process source who writes them. The Ray source joins both with
-its clusters and tells whose output files are this run's, which the log source then reads.
-"""
+The log source tells which files are watched and what they say, the process source which processes write them. The Ray source
+joins both with its clusters and tells whose output files are this run's, which the log source then reads."""
 
 from __future__ import annotations
 
