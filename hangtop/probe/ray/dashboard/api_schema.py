@@ -169,6 +169,12 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     serialized_runtime_env: str | None = None
 
 
+class RuntimeEnv(msgspec.Struct, frozen=True):
+    """A `serialized_runtime_env`."""
+
+    env_vars: dict[str, str] | None = None
+
+
 class StateRows(msgspec.Struct, frozen=True, gc=False):
     """`total` counts before the server cut the list."""
 

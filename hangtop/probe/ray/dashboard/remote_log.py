@@ -61,7 +61,7 @@ class RemoteLog:
         self._pause_s = soon_s if grown else min(LATE_S, 2 * self._pause_s)
         behind = part.size is not None and self._next is not None and self._next < part.size
         self.due_at = now if behind else now + self._pause_s
-        if behind or (part.size is not None and self._next is not None and self._next > part.size):
+        if part.size is not None and self._next != part.size:  # behind, or the file was cut
             self._next = None
         if not part.problem and self.first_bytes is None:
             self.first_bytes = self.end
