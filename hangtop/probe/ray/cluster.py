@@ -44,9 +44,9 @@ class Cluster:
         self.session = session
         self.poll: DashboardPoll | None = None
         self.view = ApiView()
-        """All that was told of it last."""
+        """What the dashboard or the tables told last."""
         self.python: RayPython | None = None
-        """How Ray's own Python is asked where the dashboard is not there or not understood."""
+        """Ray's own Python, asked when the dashboard is missing or not understood."""
         self.find_token = find_token
         self.logs = NodeLogs(None, find_token)
         self._far_logs: dict[tuple[str, str], tuple[RemoteLog, ...]] = {}
@@ -57,7 +57,7 @@ class Cluster:
 
     @property
     def name(self) -> str:
-        """Its session, as its dashboard calls it where no process of it is here."""
+        """Its session; without a process here, as its dashboard calls it."""
         return self.session or self.view.session
 
     def use_dashboard(self, address: str, owner: int | None = None) -> Cluster:
@@ -69,7 +69,7 @@ class Cluster:
         return self
 
     def far_logs(self, actor_id: str) -> Sequence[RemoteLog]:
-        """The two output files of a worker on another node; none while nobody knows where it is."""
+        """The two output files of an actor's worker on another node; none while its place is not known."""
         place = place_of(actor_id, self.view)
         if place is None:
             return ()

@@ -108,10 +108,9 @@ class RaySource(Source):
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
                 return RayReading((self._read_cluster(session, daemons, here, now),))
         host, _, port = address.rpartition(":")
-        if int(port) != GCS_PORT:
-            return RayReading((self._far(address).read((), (), now),))
-        cluster = self._far(f"{host}:{DASHBOARD_PORT}")
-        if find_spec("ray") is not None:
+        is_gcs = int(port) == GCS_PORT
+        cluster = self._far(f"{host}:{DASHBOARD_PORT}" if is_gcs else address)
+        if is_gcs and find_spec("ray") is not None:
             cluster.python = RayPython(sys.executable, address)
         return RayReading((cluster.read((), (), now),))
 
@@ -146,9 +145,7 @@ class RaySource(Source):
 
     def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
-        if raylet is None:
-            return None
-        return find_token(raylet.uid, lambda: self._environ(raylet.pid))
+        return find_token(raylet.uid, lambda: self._environ(raylet.pid)) if raylet else None
 
     def _environ(self, pid: int) -> Mapping[str, str]:
         try:

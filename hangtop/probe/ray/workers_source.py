@@ -6,14 +6,13 @@ The output of the run's ranks on other nodes is followed, a few files at a time.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard.actor_log import actor_log
-from hangtop.probe.ray.dashboard.http import CONNECTIONS, DEADLINE_S
+from hangtop.probe.ray.dashboard.http import DEADLINE_S, run_at_once
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
 from hangtop.probe.source import Source
@@ -53,23 +52,14 @@ class RayWorkerSource(Source):
 
 def fetch(files: Iterable[RemoteLog], now: float) -> None:
     """Fetch from several nodes at once. A node that does not answer is waited for no longer than all others together."""
-    nodes: dict[str, deque[RemoteLog]] = {}
+    nodes: dict[str, list[RemoteLog]] = {}
     for file in files:
-        nodes.setdefault(file.place.node, deque()).append(file)
-    waiting = deque(nodes.values())
+        nodes.setdefault(file.place.node, []).append(file)
     until = time.monotonic() + DEADLINE_S
 
-    def work() -> None:
-        while time.monotonic() < until:
-            try:
-                ours = waiting.popleft()
-            except IndexError:
-                return
-            while ours and time.monotonic() < until:
-                ours.popleft().fetch(now)
+    def fetch_all(logs: Iterable[RemoteLog]) -> None:
+        for log in logs:
+            if time.monotonic() < until:
+                log.fetch(now)
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(CONNECTIONS, len(nodes)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(2 * DEADLINE_S)
+    run_at_once([partial(fetch_all, logs) for logs in nodes.values()], 2 * DEADLINE_S)

@@ -1,5 +1,5 @@
-"""One HTTP connection to a server that is trusted with nothing: every byte is counted, no wait outlasts its limit, and whose
-process listens is known before anything is sent.
+"""One HTTP connection to a server that is trusted with nothing: every byte is counted, no wait outlasts its limit, and the
+user of the process that listens is known before anything is sent.
 
 A dashboard that has died leaves its port to whatever process takes it next: its answers say nothing of the cluster, and the token
 is not for it. Imported with the first request: `http.client` costs 5 MB, with TLS and mail, and most machines have no Ray.
@@ -64,8 +64,8 @@ class Allowance:
 
 
 class Connection(HTTPConnection):
-    """Kept alive for further requests. `owner`: user id whose process must listen there; `None`: anybody's may, but it gets no
-    token unless it is ours or root's."""
+    """Kept alive for further requests. `owner`: only a process of this user or root is asked. `None`: any process is, but it gets
+    a token only if it is ours or root's."""
 
     def __init__(self, host: str, port: int, owner: int | None) -> None:
         super().__init__(host, port)
@@ -76,7 +76,7 @@ class Connection(HTTPConnection):
         self.response_class = self._response  # type: ignore[assignment]
 
     def ask(self, request: Request, token: AuthToken | None, allowance: Allowance) -> Answer:
-        """Always an answer: what went wrong is its `error`."""
+        """Never raises: what went wrong is the `error` of the answer."""
         self._allowance = allowance
         began, reused = time.monotonic(), self.sock is not None
         try:

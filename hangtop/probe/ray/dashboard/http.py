@@ -8,14 +8,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hangtop.probe.ray.dashboard.answer import Answer, Request
 from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:
-    from hangtop.probe.ray.dashboard.connection import Allowance, Connection
+    from hangtop.probe.ray.dashboard.connection import Connection
 
 DEADLINE_S = 1.5
 CONNECTIONS = 4
@@ -58,8 +59,9 @@ class Dashboard:
         return self._answers([Request(path) for path in paths])
 
     def close(self) -> None:
-        while self._free:
-            self._free.pop().close()
+        with self._lock:
+            while self._free:
+                self._free.pop().close()
 
     def _answers(self, requests: Sequence[Request]) -> list[Answer]:
         """A challenge is answered once, with the token looked for anew, since it may have been changed."""
@@ -75,40 +77,25 @@ class Dashboard:
     def _fetch(self, requests: Sequence[Request]) -> list[Answer]:
         from hangtop.probe.ray.dashboard.connection import Allowance
 
-        until = time.monotonic() + self._deadline_s
         allowance = Allowance(self._deadline_s, TOGETHER_BYTES)
         answers = [allowance.late] * len(requests)
-        waiting = deque(enumerate(requests))
+
+        def ask(index: int) -> None:
+            connection = self._take()
+            try:
+                answers[index] = connection.ask(requests[index], self._token, allowance)
+            finally:
+                with self._lock:
+                    self._free.append(connection)
+
         if len(requests) == 1:
-            self._work(waiting, answers, allowance)
+            ask(0)
         else:
-            threads = [
-                threading.Thread(target=self._work, args=(waiting, answers, allowance), daemon=True)
-                for _ in requests[:CONNECTIONS]
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(max(0.0, until - time.monotonic()) + 0.1)
+            run_at_once([partial(ask, index) for index in range(len(requests))], self._deadline_s)
         told = [answer for answer in answers if answer.status]
         self.requests += len(told)
         self.received_bytes += sum(len(answer.body) for answer in told)
         return list(answers)
-
-    def _work(self, waiting: deque[tuple[int, Request]], answers: list[Answer], allowance: Allowance) -> None:
-        connection = self._take()
-        try:
-            while True:
-                try:
-                    index, request = waiting.popleft()
-                except IndexError:
-                    break
-                answers[index] = connection.ask(request, self._token, allowance)
-                if answers[index].late:  # so are the others
-                    break
-        finally:
-            with self._lock:
-                self._free.append(connection)
 
     def _take(self) -> Connection:
         from hangtop.probe.ray.dashboard.connection import Connection
@@ -116,3 +103,23 @@ class Dashboard:
         host, _, port = self.address.rpartition(":")
         with self._lock:
             return self._free.popleft() if self._free else Connection(host, int(port), self.owner)
+
+
+def run_at_once(tasks: Iterable[Callable[[], None]], patience_s: float) -> None:
+    """Run the tasks, `CONNECTIONS` at a time. Returns when all are done, or the time is over: then no further task is begun."""
+    waiting, until = deque(tasks), time.monotonic() + patience_s
+
+    def work() -> None:
+        while True:
+            try:
+                task = waiting.popleft()
+            except IndexError:
+                return
+            task()
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(CONNECTIONS, len(waiting)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()) + 0.1)
+    waiting.clear()

@@ -52,7 +52,7 @@ class NodeView(Struct, frozen=True):
 
     @property
     def workers(self) -> tuple[api_schema.WorkerStats, ...]:
-        """Those that its page tells of."""
+        """The workers on its own page; none before it was read."""
         return (self.detail.workers if self.detail else None) or ()
 
 
@@ -80,7 +80,7 @@ class DashboardPoll:
         self._due: dict[str, float] = {}
         self._envs_of: frozenset[str] = frozenset()
         self._unread: set[str] = set()
-        """Nodes whose page is still to be read."""
+        """Nodes with a page still to be read."""
         self._strange: set[str] = set()
         """Paths that were last answered in a shape that we do not know."""
         self._late: set[str] = set()
@@ -128,7 +128,7 @@ class DashboardPoll:
         self._keep(api=replace(self.view.api, actors_at=now))
 
     def _read_nodes(self, answer: Answer | None, now: float) -> list[str]:
-        """The nodes whose page is to be read: the report moved, or there was no time for it before."""
+        """The nodes with a page to read: their report moved, or their page was left out before."""
         data = self._decoded(NODES, answer, partial(api_schema.data_of, shape=api_schema.Summary))
         if data is None:
             return []

@@ -37,7 +37,7 @@ class RayPython(Struct, frozen=True):
     uid: int | None = None
 
     def start(self, program: str, *words: str, stdin: bytes = b"") -> RayChild:
-        """The child, with the GCS's address and `words` as arguments, in a session of its own, as the user whose cluster it is.
+        """The child, with the GCS's address and `words` as arguments, in a session of its own, as the owner of the cluster.
 
         Raises `ChildError`, also where that would run another user's interpreter as ourselves.
         """
