@@ -43,8 +43,8 @@ class LocalWorkers(Struct, frozen=True):
 class _Join:
     """The actors and processes of one cluster by key, at unix time `now`."""
 
-    def __init__(self, local: LocalWorkers, view: ApiView, memory: FirstSeen, now: float) -> None:
-        self.local, self.view, self.memory, self.now = local, view, memory, now
+    def __init__(self, local: LocalWorkers, view: ApiView, first_seen: FirstSeen, now: float) -> None:
+        self.local, self.view, self.first_seen, self.now = local, view, first_seen, now
         self.by_pid: dict[int, list[LocalWorker]] = {}
         for worker in local.workers:
             self.by_pid.setdefault(worker.ray_pid, []).append(worker)
@@ -78,12 +78,12 @@ class _Join:
 
     def lasts(self, thing: Hashable, state: Hashable, seconds: float) -> bool:
         """Whether it has been in this state for so long, as far as we saw it."""
-        return self.now - self.memory.since(thing, state, self.now).at >= seconds
+        return self.now - self.first_seen.since(thing, state, self.now).at >= seconds
 
 
-def actors_of(local: LocalWorkers, view: ApiView, memory: FirstSeen, now: float) -> tuple[RayActor, ...]:
+def actors_of(local: LocalWorkers, view: ApiView, first_seen: FirstSeen, now: float) -> tuple[RayActor, ...]:
     """All actors that Ray knows; while it does not answer well, also local workers that it did not name."""
-    join = _Join(local, view, memory, now)
+    join = _Join(local, view, first_seen, now)
     actors = [_known(actor, join) for actor in view.actors.values()]
     if view.api.answer != "ok" or view.api.gcs_ok is False or not view.actors:
         joined = {actor.pid for actor in actors if actor.pid is not None}
@@ -114,7 +114,7 @@ def _known(actor: api_schema.Actor, join: _Join) -> RayActor:
     state = _state(actor.state, title, _of_process(worker, join), gone=gone, busy=_busy(actor.actor_id, title, core, join))
     restarts = api_schema.number(actor.num_restarts)
     method = title.method if title is not None and state in SHOW_METHOD else None
-    since = join.memory.since(actor.actor_id, (state, method, restarts), join.now, _began(actor, state, core, join.view))
+    since = join.first_seen.since(actor.actor_id, (state, method, restarts), join.now, _began(actor, state, core, join.view))
     environ = worker.environ if worker and worker.environ else _runtime_env(join.view.runtime_envs.get(actor.actor_id))
     seen = join.view.nodes.get(node or "")
     return RayActor(
@@ -195,7 +195,7 @@ def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStat
 def _unknown(worker: LocalWorker, title: WorkerTitle, join: _Join) -> RayActor:
     """An actor or task that only its process tells of. Between calls its title does not say which it is."""
     state = _of_process(worker, join) or ("constructing" if title.constructing else "running" if title.method else "unknown")
-    since = join.memory.since(("process", worker.identity), (state, title.method), join.now)
+    since = join.first_seen.since(("process", worker.identity), (state, title.method), join.now)
     return RayActor(
         cls=clean_text(title.cls),
         state=state,

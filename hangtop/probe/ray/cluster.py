@@ -51,7 +51,7 @@ class Cluster:
         self.logs = NodeLogs(None, find_token)
         self._far_logs: dict[tuple[str, str], tuple[RemoteLog, ...]] = {}
         self._tables = GcsTables()
-        self._memory = FirstSeen()
+        self._first_seen = FirstSeen()
         self._users = Users()
         self._ended_at: float | None = None
 
@@ -91,9 +91,9 @@ class Cluster:
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
         here = set(nodes.values())
-        actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._memory, now)
+        actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._first_seen, now)
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
-        self._memory.turn()
+        self._first_seen.turn()
         uid = daemons[0].uid if daemons else None
         return RayCluster(
             session=self.name,
@@ -124,7 +124,7 @@ class Cluster:
 
     def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
-        return alone and now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S
+        return alone and now - self._first_seen.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S
 
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:

@@ -1,4 +1,4 @@
-"""The daemons of a Ray cluster, by their command lines, which are kept for a restart, without secrets. Pure."""
+"""The daemons of a Ray cluster, by their command lines, which are kept in the probe for a restart. Pure."""
 
 from __future__ import annotations
 
