@@ -9,7 +9,7 @@ from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
 from hangtop.probe.leftovers.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
 from hangtop.probe.leftovers.open_handles import command_lines
 from hangtop.probe.ray.local.address_file import read_address, why_current
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.users import Users
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from hangtop.system.processes.table import Stat, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import Stat
 from hangtop.system.processes.tree import ancestors
 
 Seen = TypeVar("Seen")

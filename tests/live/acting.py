@@ -15,7 +15,7 @@ from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import DEFAULT_SOURCES
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from tests.app.play import Clock, MemoryFeed, session, settle, until

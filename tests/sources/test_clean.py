@@ -325,7 +325,7 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: LeftoverP
     program = (
         "import msgspec, os, sys; from hangtop.actions.execute import delete_leftovers as removing;"
         "from hangtop.records.plan import Plan;"
-        "from hangtop.system.processes.table import open_table; import time;"
+        "from hangtop.system.processes.open_table import open_table; import time;"
         "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
         "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.CancelFlag()))"
     )

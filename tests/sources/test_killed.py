@@ -22,7 +22,7 @@ from hangtop.records.launch import Launch
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import end_group
 from tests.fakes.started import end_run

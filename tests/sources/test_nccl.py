@@ -21,7 +21,7 @@ from hangtop.probe.nccl import flight_recorder, ras
 from hangtop.probe.nccl.dump_ownership import dumps_of
 from hangtop.probe.nccl.rank_environments import RankEnvironments, RankProcess
 from hangtop.records.process import Process
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from tests.fakes.processes import PATIENCE_S, eventually, running
 from tests.fakes.ras import NEW, OLD, nccl, ras_port
 

@@ -27,7 +27,7 @@ from hangtop.common.raw_text import from_os
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
 from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, python

@@ -17,7 +17,8 @@ from hangtop.probe.processes.process_source import SELDOM, ProcessSource
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.linux import read_stat
-from hangtop.system.processes.table import ProcessTable, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import ProcessTable
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
 from tests.fakes.processes import PATIENCE_S, eventually, python, running
 from tests.fakes.runs import quiet_port

@@ -31,7 +31,8 @@ from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.stacks.stack_classes import classes
 from hangtop.state.run_state import RunState, fold
-from hangtop.system.processes.table import ProcessTable, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import ProcessTable
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray
 

@@ -22,7 +22,7 @@ from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, wait_for
 

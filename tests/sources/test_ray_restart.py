@@ -29,7 +29,7 @@ from hangtop.records.ray_session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
 

@@ -19,7 +19,7 @@ from hangtop.probe.leftovers.open_handles import open_handles
 from hangtop.records import wire
 from hangtop.records.plan import EvidenceCommand, Plan, Start, Step, Target, Watch
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running
 from tests.fakes.started import end_run

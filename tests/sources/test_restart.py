@@ -30,7 +30,7 @@ from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.started import end_run

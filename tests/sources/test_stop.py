@@ -23,7 +23,8 @@ from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.signals import VerifiedProcess
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.processes.linux import read_stat
-from hangtop.system.processes.table import ProcessTable, Stat, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import ProcessTable, Stat
 from tests.fakes.processes import PATIENCE_S
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"

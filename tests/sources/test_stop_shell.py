@@ -179,7 +179,7 @@ REUSED = """
 import msgspec, os, signal, subprocess, sys, time
 from hangtop.actions.execute.executor import execute
 from hangtop.records.plan import Plan, Target
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
 first = subprocess.Popen(sleeper, start_new_session=True)
 table = open_table()

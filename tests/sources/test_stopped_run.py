@@ -27,7 +27,7 @@ from hangtop.records.stopped import RunPlace, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.linux import read_stat
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import stop_store
 from hangtop.system.stores.stop_store import StopStore
 from tests.fakes.processes import PATIENCE_S, eventually

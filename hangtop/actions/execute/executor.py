@@ -26,7 +26,8 @@ from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
 from hangtop.records.fit import fit_ask
 from hangtop.records.plan import Plan, Start, Step
-from hangtop.system.processes.table import Identity, ProcessTable, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import Identity, ProcessTable
 from hangtop.system.stores import launch_store
 
 BROKEN_OFF = "broken off as asked: what is not told as done was not done; the same command does the rest"

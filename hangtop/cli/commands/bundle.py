@@ -24,7 +24,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.stack_rows import StackView
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 
 MOST_READINGS = 2_000
 STACK_CELLS = 160

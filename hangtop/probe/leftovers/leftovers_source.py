@@ -25,7 +25,8 @@ from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import LeftAlone, Removal
 from hangtop.records.reading import Value
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import ProcessTable, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import ProcessTable
 
 MOST_KEPT = 64
 

@@ -21,7 +21,8 @@ from hangtop.records.nccl import Communicator, NcclReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Value
 from hangtop.system.network.port_owner import Listener, PortOwners
-from hangtop.system.processes.table import Identity, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import Identity
 from hangtop.system.processes.users import Users
 
 MOST_PORTS = 4

@@ -12,8 +12,9 @@ from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.reading import Value
 from hangtop.system.processes.limits import conditions_of
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.proc_files import read_optional
-from hangtop.system.processes.table import ProcessTable, open_table
+from hangtop.system.processes.table import ProcessTable
 from hangtop.system.stores import launch_store
 
 NET = "/sys/class/net"

@@ -28,8 +28,9 @@ from hangtop.system.machine import MachineReader
 from hangtop.system.network.connections import TcpConnection, is_on_our_network, read_connections, socket_inodes
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
-from hangtop.system.processes.table import OpenFile, ProcessTable, open_table
+from hangtop.system.processes.table import OpenFile, ProcessTable
 from hangtop.system.processes.tree import ancestors, children_of, descendants
 
 SELDOM = 5

@@ -19,8 +19,9 @@ from hangtop.system.files.open_files import OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.processes.environments import ProcessFactTable
 from hangtop.system.processes.login_shells import LoginShells
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.roles import RELAYS
-from hangtop.system.processes.table import ProcessTable, open_table
+from hangtop.system.processes.table import ProcessTable
 from hangtop.system.processes.training_commands import framework_of, looks_like_training
 from hangtop.system.processes.tree import children_of, descendants
 from hangtop.system.processes.users import Users

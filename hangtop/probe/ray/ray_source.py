@@ -31,7 +31,8 @@ from hangtop.records.ask import RayAsk
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Value
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.table import ProcessTable, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import ProcessTable
 
 NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265

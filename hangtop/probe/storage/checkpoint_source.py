@@ -19,7 +19,8 @@ from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
 from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
 from hangtop.records.reading import Value
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of, open_table
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of
 
 FLOOR_S = 15.0
 """The directory is listed after this long in any case: inotify does not see other clients of a network file system."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
@@ -146,14 +145,3 @@ def cwd_of(table: ProcessTable, pid: int) -> str | None:
         return table.cwd(pid) or None
     except OSError:
         return None
-
-
-def open_table(*, at_leisure: bool = False) -> ProcessTable:
-    """The process table of this operating system. `at_leisure`: for a source that refreshes it every second, see `LinuxTable`."""
-    if sys.platform != "linux":
-        from hangtop.system.processes.portable import PortableTable
-
-        return PortableTable()
-    from hangtop.system.processes.linux import LinuxTable
-
-    return LinuxTable(at_leisure=at_leisure)

@@ -18,7 +18,7 @@ from hangtop.monitor.headless import processes_of
 from hangtop.records.plan import Plan
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.linux import TICKS_PER_S
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 
 GRACE_S = 2.0
 
