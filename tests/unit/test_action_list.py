@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.actions.action import Choices, Planner
 from hangtop.actions.registry import ACTIONS, action
-from hangtop.tui.keys import ACT, LOOK, actions
+from hangtop.tui.keys import ACT, LOOK, all_keys
 
 
 def test_every_action_brings_a_planner() -> None:
@@ -25,6 +25,6 @@ def test_names_and_keys_are_given_once() -> None:
 
 def test_every_key_of_an_action_is_gone_in_read_only_mode_and_in_a_replay() -> None:
     of_actions = {known.key for known in ACTIONS if known.key}
-    assert of_actions <= {key.shown for key in actions(read_only=False, replay=False)}
-    assert not of_actions & {key.shown for key in actions(read_only=True, replay=False)}
-    assert not of_actions & {key.shown for key in actions(read_only=False, replay=True)}
+    assert of_actions <= {key.shown for key in all_keys(read_only=False, replay=False)}
+    assert not of_actions & {key.shown for key in all_keys(read_only=True, replay=False)}
+    assert not of_actions & {key.shown for key in all_keys(read_only=False, replay=True)}
