@@ -229,7 +229,7 @@ def make_png(path: Path) -> bool:
 
 
 def main(names: list[str]) -> None:
-    open_action.myself = lambda: OwnProcess(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
+    open_action.own_process = lambda: OwnProcess(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
     os.environ["TZ"] = "UTC"
     time.tzset()
     OUT.mkdir(exist_ok=True)

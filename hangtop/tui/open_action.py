@@ -8,7 +8,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.actions.action import Action, Choices, Request
-from hangtop.actions.execute.client import carry_out, evidence_path, myself
+from hangtop.actions.execute.client import carry_out, evidence_path, own_process
 from hangtop.actions.plans.presets import Preset, presets_for
 from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
@@ -39,7 +39,7 @@ def open_plan(app: Shell, action: Action, choices: Choices | None = None) -> Non
         app.push_screen(ActionScreen(lambda: found, carry_out, action.verb, act=action.name))
         return
     planner = action.load_planner()
-    if known := planner.sessions(app.state, myself()):
+    if known := planner.sessions(app.state, own_process()):
         app.push_screen(
             RaySessionScreen(known, lambda name: _show(app, action, replace(found, session=name)), planner.no_session)
         )
@@ -51,7 +51,7 @@ def _show(app: Shell, action: Action, choices: Choices) -> None:
     """Ask the probe what the plan needs to know, and show the plan once that is answered."""
     planner = action.load_planner()
     now = app.now()
-    request = Request(myself(), app.spec, now, choices, app.view.verdict, evidence_path(now))
+    request = Request(own_process(), app.spec, now, choices, app.view.verdict, evidence_path(now))
     asked = planner.questions(app.state, request)
     asks = () if isinstance(asked, Refusal) else asked
     for ask in asks:
@@ -68,7 +68,7 @@ def _show(app: Shell, action: Action, choices: Choices) -> None:
 
 def _chosen_part(app: Shell) -> Choices | Refusal:
     """The rank or process of the row that is chosen, else the whole run."""
-    part, here = app.selection, myself().host
+    part, here = app.selection, own_process().host
     if part.alike == 0:
         return Refusal("no rank of this run is known there: choose another row, or none (Esc) for the run")
     if part.alike > 1:

@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.actions.execute.executor import execute
-from hangtop.actions.execute.lock import HeldError, Lock
+from hangtop.actions.execute.lock import HeldError, locked
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.stop_plan import stop_plan as stop_plan
 from hangtop.probe.context import ProbeContext
@@ -39,9 +39,9 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="lo
 PROGRAM = "import os, time; print('begun', os.getpid(), flush=True); time.sleep(600)"
 HOLD = """
 import sys, time, msgspec
-from hangtop.actions.execute.lock import Lock
+from hangtop.actions.execute.lock import locked
 from hangtop.records.plan import Plan
-with Lock(msgspec.json.decode(sys.argv[1], type=Plan)):
+with locked(msgspec.json.decode(sys.argv[1], type=Plan)):
     print(flush=True)
     time.sleep(600)
 """
@@ -145,7 +145,7 @@ def test_the_second_hand_is_told_who_holds_the_run_and_does_nothing(log: Path) -
             holder.kill()
             holder.wait(PATIENCE_S)
         assert old.poll() is None
-        with Lock(plan):  # a killed holder holds nothing
+        with locked(plan):  # a killed holder holds nothing
             pass
 
 
@@ -159,8 +159,8 @@ def test_a_lock_is_of_one_run_alone(log: Path) -> None:
     linked.hardlink_to(log)
     same = replace(plan, targets=(), start=replace(plan.start, log=str(linked)))
     script = "import sys, msgspec; from hangtop.actions.execute.lock import *; from hangtop.records.plan import Plan\n"
-    script += "try: Lock(msgspec.json.decode(sys.argv[1], type=Plan))\nexcept HeldError: print('held')\nelse: print('free')"
-    with Lock(plan):
+    script += "try:\n with locked(msgspec.json.decode(sys.argv[1], type=Plan)): print('free')\nexcept HeldError: print('held')"
+    with locked(plan):
         answers = [
             subprocess.run([sys.executable, "-c", script, msgspec.json.encode(one)], capture_output=True, check=True).stdout
             for one in (plan, other, same)
@@ -183,7 +183,7 @@ def test_where_the_disk_of_the_state_knows_no_locks_another_place_is_taken(
         real(fd, *more)
 
     monkeypatch.setattr(fcntl, "lockf", without)
-    with Lock(plan):
+    with locked(plan):
         assert refused
 
 

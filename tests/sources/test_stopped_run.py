@@ -17,7 +17,7 @@ from hangtop.actions.plans import restart_plan, stop_plan
 from hangtop.cli.commands.check import verdict_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds.probe_feed import ProbeFeed
-from hangtop.monitor.headless import processes_of
+from hangtop.monitor.headless import looks
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.launch_source import LaunchSource
 from hangtop.records.launch import LaunchReading
@@ -54,17 +54,15 @@ def spec_of(run: DemoRun) -> WatchSpec:
 
 def state_of(run: DemoRun) -> RunState:
     """What hangtop knows when all ranks and the log are known."""
-    return eventually(
-        lambda: (
-            state
-            if (state := asyncio.run(processes_of(ProbeFeed(spec_of(run))))).log is not None
-            and state.log.progress.step is not None
-            and state.procs is not None
-            and len(state.procs.processes) == run.scenario.world + 1
-            else None
-        ),
-        "the whole run",
-    )
+
+    async def whole() -> RunState:
+        async for state, _ in looks(ProbeFeed(spec_of(run)), PATIENCE_S):
+            members = state.procs.processes if state.procs is not None else ()
+            if state.log is not None and state.log.progress.step is not None and len(members) == run.scenario.world + 1:
+                return state
+        raise AssertionError("the whole run was not seen")
+
+    return asyncio.run(whole())
 
 
 def plan_of(run: DemoRun, *, again: bool) -> Plan:

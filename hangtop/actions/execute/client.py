@@ -78,7 +78,7 @@ async def _ended(process: subprocess.Popen[bytes]) -> int | None:
     return process.returncode
 
 
-def myself() -> OwnProcess:
+def own_process() -> OwnProcess:
     """This process, its ancestors, its user and its machine."""
     import psutil
 

@@ -15,7 +15,7 @@ import msgspec
 from hangtop.actions.execute import evidence_commands, start_ray
 from hangtop.actions.execute.action_log import ActionLog, ActionLogError
 from hangtop.actions.execute.delete_leftovers import remove
-from hangtop.actions.execute.lock import HeldError, Lock
+from hangtop.actions.execute.lock import HeldError, locked
 from hangtop.actions.execute.start_run import started
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.execute.stop_record import record_stop
@@ -47,12 +47,11 @@ def execute(plan: Plan, table: ProcessTable, halt: CancelFlag | None = None) -> 
 def _locked(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
     """The steps under the lock, then watch what was started."""
     try:
-        lock = Lock(plan)
+        with locked(plan):
+            mark = yield from _parts(plan, table, halt)
     except HeldError as held:
         yield step("failed", f"{held}; nothing was done")
         return
-    with lock:
-        mark = yield from _parts(plan, table, halt)
     if plan.watch is not None and mark is not None:
         yield from verify_restart.verified(plan.watch, mark, halt)
 

@@ -14,7 +14,6 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 from platformdirs import user_state_path
 
@@ -33,37 +32,25 @@ class HeldError(Exception):
     """Another process works on the same thing. The message is one line."""
 
 
-class Lock:
-    """A lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` when there can be no lock file."""
+@contextlib.contextmanager
+def locked(plan: Plan, at: Path | None = None) -> Iterator[None]:
+    """Hold a lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` when there can be no lock
+    file."""
+    fd = _opened(at or user_state_path("hangtop") / "actions.lock")
+    try:
+        for place in sorted({_place(name) for name in names(plan)}):  # the same order everywhere: of two hangtops one gets all
+            _take(fd, place)
+        yield
+    finally:
+        os.close(fd)
 
-    def __init__(self, plan: Plan, at: Path | None = None) -> None:
-        self._fd: int | None = _opened(at or user_state_path("hangtop") / "actions.lock")
-        try:
-            for place in sorted({_place(name) for name in names(plan)}):  # in one order everywhere: of two, one gets all
-                self._take(place)
-        except BaseException:
-            self.release()
-            raise
 
-    def release(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
-    def __enter__(self) -> Lock:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.release()
-
-    def _take(self, place: int) -> None:
-        assert self._fd is not None
-        try:
-            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-        except (BlockingIOError, PermissionError) as error:
-            raise HeldError(
-                f"{_holder(self._fd, place)} is at work on this run: wait until it has ended, and look again"
-            ) from error
+def _take(fd: int, place: int) -> None:
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    except (BlockingIOError, PermissionError) as error:
+        why = f"{_holder(fd, place)} is at work on this run: wait until it has ended, and look again"
+        raise HeldError(why) from error
 
 
 def _opened(path: Path) -> int:

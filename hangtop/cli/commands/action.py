@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.action import Action, Choices, Need, Planner, Request
 from hangtop.actions.execute.action_log import path as log_path
-from hangtop.actions.execute.client import RunningPlan, carry_out, evidence_path, myself
+from hangtop.actions.execute.client import RunningPlan, carry_out, evidence_path, own_process
 from hangtop.actions.plans.presets import with_presets
 from hangtop.actions.prove.start_check import wait_for_start_check
 from hangtop.common import clock
@@ -47,7 +47,7 @@ def run(
     """Print the plan; with `yes` carry it out. Exit code 0 done, shown or nothing to do, 1 not all is as it should be, 2 no plan:
     then the Ray sessions to choose from follow, if any."""
     planner, now = action.load_planner(), clock.now()
-    request = Request(myself(), planner.narrowed(spec), now, choices, evidence=evidence_path(now))
+    request = Request(own_process(), planner.narrowed(spec), now, choices, evidence=evidence_path(now))
     state, plan = asyncio.run(_planned(planner, request, feed_of(request.spec)))
     if isinstance(plan, Plan):
         plan = with_presets(plan, choices.presets, choices.variables)

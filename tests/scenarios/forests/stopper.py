@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from hangtop.actions.execute.client import myself
+from hangtop.actions.execute.client import own_process
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import stop_plan
 from hangtop.feeds.probe_feed import ProbeFeed
@@ -25,7 +25,7 @@ GRACE_S = 2.0
 
 def main() -> None:
     log, word, answer = sys.argv[1:]
-    plan = stop_plan.stop_plan(asyncio.run(processes_of(ProbeFeed(WatchSpec(logs=(log,))), gpus=False)), myself())
+    plan = stop_plan.stop_plan(asyncio.run(processes_of(ProbeFeed(WatchSpec(logs=(log,))), gpus=False)), own_process())
     targets = [(target.pid, target.start_ticks) for target in plan.targets] if isinstance(plan, Plan) else []
     steps = list(execute(replace(plan, grace_s=GRACE_S), open_table())) if isinstance(plan, Plan) and word == "stop" else []
     told = {
