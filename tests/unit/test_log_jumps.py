@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.records.log import Finding
-
-INDEX = LiteralIndex(load())
+from tests.fakes.read_log import INDEX
 
 
 def findings(log: str) -> list[Finding]:

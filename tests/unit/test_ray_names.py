@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.ray_sessions_named import MOST_SPEAKERS, together
 from hangtop.records.log import RaySaid, RaySpeaker
+from tests.fakes.read_log import INDEX
 
-INDEX = LiteralIndex(load())
 NAME = "session_2026-11-22_12-45-13_123456_7711"
 JOINS = "2026-11-22 12:46:00,404\tINFO worker.py:1841 -- Connecting to existing Ray cluster at address: 10.3.0.11:6379...\n"
 JOINED = (
