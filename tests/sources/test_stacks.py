@@ -230,7 +230,7 @@ def test_the_source_lines_around_the_users_frames_come_along(start: Start) -> No
     pid = start(WAITS["lock"]).pid
     until_it_is_in(pid, "load_shard", "lock")
     reading = look(pid)
-    place = next(one for one in reading.excerpts if "    lock.acquire()" in one.lines)
+    place = next(excerpt for excerpt in reading.excerpts if "    lock.acquire()" in excerpt.lines)
     assert place.lines[4 - place.first] == "    lock.acquire()"
     assert not place.changed
 
@@ -238,7 +238,7 @@ def test_the_source_lines_around_the_users_frames_come_along(start: Start) -> No
 def test_the_loop_around_a_line_is_told_from_its_source(start: Start) -> None:
     pid = start(WAITS["user"]).pid
     until_it_is_in(pid, "spin")
-    said = {one.loop for one in look(pid).excerpts}
+    said = {excerpt.loop for excerpt in look(pid).excerpts}
     assert said == {"endless", "none"}, "and around the call of the function that loops there is none"
 
 
@@ -261,7 +261,7 @@ def test_a_source_edited_after_the_start_is_marked(start: Start, tmp_path: Path)
     until_it_is_in(process.pid, "load_shard", "lock")
     later = time.time() + 60
     os.utime(tmp_path / "program0.py", (later, later))
-    marks = [one.changed for one in look(process.pid).excerpts]
+    marks = [excerpt.changed for excerpt in look(process.pid).excerpts]
     assert marks
     assert all(marks)
 

@@ -48,7 +48,10 @@ def told(log: LogReading) -> tuple[object, ...]:
         (said.word, said.headline, said.confidence, said.message, said.detail),
         [(culprit.rank, culprit.confidence) for culprit in said.culprits],
         log.attempt,
-        [(one.id, one.attempt, one.severity, one.role, one.rank, one.text, one.doubt) for one in log.findings],
+        [
+            (finding.id, finding.attempt, finding.severity, finding.role, finding.rank, finding.text, finding.doubt)
+            for finding in log.findings
+        ],
     )
 
 

@@ -63,7 +63,7 @@ def test_no_jump_is_seen_in(kind: str) -> None:
 
 
 def test_a_loss_that_stays_up_is_told_once() -> None:
-    assert [one.count for one in findings(steps([*[2.0] * 40, *[9.0] * 200]))] == [1]
+    assert [finding.count for finding in findings(steps([*[2.0] * 40, *[9.0] * 200]))] == [1]
 
 
 def test_rewards_are_not_judged() -> None:
