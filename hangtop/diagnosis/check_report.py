@@ -74,7 +74,7 @@ class LogSourceReport(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The contract of design §4. Unknown is null."""
+    """What `hangtop/SCHEMA.md` tells. Unknown is null."""
 
     schema: int
     at: str
