@@ -20,10 +20,10 @@ from hangtop.probe.ray.dashboard.http import Answer, Dashboard
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.probe.ray.dashboard.ray_python import RayPython, end, last_words
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
+from hangtop.probe.stacks import pyspy
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
 from hangtop.records.ray_workers import RemoteStacksReading
 from hangtop.records.stack import Stack, Thread
-from hangtop.stacks import pyspy_text
 
 AT_ONCE = 8
 TRACEBACK_S = 8.0
@@ -132,13 +132,13 @@ def _by_task(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], float
 def _dumped(worker: RemoteWorker, dump: Sequence[Any] | None, error: str, at: float) -> Stack:
     found, said = dump or (None, error or "nothing was told of it")
     if found is None:
-        known = NO_PYSPY if said == "no py-spy" else clean_text(pyspy_text.first_words(str(said).encode()))[:GIVE_BACK]
+        known = NO_PYSPY if said == "no py-spy" else clean_text(pyspy.first_words(str(said).encode()))[:GIVE_BACK]
         return _stack(worker, at, problem=known, mend="pip install py-spy, there" if said == "no py-spy" else None)
-    read = pyspy_text.read(worker.pid, msgspec.json.encode(found))
+    read = pyspy.read(worker.pid, msgspec.json.encode(found))
     threads = tuple(
         Thread(
             clean_text(thread.thread_name or f"thread {thread.os_thread_id}"),
-            tuple(pyspy_text.frame(frame) for frame in thread.frames),
+            tuple(pyspy.frame(frame) for frame in thread.frames),
             thread.os_thread_id,
             thread.owns_gil,
             "R" if thread.active else "S",
