@@ -1,24 +1,26 @@
 """What the sources of one probe share: the spec, and what they tell each other.
 
-The log source tells which files are watched and what they say, the process source who writes them. The Ray source joins both with
-its clusters and tells whose output files are this run's, which the log source then reads.
-"""
+The log source tells which files are watched and what they say, the process source which processes write them. The Ray source
+joins both with its clusters and tells whose output files are this run's, which the log source then reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.lines.block_lines import Writer
-from hangtop.probe.log.row_blocks import Readable
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
-from hangtop.probe.ray.local.worker_files import WorkerLog
 from hangtop.records.log import BESIDE, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.processes.table import Identity
+
+if TYPE_CHECKING:  # the first picture of a log does not wait for what reads it
+    from hangtop.logs.extract.literal_index import LiteralIndex
+    from hangtop.logs.lines.block_lines import Writer
+    from hangtop.probe.log.row_blocks import Readable
+    from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
+    from hangtop.probe.ray.local.worker_files import WorkerLog
+    from hangtop.system.processes.table import Identity
 
 
 class WatchedFile(Struct, frozen=True):

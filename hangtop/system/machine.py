@@ -50,7 +50,7 @@ class MachineReader:
         """`pid`: a process of the run, with its limits and file systems. `paths`: whose disks are read. `now`: unix time."""
         memory = psutil.virtual_memory()
         group = memory_limit(pid) if pid is not None else GroupMemory()
-        kills = _field(Path("/proc/vmstat"), "oom_kill") if group.oom_kills is None else group.oom_kills
+        kills = _kills_of_machine() if group.oom_kills is None else group.oom_kills
         if kills is not None:
             scope = None if group.oom_kills is None else group.group
             if kills > self._kills.setdefault(scope, kills):
@@ -134,6 +134,10 @@ def _group(group: Path) -> GroupMemory | None:
         names = CACHE[0] if version_1 else CACHE[1]
         used = max(0, used - sum(_field(group / "memory.stat", name) or 0 for name in names))
     return GroupMemory(str(group), None if limit is None or limit >= NO_LIMIT else limit, used, kills)
+
+
+def _kills_of_machine() -> int | None:
+    return _field(Path("/proc/vmstat"), "oom_kill")
 
 
 def _field(path: Path, name: str) -> int | None:

@@ -301,7 +301,7 @@ def test_while_nobody_comes_or_goes_no_pid_is_listed_and_what_follows_from_the_t
 ) -> None:
     """The kernel counts processes and pids that it gave out: a listing of thousands each second tells no more."""
     crowd, listings = [(b"300", b"4000")], []
-    monkeypatch.setattr(linux, "_crowd", lambda: crowd[-1])
+    monkeypatch.setattr(linux, "_thread_count", lambda: crowd[-1])
     real = os.listdir
     monkeypatch.setattr(os, "listdir", lambda path: (not of_a_zombie(path) and listings.append(path)) or real(path))
     table = LinuxTable()
@@ -324,7 +324,7 @@ def test_while_nobody_comes_or_goes_no_pid_is_listed_and_what_follows_from_the_t
 def test_at_leisure_a_dear_listing_is_not_made_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     listings: list[object] = []
     numbers = iter(range(1_000))
-    monkeypatch.setattr(linux, "_crowd", lambda: (b"300", b"%d" % next(numbers)))
+    monkeypatch.setattr(linux, "_thread_count", lambda: (b"300", b"%d" % next(numbers)))
     monkeypatch.setattr(linux, "LEISURE", 1e9)
     real = os.listdir
     monkeypatch.setattr(os, "listdir", lambda path: (not of_a_zombie(path) and listings.append(path)) or real(path))

@@ -50,7 +50,7 @@ def test_who_waits_and_who_is_answered_without_a_sign_of_life_end_once():
     questions.next(0.0)
     questions.put(LaunchAsk(2), 1.0)
     assert questions.overdue("it hangs", PATIENCE_S - 1) == []
-    questions.told(10.0)
+    questions.part_sent(10.0)
     assert questions.overdue("it hangs", PATIENCE_S + 1) == [AskEnd(2, "launch", "it hangs")]
     assert questions.overdue("it hangs", PATIENCE_S + 10) == [AskEnd(1, "stacks", "it hangs")]
     assert questions.end(StacksAsk(1), None) is None

@@ -14,8 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hangtop.common import clock
-from hangtop.probe.gpu import codes as words
-from hangtop.probe.gpu.codes import WHOLE_GPU
+from hangtop.probe.gpu import codes
 from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, GpuQuery
 from hangtop.probe.gpu.xid import XidEvents
 from hangtop.records.gpu import Gpu, GpuStatus
@@ -90,23 +89,23 @@ class GpuThread:
         self._slowest_s = 0.0
         if self._handle is None and not self._open():
             return
-        answered = [self._ask(question) for question in self._due_of(QUICK, started_at)]
-        codes = [self._errors[question.name] for question in QUICK if question.name in self._errors]
-        if (not any(answered) and codes) or WHOLE_GPU.intersection(codes):
-            self._become(*words.status_of(max(codes, key=lambda code: (code in WHOLE_GPU, codes.count(code)))))
+        answered = [self._ask(query) for query in self._due_of(QUICK, started_at)]
+        errors = [self._errors[query.name] for query in QUICK if query.name in self._errors]
+        if (not any(answered) and errors) or codes.WHOLE_GPU.intersection(errors):
+            self._become(*codes.status_of(max(errors, key=lambda code: (code in codes.WHOLE_GPU, errors.count(code)))))
         else:
             self._become("ok", None)
             if answered:
                 self._known.update(read_at=round(started_at, 3), call_s=round(self._slowest_s, 2))
-            self._forget(question for question in QUICK if question.name in self._errors)
+            self._forget(query for query in QUICK if query.name in self._errors)
         if self._known["status"] in ("ok", "not supported", "no permission"):
             self._ask_slow(1 if clock.now() - started_at > ROUND_S else SLOW_PER_ROUND)
 
     def _ask_slow(self, count: int) -> None:
         now = clock.now()
-        for question in sorted(self._due_of(SLOW, now), key=lambda question: self._due.get(question.name, 0.0))[:count]:
-            if not self._ask(question):
-                self._forget([question])
+        for query in sorted(self._due_of(SLOW, now), key=lambda query: self._due.get(query.name, 0.0))[:count]:
+            if not self._ask(query):
+                self._forget([query])
 
     def _look_for_xid(self) -> None:
         if self._handle is None or not self._xids.is_due():
@@ -114,8 +113,8 @@ class GpuThread:
         if (xid := self._call(self._xids.latest, self._handle)) is not None:
             self._known.update(xid=xid, xid_at=clock.now())
 
-    def _due_of(self, questions: Iterable[GpuQuery], now: float) -> list[GpuQuery]:
-        return [question for question in questions if self._due.get(question.name, 0.0) <= now]
+    def _due_of(self, queries: Iterable[GpuQuery], now: float) -> list[GpuQuery]:
+        return [query for query in queries if self._due.get(query.name, 0.0) <= now]
 
     def _open(self) -> bool:
         """Get the handle by index, once: it stays valid when the driver numbers its GPUs anew."""
@@ -125,40 +124,40 @@ class GpuThread:
             self._known.update(uuid=self._call(nvml.nvmlDeviceGetUUID, handle))
             self._known.update(name=self._call(nvml.nvmlDeviceGetName, handle))
         except nvml.NVMLError as error:
-            self._become(*words.status_of(error.value))
+            self._become(*codes.status_of(error.value))
             return False
         self._handle = handle
         self._ask(MINOR)
         return True
 
-    def _ask(self, question: GpuQuery) -> bool:
+    def _ask(self, query: GpuQuery) -> bool:
         """Whether the query was answered. An answer is published at once."""
-        self._errors.pop(question.name, None)
+        self._errors.pop(query.name, None)
         try:
-            answer: Answer = self._call(question.read, self._nvml, self._handle)
+            answer: Answer = self._call(query.read, self._nvml, self._handle)
         except self._nvml.NVMLError as error:
-            self._refused(question, error.value)
+            self._refused(query, error.value)
             return False
         except AttributeError:  # another version of the binding, without that function
-            self._refused(question, words.FUNCTION_NOT_FOUND)
+            self._refused(query, codes.FUNCTION_NOT_FOUND)
             return False
         now = clock.now()
-        self._due[question.name] = now + question.period_s - ROUND_S / 2
-        self._known.update(self._rates(answer, now) if question.counters else answer)
-        if question.name in self._known["denied"]:
-            self._known.update(denied=tuple(name for name in self._known["denied"] if name != question.name))
+        self._due[query.name] = now + query.period_s - ROUND_S / 2
+        self._known.update(self._rates(answer, now) if query.counters else answer)
+        if query.name in self._known["denied"]:
+            self._known.update(denied=tuple(name for name in self._known["denied"] if name != query.name))
         return True
 
-    def _refused(self, question: GpuQuery, code: int) -> None:
-        self._errors[question.name] = code
-        lasting = code in words.NEVER_HERE or code == words.NO_PERMISSION
-        self._due[question.name] = clock.now() + max(question.period_s, REFUSED_AGAIN_S if lasting else 0) - ROUND_S / 2
-        if code == words.NO_PERMISSION and question.name not in self._known["denied"]:
-            self._known.update(denied=(*self._known["denied"], question.name))
+    def _refused(self, query: GpuQuery, code: int) -> None:
+        self._errors[query.name] = code
+        lasting = code in codes.NEVER_HERE or code == codes.NO_PERMISSION
+        self._due[query.name] = clock.now() + max(query.period_s, REFUSED_AGAIN_S if lasting else 0) - ROUND_S / 2
+        if code == codes.NO_PERMISSION and query.name not in self._known["denied"]:
+            self._known.update(denied=(*self._known["denied"], query.name))
 
-    def _forget(self, questions: Iterable[GpuQuery]) -> None:
+    def _forget(self, queries: Iterable[GpuQuery]) -> None:
         """Drop values that can no longer be read though the GPU answers: old ones would be wrong."""
-        fields = [field for question in questions for field in question.fields]
+        fields = [field for query in queries for field in query.fields]
         self._known.update({field: getattr(NOTHING_KNOWN, field) for field in fields})
 
     def _rates(self, answer: Answer, now: float) -> Answer:

@@ -66,8 +66,8 @@ class NvmlOpening(threading.Thread):
 
     def _close(self, nvml: Any) -> None:
         """Close the old handles: the driver that gave them is gone."""
-        for card in self._old:
-            card.retire(RETIRE_WAIT_S)
+        for thread in self._old:
+            thread.retire(RETIRE_WAIT_S)
         if self._old:
             with suppress(nvml.NVMLError):
                 nvml.nvmlShutdown()
@@ -78,26 +78,26 @@ class NvmlNode:
 
     def __init__(self) -> None:
         self._opening: NvmlOpening | None = None
-        self._cards: tuple[GpuThread, ...] = ()
+        self._threads: tuple[GpuThread, ...] = ()
         self._visibility = PidVisibility()
         self._well_at = 0.0
         self._reopened = 0
         self._all_well_at = 0.0
-        self._tried = 0
-        self._trial: ReopenCheck | None = None
+        self._checks = 0
+        self._check: ReopenCheck | None = None
 
     def read(self, now: float) -> GpuReading:
         """Raises `Absent` when there is no such driver or GPU, `SourceError` when the driver refuses."""
-        if not self._cards and (waiting := self._open(now)):
+        if not self._threads and (waiting := self._open(now)):
             return waiting
-        known = tuple(card.gpu(now) for card in self._cards)
+        known = tuple(thread.gpu(now) for thread in self._threads)
         self._reopen_if_dead(known, now)
         self._reopen_if_one_is_back(known, now)
         gpus, pids_hidden = self._visibility.mark(known, now)
         return GpuReading(
             gpus=gpus,
             driver=self._opening.driver if self._opening else None,
-            stuck_since=self._stuck_since(gpus, now) if self._cards else None,
+            stuck_since=self._stuck_since(gpus, now) if self._threads else None,
             pids_hidden=pids_hidden,
             notes=_notes(gpus, pids_hidden),
         )
@@ -115,9 +115,9 @@ class NvmlNode:
             self._opening = None
             raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
         self._well_at = self._all_well_at = now
-        self._cards = tuple(GpuThread(opening.nvml, index) for index in range(opening.count))
-        for card in self._cards:
-            card.start()
+        self._threads = tuple(GpuThread(opening.nvml, index) for index in range(opening.count))
+        for thread in self._threads:
+            thread.start()
         self._wait_for_first_round()
         return None
 
@@ -134,29 +134,29 @@ class NvmlNode:
         GPU."""
         broken = next((gpu for gpu in gpus if gpu.status in BROKEN), None)
         if broken is None:
-            self._all_well_at, self._tried, self._trial = now, 0, None
-        elif self._trial is None:
-            if now - self._all_well_at > _step(RETRY_AFTER_S, self._tried):
-                self._trial = ReopenCheck(broken.index, broken.uuid)
-        elif (answers := self._trial.answers()) is not None:
-            self._all_well_at, self._tried, self._trial = now, self._tried + 1, None
+            self._all_well_at, self._checks, self._check = now, 0, None
+        elif self._check is None:
+            if now - self._all_well_at > _step(RETRY_AFTER_S, self._checks):
+                self._check = ReopenCheck(broken.index, broken.uuid)
+        elif (answers := self._check.answers()) is not None:
+            self._all_well_at, self._checks, self._check = now, self._checks + 1, None
             if answers and not any(gpu.status in ("late", "no answer") for gpu in gpus):
                 self._reopen()
 
     def _reopen(self) -> None:
-        self._opening = NvmlOpening(self._cards)
+        self._opening = NvmlOpening(self._threads)
         self._opening.start()
-        self._cards = ()
+        self._threads = ()
 
     def _wait_for_first_round(self) -> None:
         until = time.monotonic() + FIRST_ROUND_WAIT_S
-        while time.monotonic() < until and any(card.gpu(clock.now()).status == "reading" for card in self._cards):
+        while time.monotonic() < until and any(thread.gpu(clock.now()).status == "reading" for thread in self._threads):
             time.sleep(0.02)
 
     def _stuck_since(self, gpus: tuple[Gpu, ...], now: float) -> float | None:
         """Since when no GPU answers, lost ones left out; `None` if one answers."""
-        alive = [card for card, gpu in zip(self._cards, gpus, strict=True) if gpu.status != "lost"]
-        waits = [since for card in alive if (since := card.waits_since()) is not None]
+        alive = [thread for thread, gpu in zip(self._threads, gpus, strict=True) if gpu.status != "lost"]
+        waits = [since for thread in alive if (since := thread.waits_since()) is not None]
         silent = waits and len(waits) == len(alive) and now - max(waits) > NO_ANSWER_S
         return max(waits) if silent else None
 

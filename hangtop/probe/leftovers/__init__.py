@@ -1,1 +1,1 @@
-"""What dead runs left behind: where to look for it, who still uses it, and the one judgement of what may go."""
+"""What dead runs left behind: where it lies, which processes still use it, and the one judgement of what may go."""

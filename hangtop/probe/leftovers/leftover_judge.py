@@ -37,8 +37,8 @@ UNSEEN_HOLDER = "a process that cannot be seen from here has it open"
 
 
 class FileTree(Struct, frozen=True):
-    """A file, or a folder with all below it. `names`: last part of each path, by inode. `files`: paths of plain files, by
-    inode."""
+    """A file, or a folder with all below it. `names`: last part of each path, by inode. `files`: paths of plain files, by inode.
+    `sockets`: their paths."""
 
     removal: Removal
     names: Mapping[Inode, str]
@@ -71,13 +71,9 @@ class LeftoverJudge:
             return None
         except OSError as error:
             return LeftAlone(clean_words(candidate.path), error.strerror or "cannot be read")
-        return (
-            LeftAlone(clean_words(candidate.path), why)
-            if why is not None
-            else tree.removal
-            if isinstance(tree, FileTree)
-            else None
-        )
+        if why is not None:
+            return LeftAlone(clean_words(candidate.path), why)
+        return tree.removal if isinstance(tree, FileTree) else None
 
     def taken(self, path: str, before: str, kind: str) -> str | None:
         """Why a thing that was moved here from `before` must go back: a process uses it. Raises `OSError`."""

@@ -1,7 +1,7 @@
 """What dead runs left behind: shared memory, Ray session folders, locks of the dataset cache. On a question only.
 
 Only what belongs to our own user, in the places that `leftover_places` names. Never a cache that costs hours to fill: model and
-compile caches are not looked at.
+compile caches are not searched.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class SharedRing:
 
     def give_back(self) -> None:
         """Free the memory at once, even if the probe still has it open."""
-        with suppress(OSError):  # no memory file but one in a folder that is gone: it goes with us
+        with suppress(OSError):  # a file in a folder that is gone: it ends with us
             os.ftruncate(self._fd, 0)
         os.close(self._fd)
 
@@ -158,7 +158,7 @@ class PipeReader:
                 count = os.readv(PIPE, [self._spare])  # no memory for it
                 self._kept.not_kept(count)
                 return count
-        except BlockingIOError:  # somebody made the pipe non-blocking, and another reader was faster
+        except BlockingIOError:  # the pipe was made non-blocking, and another reader was faster
             return 1
         except OSError:  # a terminal that hung up, a connection that broke: nothing more will come
             return 0
@@ -241,7 +241,7 @@ def discard() -> None:
         try:
             if not os.read(PIPE, CHUNK_BYTES):
                 return
-        except BlockingIOError:  # somebody made the pipe non-blocking, and another reader was faster
+        except BlockingIOError:  # the pipe was made non-blocking, and another reader was faster
             continue
         except OSError:  # a connection that broke: nothing more will come
             return

@@ -1,7 +1,7 @@
 """Whether something changed in folders: new rank files, edited profiles. Only a hint that it is time to look again.
 
 inotify does not see what other clients of a network file system do, and may be used up (`fs.inotify.max_user_watches`), so the
-caller also looks again by itself every few seconds.
+caller also checks by itself every few seconds.
 """
 
 from __future__ import annotations

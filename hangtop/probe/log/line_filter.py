@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 LIMIT_S = 2.0
 """For one regex on some hundred lines. A normal one takes a thousandth of this."""
@@ -20,7 +20,7 @@ class SearchProblem(Exception):
     """The search is not possible. The message is one line that says why."""
 
 
-class LineFilter(Protocol):
+class LineFilter:
     """`word`: bytes that every matching row holds, to skip most rows quickly; in lower case when `any_case`."""
 
     word: bytes
@@ -28,12 +28,13 @@ class LineFilter(Protocol):
 
     def matching(self, texts: Sequence[str]) -> list[int]:
         """The indices of the texts that match. Raises `SearchProblem`."""
-        ...
+        raise NotImplementedError
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End what was started for the search."""
 
 
-class PlainText:
+class PlainText(LineFilter):
     """Plain text without regard to case."""
 
     any_case = True
@@ -45,11 +46,8 @@ class PlainText:
     def matching(self, texts: Sequence[str]) -> list[int]:
         return [number for number, text in enumerate(texts) if self._folded in text.casefold()]
 
-    def close(self) -> None:
-        """Nothing is open."""
 
-
-class Regex:
+class Regex(LineFilter):
     """A Python regex, matched in a process that is killed when it takes too long."""
 
     def __init__(self, pattern: str) -> None:

@@ -114,4 +114,4 @@ def _is_fifo(path: str) -> bool:
     try:
         return stat.S_ISFIFO(os.stat(path).st_mode) and os.access(path, os.R_OK)
     except OSError:
-        return False  # who follows it says what is wrong with it
+        return False  # told when it is followed

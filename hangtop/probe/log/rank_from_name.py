@@ -5,12 +5,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
-from hangtop.system.processes.table import OpenFile, Stat
-from hangtop.system.processes.tree import ancestors
-
-ENDINGS = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 _SAID = re.compile(r"(?i)(?<![a-z])(?:global[_-]?)?rank[_\-=.]?(\d+)")
 _SAID_LOCAL = re.compile(r"(?i)local[_-]?rank[_\-=.]?\d+")
 _TORCHRUN = re.compile(r"/attempt_\d+/(\d+)/[^/]+$")
@@ -49,27 +45,3 @@ def _varying(paths: Sequence[str]) -> dict[str, int]:
         if differing and max(differing[-1]) < max(64, 4 * len(set(differing[-1]))):
             ranks.update((path, rank) for (path, _), rank in zip(group, differing[-1], strict=True))
     return ranks
-
-
-def log_ranks(members: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], stats: Mapping[int, Stat]) -> dict[int, int]:
-    """Ranks by pid: of a process that, with its descendants, alone holds `rank_3.log` open. A launcher that opened the logs of
-    all its children holds several, so it has no rank."""
-    holders: dict[str, list[int]] = {}
-    for pid in members:
-        for path in {file.target for file in files.get(pid, ()) if _is_log(file)}:
-            holders.setdefault(path, []).append(pid)
-    if len(holders) < 2:
-        return {}
-    above = {pid: set(ancestors(stats, pid)) for pids in holders.values() for pid in pids}
-    paths = sorted(holders)
-    found: dict[int, set[int | None]] = {}
-    for path, rank in zip(paths, ranks_of(paths), strict=True):
-        for pid in holders[path]:
-            alone = all(other == pid or other in above[pid] or pid in above[other] for other in holders[path])
-            found.setdefault(pid, set()).add(rank if alone else None)
-    return {pid: rank for pid, ranks in found.items() if len(ranks) == 1 and (rank := next(iter(ranks))) is not None}
-
-
-def _is_log(file: OpenFile) -> bool:
-    named = file.fd in (1, 2) or file.target.endswith(ENDINGS)
-    return file.writable and not file.deleted and file.target.startswith("/") and named

@@ -1,9 +1,7 @@
-"""A process of its own that matches a regex: one that never ends (`(a+)+$`) can be killed there; in a thread it could not.
+"""Matches a regex in a process of its own, where one that never ends (`(a+)+$`) can be killed; in a thread it could not.
 
-Run by file name with the standard library alone, so that it starts in some 20 ms. Standard input: the pattern as a JSON line,
-then lists of texts. Standard output: for each list the numbers of those that match. Ends with its standard input, and by itself
-when one list takes too long and nobody is left to kill it.
-"""
+Run by file name with the standard library alone, so that it starts in some 20 ms. Stdin: the pattern as a JSON line, then lists
+of texts. Stdout: for each list the indices of the matching texts. Ends with its stdin, or when a list takes too long."""
 
 import json
 import re

@@ -201,7 +201,7 @@ class Followed:
         return None, None
 
     def _reopen(self, now: float) -> None:
-        """A network file system promises fresh sizes and bytes only to those who open anew (close-to-open consistency)."""
+        """Open the file again: only then a network file system must show fresh sizes and bytes (close-to-open consistency)."""
         fresh = open_log(self.path)
         found = os.fstat(fresh)
         if (found.st_dev, found.st_ino) != self._identity:

@@ -124,7 +124,7 @@ def request(fifo: str) -> bool:
     into nothing but an existing FIFO."""
     try:
         opened = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:  # no FIFO, nobody who reads it, or no right
+    except OSError:  # no FIFO, no reader, or no permission
         return False
     try:
         return stat.S_ISFIFO(os.fstat(opened).st_mode) and os.write(opened, b"1") == 1

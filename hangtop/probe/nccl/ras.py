@@ -29,7 +29,7 @@ class RasError(Exception):
 
 
 def query(address: tuple[str, int] = ADDRESS, limit_s: float = LIMIT_S) -> str:
-    """The status of the job, as JSON or as text. Raises `OSError` when nobody listens or the limit passes, `RasError` else."""
+    """The status of the job, as JSON or as text. Raises `OSError` when nothing listens or the limit passes, `RasError` else."""
     ends = time.monotonic() + limit_s
     with socket.create_connection(address, timeout=min(CONNECT_S, limit_s)) as port:
         lines = _Lines(port, ends)

@@ -44,15 +44,15 @@ def told_by(log: LogReading | None, ranks: Mapping[int, RankLog], host: str) -> 
     return LogIdentity(frozenset(pids), frozenset(number for number, rank in ranks.items() if rank.lines))
 
 
-def proven(leads: Mapping[int, Lead], trees: Mapping[int, Collection[Process]], told: LogIdentity) -> dict[int, str]:
+def proven(leads: Mapping[int, Lead], trees: Mapping[int, Collection[Process]], identity: LogIdentity) -> dict[int, str]:
     """By pid, why it is probably the run. `trees`: by pid, each lead with its descendants.
 
     Pids are reused, and ranks have the same numbers in every run: this is good enough to show a process, never to stop it.
     """
-    for_pid = {pid: sorted(told.pids & {process.pid for process in trees[pid]}) for pid in leads}
+    for_pid = {pid: sorted(identity.pids & {process.pid for process in trees[pid]}) for pid in leads}
     if named := {pid: f"the log names pid {found[0]}" for pid, found in for_pid.items() if found}:
         return named
-    with_ranks = [pid for pid, lead in leads.items() if lead.kind == "log" and has_ranks(trees[pid], told.ranks)]
+    with_ranks = [pid for pid, lead in leads.items() if lead.kind == "log" and has_ranks(trees[pid], identity.ranks)]
     if len(with_ranks) != 1:
         return {}
     return {with_ranks[0]: f"it {leads[with_ranks[0]].does}, and has the ranks of which the log tells"}
@@ -71,9 +71,9 @@ def has_ranks(tree: Collection[Process], ranks: Collection[int]) -> bool:
     return {process.rank for process in tree}.issuperset(ranks) or len(siblings(tree, len(ranks))) == len(ranks)
 
 
-def of_the_log(orphan: Process, told: LogIdentity) -> bool:
+def of_the_log(orphan: Process, identity: LogIdentity) -> bool:
     """Whether the log names this process, by its pid or its rank."""
-    return orphan.pid in told.pids or orphan.rank in told.ranks
+    return orphan.pid in identity.pids or orphan.rank in identity.ranks
 
 
 def taken_words(taken: Mapping[int, str]) -> str:

@@ -69,7 +69,7 @@ class LogWriters:
     def alive(self) -> set[int]:
         return {writer.pid for writer in self._writers.values() if writer.alive}
 
-    def find(self, machine: OpenFileTable, now: float) -> None:
+    def find(self, table: OpenFileTable, now: float) -> None:
         """Find the processes that write now. `now` is unix time."""
         files = self._files()
         if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
@@ -77,14 +77,14 @@ class LogWriters:
             self._resolved_for = files
         self._looks += 1
         self._forget_unwatched()
-        feeders = self._feeders(machine)
+        feeders = self._feeders(table)
         self.shell = next((feeder.shell for feeder in feeders if feeder.shell is not None), None)
-        jobs = jobs_of(machine, feeders)
+        jobs = jobs_of(table, feeders)
         self.jobs = jobs if len(jobs) > 1 else ()
-        server = server_of(machine, self._logs_in(machine))
-        self._server = None if server is None else machine.stats[server]
+        server = server_of(table, self._logs_in(table))
+        self._server = None if server is None else table.stats[server]
         for feeder in feeders:
-            self._record(machine.stats[feeder.pid], feeder, now)
+            self._record(table.stats[feeder.pid], feeder, now)
         self._forget_relays({feeder.pid for feeder in feeders})
 
     @property
@@ -118,20 +118,20 @@ class LogWriters:
         way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
         return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
 
-    def _feeders(self, machine: OpenFileTable) -> tuple[LogFeeder, ...]:
+    def _feeders(self, table: OpenFileTable) -> tuple[LogFeeder, ...]:
         if self._context.spec.pids:
-            return tuple(LogFeeder(pid, frozenset()) for pid in self._context.spec.pids if pid in machine.stats)
-        return find_feeders(machine, self._logs_in(machine), ignored=(os.getpid(), os.getppid()))
+            return tuple(LogFeeder(pid, frozenset()) for pid in self._context.spec.pids if pid in table.stats)
+        return find_feeders(table, self._logs_in(table), ignored=(os.getpid(), os.getppid()))
 
-    def _logs_in(self, machine: OpenFileTable) -> list[str]:
+    def _logs_in(self, table: OpenFileTable) -> list[str]:
         """The logs that a process has open for writing, by the kernel's names."""
-        return sorted(target for target in machine.holders if self._wanted.matches(target) or self._is_renamed(machine, target))
+        return sorted(target for target in table.holders if self._wanted.matches(target) or self._is_renamed(table, target))
 
-    def _is_renamed(self, machine: OpenFileTable, target: str) -> bool:
+    def _is_renamed(self, table: OpenFileTable, target: str) -> bool:
         """A process in a container has another path for the log: there the inode tells."""
         if not self._wanted.may_be_called(target):
             return False
-        held = ((pid, file.fd) for pid in machine.holders[target] for file in machine.files[pid] if file.target == target)
+        held = ((pid, file.fd) for pid in table.holders[target] for file in table.files[pid] if file.target == target)
         return any(self._wanted.is_inode(target, self._table.inode(pid, fd)) for pid, fd in held)
 
     def _record(self, stat: Stat, feeder: LogFeeder, now: float) -> None:

@@ -1,4 +1,4 @@
-"""The source "procs": who writes the watched logs, the run's processes, and the machine they run on."""
+"""The source "procs": the writers of the watched logs, the run's processes, and the machine they run on."""
 
 from __future__ import annotations
 

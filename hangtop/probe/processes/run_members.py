@@ -10,7 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words
-from hangtop.probe.log.rank_from_name import log_ranks
+from hangtop.probe.processes.own_logs import log_ranks
 from hangtop.probe.processes.rank_assignment import RankAssignment
 from hangtop.probe.ray.local.session_files import driver_jobs, ray_workers
 from hangtop.records.process import Process, ProcessRole

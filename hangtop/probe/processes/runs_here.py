@@ -50,32 +50,30 @@ class RunsSource(Source):
         """All runs of this moment. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
-        machine = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
-        children = children_of(machine.stats)
+        table = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
+        children = children_of(table.stats)
         self._facts.forget_gone()
-        found = [self._candidate(machine, children, feeder, now) for feeder in self._feeders(machine, now)]
+        found = [self._candidate(table, children, feeder, now) for feeder in self._feeders(table, now)]
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
 
-    def _feeders(self, machine: OpenFileTable, now: float) -> tuple[LogFeeder, ...]:
+    def _feeders(self, table: OpenFileTable, now: float) -> tuple[LogFeeder, ...]:
         """The topmost writers of logs that look like those of training: by the command, environment or GPUs of a writer, or by
         the name of the log. Descendants of a writer do not count: training may run in the terminal of an editor that writes a
         log."""
         own = (os.getpid(), os.getppid())
-        logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, _speakers(machine, log, own), now)]
-        return find_feeders(machine, logs, own)
+        logs = [log for log in _open_logs(table) if self._is_of_a_run(table, log, _speakers(table, log, own), now)]
+        return find_feeders(table, logs, own)
 
-    def _is_of_a_run(self, machine: OpenFileTable, log: str, pids: Collection[int], now: float) -> bool:
-        if pids and (looks_like_training((PurePath(log).name,)) or _use_gpus(machine, pids)):
+    def _is_of_a_run(self, table: OpenFileTable, log: str, pids: Collection[int], now: float) -> bool:
+        if pids and (looks_like_training((PurePath(log).name,)) or _use_gpus(table, pids)):
             return True
         facts = self._facts.of(pids, now).values()
         return looks_like_training((" ".join(known.command) for known in facts), (known.environ for known in facts))
 
-    def _candidate(
-        self, machine: OpenFileTable, children: Mapping[int, list[int]], feeder: LogFeeder, now: float
-    ) -> RunCandidate:
-        stat = machine.stats[feeder.pid]
+    def _candidate(self, table: OpenFileTable, children: Mapping[int, list[int]], feeder: LogFeeder, now: float) -> RunCandidate:
+        stat = table.stats[feeder.pid]
         facts = self._facts.of(descendants(children, feeder.pid), now)
-        log, size, modified_at = self._seen(_to_watch(machine, feeder), feeder.pid)
+        log, size, modified_at = self._seen(_to_watch(table, feeder), feeder.pid)
         return RunCandidate(
             log=clean_words(log),
             pid=feeder.pid,
@@ -108,43 +106,41 @@ class RunsSource(Source):
         return f"{what}: sudo hangtop shows the runs of all users"
 
 
-def _to_watch(machine: OpenFileTable, feeder: LogFeeder) -> str:
+def _to_watch(table: OpenFileTable, feeder: LogFeeder) -> str:
     """Its standard output or error if that is a log; else the one log it writes, or the directory that holds them all."""
-    own = {file.fd: file.target for file in machine.files.get(feeder.pid, ()) if file.target in feeder.paths}
+    own = {file.fd: file.target for file in table.files.get(feeder.pid, ()) if file.target in feeder.paths}
     for fd in (1, 2):
         if fd in own:
             return own[fd]
     return min(feeder.paths) if len(feeder.paths) == 1 else os.path.commonpath(feeder.paths)
 
 
-def _use_gpus(machine: OpenFileTable, pids: Iterable[int]) -> bool:
-    return any(file.target.startswith("/dev/nvidia") for pid in pids for file in machine.files.get(pid, ()))
+def _use_gpus(table: OpenFileTable, pids: Iterable[int]) -> bool:
+    return any(file.target.startswith("/dev/nvidia") for pid in pids for file in table.files.get(pid, ()))
 
 
-def _speakers(machine: OpenFileTable, log: str, own: Collection[int]) -> set[int]:
+def _speakers(table: OpenFileTable, log: str, own: Collection[int]) -> set[int]:
     """The pids that write to this log; with `script`, all processes of its terminal."""
-    sources = sources_of(machine, log, own)
-    children = children_of(machine.stats)
+    sources = sources_of(table, log, own)
+    children = children_of(table.stats)
     there = (descendants(children, pid) if via in TERMINAL_RELAYS else (pid,) for pid, via in sources.items())
     return {pid for pids in there for pid in pids}
 
 
-def _open_logs(machine: OpenFileTable) -> list[str]:
+def _open_logs(table: OpenFileTable) -> list[str]:
     """Files that may be the log of a run: a standard output or error, held by a relay, or with the name of a log."""
-    return sorted(
-        log for log, pids in machine.holders.items() if _may_be_log(log) and any(_logs(machine, pid, log) for pid in pids)
-    )
+    return sorted(log for log, pids in table.holders.items() if _may_be_log(log) and any(_logs(table, pid, log) for pid in pids))
 
 
 def _may_be_log(path: str) -> bool:
     return path.startswith("/") and not path.startswith(NOT_LOGS) and RAY_OWN.search(path) is None
 
 
-def _logs(machine: OpenFileTable, pid: int, path: str) -> bool:
+def _logs(table: OpenFileTable, pid: int, path: str) -> bool:
     """Whether this process uses the file like a log."""
-    if path.endswith(LOG_NAMES) or machine.stats[pid].name in RELAYS:
+    if path.endswith(LOG_NAMES) or table.stats[pid].name in RELAYS:
         return True
-    return any(file.fd in (1, 2) for file in machine.files[pid] if file.target == path)
+    return any(file.fd in (1, 2) for file in table.files[pid] if file.target == path)
 
 
 def _size_of(path: str) -> tuple[int, float]:

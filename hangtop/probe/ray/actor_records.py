@@ -75,13 +75,15 @@ class _Witnesses(Struct, frozen=True):
         return None
 
 
-def actors_of(local: LocalWorkers, view: ApiView, memory: FirstSeen, now: float) -> tuple[RayActor, ...]:
+def actors_of(local: LocalWorkers, view: ApiView, first_seen: FirstSeen, now: float) -> tuple[RayActor, ...]:
     """All actors that Ray knows; while it does not answer well, also local workers that it did not name."""
     witnesses = _witnesses(local, view)
-    actors = [_known(actor, witnesses, memory, now) for actor in view.actors]
+    actors = [_known(actor, witnesses, first_seen, now) for actor in view.actors]
     if view.api.answer != "ok" or view.api.gcs_ok is False or not view.actors:
         joined = {actor.pid for actor in actors if actor.pid is not None}
-        actors += [_unknown(w, local.nodes, memory, now) for w in local.workers if w.title is not None and w.pid not in joined]
+        actors += [
+            _unknown(w, local.nodes, first_seen, now) for w in local.workers if w.title is not None and w.pid not in joined
+        ]
     return tuple(actors)
 
 
@@ -111,7 +113,7 @@ def _begun(local: LocalWorkers, view: ApiView) -> dict[tuple[str, str], LocalWor
     return {key: worker for key, worker in keyed if workers[key] == 1 and actors[key] == 1}
 
 
-def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: FirstSeen, now: float) -> RayActor:
+def _known(actor: api_schema.Actor, witnesses: _Witnesses, first_seen: FirstSeen, now: float) -> RayActor:
     stats = witnesses.stats_of(actor)
     if actor.state == "DEAD" and stats and stats.pid != actor.pid:
         stats = None
@@ -125,12 +127,12 @@ def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: FirstSeen, no
     title = worker.title if worker else assigned_title(stats.title) if stats and stats.pid == pid else None
     core = stats.core_worker_stats[0] if stats and stats.core_worker_stats else api_schema.CoreStats()
     away = worker is None and node in witnesses.nodes.values() and pid not in witnesses.pids
-    gone = away and now - memory.since(("away", actor.actor_id), pid, now).at >= LASTING_S
-    busy = _busy(actor.actor_id, title, core, memory, now)
-    state = _state(actor.state, title, _of_process(worker, memory, now), gone=gone, busy=busy)
+    gone = away and now - first_seen.since(("away", actor.actor_id), pid, now).at >= LASTING_S
+    busy = _busy(actor.actor_id, title, core, first_seen, now)
+    state = _state(actor.state, title, _of_process(worker, first_seen, now), gone=gone, busy=busy)
     restarts = api_schema.number(actor.num_restarts)
     method = _method(state, title)
-    since = memory.since(actor.actor_id, (state, method, restarts), now, _began(actor, state, core, witnesses.view))
+    since = first_seen.since(actor.actor_id, (state, method, restarts), now, _began(actor, state, core, witnesses.view))
     environ = worker.environ if worker and worker.environ else _runtime_env(witnesses.view.runtime_envs.get(actor.actor_id))
     seen = witnesses.view.nodes.get(node or "")
     return RayActor(
@@ -183,17 +185,17 @@ def _state(word: str, title: WorkerTitle | None, hindered: ActorState | None, *,
     return "idle" if title is not None else "unknown"
 
 
-def _busy(actor: str, title: WorkerTitle | None, core: api_schema.CoreStats, memory: FirstSeen, now: float) -> bool:
+def _busy(actor: str, title: WorkerTitle | None, core: api_schema.CoreStats, first_seen: FirstSeen, now: float) -> bool:
     """Whether calls run that the title does not tell, as in a threaded actor, for longer than the count may be old."""
     counted = (title is None or title.method is None) and api_schema.number(core.num_running_tasks) > 0
-    return counted and now - memory.since(("busy", actor), counted, now).at > COUNTS_S
+    return counted and now - first_seen.since(("busy", actor), counted, now).at > COUNTS_S
 
 
-def _of_process(worker: LocalWorker | None, memory: FirstSeen, now: float) -> ActorState | None:
+def _of_process(worker: LocalWorker | None, first_seen: FirstSeen, now: float) -> ActorState | None:
     """Zombie, stopped or blocked, by the state of its process; `None` when it runs normally."""
     if worker is None:
         return None
-    since = memory.since(worker.identity, worker.state, now)
+    since = first_seen.since(worker.identity, worker.state, now)
     if worker.state in "ZX":
         return "zombie"
     if worker.state in "Tt":
@@ -213,12 +215,12 @@ def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStat
     return view.running_since.get(actor.address.worker_id or core.worker_id) if state == "running" else None
 
 
-def _unknown(worker: LocalWorker, nodes: Mapping[int, str], memory: FirstSeen, now: float) -> RayActor:
+def _unknown(worker: LocalWorker, nodes: Mapping[int, str], first_seen: FirstSeen, now: float) -> RayActor:
     """An actor or task that only its process tells of. Between calls its title does not say which it is."""
     title = worker.title or WorkerTitle("")
-    state = _of_process(worker, memory, now)
+    state = _of_process(worker, first_seen, now)
     state = state or ("constructing" if title.constructing else "running" if title.method else "unknown")
-    since = memory.since(("process", worker.identity), (state, title.method), now)
+    since = first_seen.since(("process", worker.identity), (state, title.method), now)
     return RayActor(
         cls=clean_text(title.cls),
         state=state,

@@ -40,7 +40,7 @@ class Cluster:
         self.python: RayPython | None = None
         """Ray's own Python, used when the dashboard is missing or not understood."""
         self._tables = GcsTables()
-        self._memory = FirstSeen()
+        self._first_seen = FirstSeen()
         self._users = Users()
         self._ended_at: float | None = None
 
@@ -54,9 +54,9 @@ class Cluster:
         view = self.view
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
-        actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._memory, now)
+        actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._first_seen, now)
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
-        self._memory.turn()
+        self._first_seen.turn()
         self._ended_at = None if alive or workers or not daemons else self._ended_at or now
         first = next(iter(daemons), None)
         uid = first.uid if first else None
@@ -87,7 +87,7 @@ class Cluster:
 
     def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
-        return now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
+        return now - self._first_seen.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
 
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:

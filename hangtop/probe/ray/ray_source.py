@@ -20,7 +20,7 @@ from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.remote_workers import RemoteWorkers
+from hangtop.probe.ray.dashboard.remote_log import RemoteWorkers
 from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.daemons import Daemon

@@ -46,12 +46,12 @@ def in_files(files: Iterable[OpenFile]) -> str | None:
 
 def below(cwd: str) -> str | None:
     """A directory with a name for checkpoints, or with step directories, near the working folder. Reads the disk."""
-    level, looked = [cwd], 0
+    level, listed = [cwd], 0
     for _ in range(DEPTH):
         deeper: list[str] = []
         for folder in level:
-            looked += 1
-            if looked > MOST_DIRS:
+            listed += 1
+            if listed > MOST_DIRS:
                 return None
             names = _folders(folder)
             if any(STEP_DIR.match(name) for name in names):

@@ -64,10 +64,10 @@ class CheckpointSource(Source):
         self._directory: str | None = None
         self._found_by = ""
         self._look_for_at = 0.0
-        self._sights: deque[CheckpointListing] = deque()
+        self._listings: deque[CheckpointListing] = deque()
         self._cost_s = 0.0
         self._grown_at: float | None = None
-        self._stirred = threading.Event()
+        self._changed = threading.Event()
         self._stop = threading.Event()
 
     def read(self, now: float) -> Iterable[Value]:
@@ -77,44 +77,44 @@ class CheckpointSource(Source):
             raise Absent("no checkpoint directory found yet: name it with --ckpt DIR")
         if not self._is_due(now):
             return
-        self._stirred.clear()
+        self._changed.clear()
         if not os.path.isdir(self._directory):
             raise SourceError(f"{self._directory}: no such directory: name another with --ckpt DIR")
         yield self._reading_of(self._list(self._directory, now))
 
     def _is_due(self, now: float) -> bool:
-        if not self._sights:
+        if not self._listings:
             return True
-        since = now - self._sights[-1].at
-        if len(self._sights) == 1:
+        since = now - self._listings[-1].at
+        if len(self._listings) == 1:
             return since >= SOON_S
         growing = self._grown_at is not None and now - self._grown_at < WINDOW_S
         busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
-        return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._stirred.is_set()))
+        return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._changed.is_set()))
 
     def _list(self, directory: str, now: float) -> CheckpointListing:
         began = time.thread_time()
-        sight = list_checkpoints(directory, now, self._since)
+        listing = list_checkpoints(directory, now, self._since)
         self._cost_s = time.thread_time() - began
-        if self._sights and sight.bytes > self._sights[-1].bytes:
+        if self._listings and listing.bytes > self._listings[-1].bytes:
             self._grown_at = now
-        self._sights.append(sight)
-        while len(self._sights) > 2 and now - self._sights[1].at >= WINDOW_S:
-            self._sights.popleft()
-        return sight
+        self._listings.append(listing)
+        while len(self._listings) > 2 and now - self._listings[1].at >= WINDOW_S:
+            self._listings.popleft()
+        return listing
 
-    def _reading_of(self, sight: CheckpointListing) -> CheckpointReading:
-        first = self._sights[0]
-        seconds = sight.at - first.at
+    def _reading_of(self, listing: CheckpointListing) -> CheckpointReading:
+        first = self._listings[0]
+        seconds = listing.at - first.at
         return CheckpointReading(
             directory=clean_words(self._directory or ""),
             found_by=self._found_by,
-            newest=sight.newest,
-            newest_bytes=sight.newest_bytes,
-            modified_at=sight.modified_at,
-            bytes=sight.bytes,
-            files=sight.files,
-            growth_b_s=None if seconds <= 0 else round(max(0, sight.bytes - first.bytes) / seconds, 1),
+            newest=listing.newest,
+            newest_bytes=listing.newest_bytes,
+            modified_at=listing.modified_at,
+            bytes=listing.bytes,
+            files=listing.files,
+            growth_b_s=None if seconds <= 0 else round(max(0, listing.bytes - first.bytes) / seconds, 1),
             grown_at=self._grown_at,
         )
 
@@ -153,7 +153,7 @@ class CheckpointSource(Source):
 
         try:
             for _ in watch(directory, stop_event=self._stop, debounce=1_000, step=STEP_MS, rust_timeout=60_000):
-                self._stirred.set()
+                self._changed.set()
         except (OSError, RuntimeError):  # no more inotify watches, or the directory is gone
             return
 

@@ -1,1 +1,1 @@
-"""Who holds or writes a file, and what a file system says of itself."""
+"""Which processes hold or write a file, and what a file system tells of itself."""

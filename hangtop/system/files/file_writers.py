@@ -49,7 +49,7 @@ class OpenFileTable(Struct, frozen=True):
         return cls(stats, files, holders, shells)
 
 
-def find_feeders(machine: OpenFileTable, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[LogFeeder, ...]:
+def find_feeders(table: OpenFileTable, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[LogFeeder, ...]:
     """The topmost processes that write to `paths`, by pid: of a launcher and its children on one file, only the launcher.
 
     `ignored`: pids to leave out, such as hangtop's own. A relay that no process feeds counts itself, unless it serves several
@@ -58,11 +58,11 @@ def find_feeders(machine: OpenFileTable, paths: Iterable[str], ignored: Collecti
     """
     found: dict[int, LogFeeder] = {}
     for path in paths:
-        sources = sources_of(machine, path, ignored)
-        shells = machine.shells.intersection(_behind(machine, path, None, set(ignored))) if machine.shells else frozenset()
-        for pid in topmost(machine.stats, sources):
-            shell = next((above for above in ancestors(machine.stats, pid) if above in shells), None)
-            if shell is not None and machine.stats[pid].name in NO_JOBS:
+        sources = sources_of(table, path, ignored)
+        shells = table.shells.intersection(_behind(table, path, None, set(ignored))) if table.shells else frozenset()
+        for pid in topmost(table.stats, sources):
+            shell = next((above for above in ancestors(table.stats, pid) if above in shells), None)
+            if shell is not None and table.stats[pid].name in NO_JOBS:
                 continue
             known = found.get(pid)
             joined = (known.paths if known else frozenset()) | {path}
@@ -70,41 +70,41 @@ def find_feeders(machine: OpenFileTable, paths: Iterable[str], ignored: Collecti
     return tuple(found[pid] for pid in sorted(found))
 
 
-def server_of(machine: OpenFileTable, paths: Iterable[str]) -> int | None:
+def server_of(table: OpenFileTable, paths: Iterable[str]) -> int | None:
     """A process that writes one of these files for one of its several terminals; nothing tells for which."""
-    holders = (pid for path in paths for pid in machine.holders.get(path, ()) if machine.stats[pid].name in TERMINAL_RELAYS)
-    return next((pid for pid in holders if terminals_of(machine.files.get(pid, ())) > 1), None)
+    holders = (pid for path in paths for pid in table.holders.get(path, ()) if table.stats[pid].name in TERMINAL_RELAYS)
+    return next((pid for pid in holders if terminals_of(table.files.get(pid, ())) > 1), None)
 
 
-def jobs_of(machine: OpenFileTable, feeders: Iterable[LogFeeder]) -> tuple[int, ...]:
+def jobs_of(table: OpenFileTable, feeders: Iterable[LogFeeder]) -> tuple[int, ...]:
     """The first process of each job that writes through the output of a person's shell. A process group is a job; without job
     control (`set +m`) each process counts as one."""
     found: dict[int, int] = {}
     for feeder in feeders:
         if feeder.shell is not None:
-            group = machine.stats[feeder.pid].group
-            found.setdefault(feeder.pid if group == machine.stats[feeder.shell].group else group, feeder.pid)
+            group = table.stats[feeder.pid].group
+            found.setdefault(feeder.pid if group == table.stats[feeder.shell].group else group, feeder.pid)
     return tuple(found.values())
 
 
-def sources_of(machine: OpenFileTable, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:
+def sources_of(table: OpenFileTable, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:
     """Every process that writes to `path`, except people's shells, with the name of its relay."""
-    found = _behind(machine, path, None, set(ignored))
-    return {pid: via for pid, via in found.items() if pid not in ignored and pid not in machine.shells}
+    found = _behind(table, path, None, set(ignored))
+    return {pid: via for pid, via in found.items() if pid not in ignored and pid not in table.shells}
 
 
-def _behind(machine: OpenFileTable, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
+def _behind(table: OpenFileTable, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
     """All processes that write to `target`, relays replaced by the processes that feed them."""
     sources: dict[int, str | None] = {}
-    for pid in machine.holders.get(target, ()):
+    for pid in table.holders.get(target, ()):
         if pid in seen:
             continue
-        terminals = terminals_of(machine.files.get(pid, ())) if machine.stats[pid].name in TERMINAL_RELAYS else 0
-        if not terminals and not _is_relay(machine, pid):
+        terminals = terminals_of(table.files.get(pid, ())) if table.stats[pid].name in TERMINAL_RELAYS else 0
+        if not terminals and not _is_relay(table, pid):
             sources[pid] = via
             continue
         seen.add(pid)
-        found = _upstream(machine, pid, seen, terminals)
+        found = _upstream(table, pid, seen, terminals)
         sources.update(found if found or terminals > 1 else {pid: via})
     return sources
 
@@ -114,25 +114,25 @@ def terminals_of(files: Iterable[OpenFile]) -> int:
     return sum(file.target in TERMINAL_ENDS for file in files)
 
 
-def _is_relay(machine: OpenFileTable, pid: int) -> bool:
+def _is_relay(table: OpenFileTable, pid: int) -> bool:
     """Whether it is a relay for pipes: by its name, and without children."""
-    name = machine.stats[pid].name
-    return name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in machine.stats.values())
+    name = table.stats[pid].name
+    return name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in table.stats.values())
 
 
-def _upstream(machine: OpenFileTable, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:
+def _upstream(table: OpenFileTable, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:
     """The processes that feed this relay: at the other end of its stdin pipe, or its children on its one terminal."""
-    name = machine.stats[pid].name
+    name = table.stats[pid].name
     if terminals > 1:
         return {}
     if terminals:
-        below = [stat for stat in machine.stats.values() if stat.ppid == pid]
-        typed_into = {stat.terminal for stat in below if stat.pid in machine.shells}
-        return dict.fromkeys((stat.pid for stat in machine.stats.values() if stat in below or stat.terminal in typed_into), name)
-    stdin = next((file for file in machine.files.get(pid, ()) if file.fd == 0), None)
+        below = [stat for stat in table.stats.values() if stat.ppid == pid]
+        typed_into = {stat.terminal for stat in below if stat.pid in table.shells}
+        return dict.fromkeys((stat.pid for stat in table.stats.values() if stat in below or stat.terminal in typed_into), name)
+    stdin = next((file for file in table.files.get(pid, ()) if file.fd == 0), None)
     if stdin is None or not stdin.target.startswith("pipe:"):
         return {}
-    return _behind(machine, stdin.target, name, seen)
+    return _behind(table, stdin.target, name, seen)
 
 
 def topmost(stats: Mapping[int, Stat], pids: Collection[int]) -> list[int]:

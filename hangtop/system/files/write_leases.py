@@ -19,7 +19,7 @@ def is_open(path: str) -> bool | None:
     """Whether a plain file of ours is open; `None` if it is gone, or the file system cannot tell."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:  # AGAIN: somebody else holds a lease
+    except OSError as error:  # EAGAIN: another process holds a lease
         return True if error.errno in HELD else None
     try:
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # a process that opens it now waits for us; SIGIO would end us

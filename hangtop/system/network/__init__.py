@@ -1,1 +1,1 @@
-"""Sockets of processes: who listens, who is connected, in which network namespace."""
+"""Sockets of processes: listeners, connections, network namespaces."""

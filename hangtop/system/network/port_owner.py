@@ -16,8 +16,8 @@ Owner = Literal["the run", "another", "nobody", "hidden"]
 
 
 class Listener(Struct, frozen=True):
-    """Who listens. `pid` and `uid`: of another job, as far as known. `hidden`: a process of the run may not be read, so it may be
-    that one."""
+    """The listener of a port. `pid` and `uid`: of another job, as far as known. `hidden`: a process of the run may not be read,
+    so it may be that one."""
 
     owner: Owner
     pid: int | None = None
@@ -25,7 +25,7 @@ class Listener(Struct, frozen=True):
 
 
 class PortOwners:
-    """Tells who listens. Reads the run's processes first; others are searched once for each socket."""
+    """Tells which process listens. Reads the run's processes first; others are searched once for each socket."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table

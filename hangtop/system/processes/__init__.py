@@ -1,1 +1,1 @@
-"""The process table: who is there, whose child, with which rights, files and limits."""
+"""The process table: processes, their relations, roles, rights, limits and activity."""

@@ -131,7 +131,7 @@ class LinuxTable:
         return _number(info, "ino")
 
     def layout(self, pid: int) -> Layout | None:
-        """Fields 26, 28 and 47 of `stat`, which are 0 for whoever may not trace it (proc_pid_stat(5))."""
+        """Fields 26, 28 and 47 of `stat`, which are 0 without permission to trace it (proc_pid_stat(5))."""
         if read_optional("/proc/sys/kernel/randomize_va_space") in (None, b"0\n"):
             return None
         field = read_proc(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()

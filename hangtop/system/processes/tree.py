@@ -1,4 +1,4 @@
-"""Which processes belong to a run, and who is whose parent. Pure."""
+"""Which processes belong to a run, by parents, groups and sessions. Pure."""
 
 from __future__ import annotations
 

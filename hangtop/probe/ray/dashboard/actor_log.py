@@ -9,7 +9,7 @@ import msgspec
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.log.tail import open_log
 from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, NodeLogs
-from hangtop.probe.ray.dashboard.remote_workers import STREAMS
+from hangtop.probe.ray.dashboard.remote_log import STREAMS
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, place_by_id
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray_workers import WorkerOutput

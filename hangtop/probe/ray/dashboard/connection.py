@@ -1,5 +1,5 @@
 """One HTTP connection to a dashboard that is not trusted: every byte is counted, no wait outlasts its limit, and whose process
-listens there is known before anything is sent. A dashboard that has died leaves its port to whoever takes it next; that process
+listens there is known before anything is sent. A dashboard that has died leaves its port to any other process, which
 must not get the cluster's token.
 
 Imported with the first request: `http.client` costs 5 MB, and most machines have no Ray.
@@ -51,7 +51,7 @@ class Allowance:
 
 
 class DashboardConnection(HTTPConnection):
-    """Kept alive for further requests. `owner`: user id whose process must listen there; `None`: anybody's."""
+    """Kept alive for further requests. `owner`: user id whose process must listen there; `None`: any."""
 
     def __init__(self, host: str, port: int, owner: int | None, ours: int) -> None:
         super().__init__(host, port)
@@ -62,7 +62,7 @@ class DashboardConnection(HTTPConnection):
         self.response_class = self._response  # type: ignore[assignment]
 
     def prepare(self, allowance: Allowance) -> None:
-        """Connect if need be, before each request. Raises `OSError`: `StrangerError`, or because nobody listens."""
+        """Connect if need be, before each request. Raises `OSError`: `StrangerError`, or because nothing listens."""
         self.allowance = allowance
         self.timeout = allowance.left_s()
         if self.sock is None:

@@ -31,7 +31,7 @@ CHUNK = 1 << 20
 LONGEST_ERROR = 200
 """An error may hold words of the other end."""
 NAME = {"User-Agent": "hangtop"}
-"""Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
+"""Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` needs it)."""
 
 
 class Answer(Struct, frozen=True):
@@ -55,9 +55,7 @@ class Answer(Struct, frozen=True):
     @property
     def in_words(self) -> str:
         """One line for a person."""
-        if self.status:
-            return f"HTTP {self.status}"
-        return self.error
+        return f"HTTP {self.status}" if self.status else self.error
 
 
 class Dashboard:
@@ -101,7 +99,9 @@ class Dashboard:
         """The answers in the order of the paths, all within one deadline. A challenge is answered with the token, once."""
         answers = self._fetch(paths, headers, most_bytes)
         refused = [i for i, answer in enumerate(answers) if answer.status in (401, 403)]
-        if refused and self._renew_token():
+        if refused:
+            self._token = self.find_token()  # again, since it may have changed
+        if refused and self._token is not None:
             again = self._fetch([paths[i] for i in refused], headers, most_bytes)
             for i, answer in zip(refused, again, strict=True):
                 answers[i] = answer
@@ -110,11 +110,6 @@ class Dashboard:
     def close(self) -> None:
         while self._free:
             self._free.pop().close()
-
-    def _renew_token(self) -> bool:
-        """Look for the token again, since it may have changed; true when there is one."""
-        self._token = self.find_token()
-        return self._token is not None
 
     def _fetch(self, paths: Sequence[str], headers: Mapping[str, str] | None, most_bytes: int) -> list[Answer]:
         from hangtop.probe.ray.dashboard.connection import Allowance

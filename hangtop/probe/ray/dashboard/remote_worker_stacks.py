@@ -150,7 +150,7 @@ def _dumped(worker: RemoteWorker, dump: Sequence[Any] | None, error: str, at: fl
 
 def _run(python: RayPython, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """(node, dumps, error) as the nodes answer; with an empty node, why the child failed."""
-    complaints = tempfile.TemporaryFile()  # noqa: SIM115 - a file, so that no pipe can fill while nobody reads
+    complaints = tempfile.TemporaryFile()  # noqa: SIM115 - a file, a pipe could fill up
     try:
         child = python.start(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints)
     except OSError as error:

@@ -24,18 +24,18 @@ def main() -> None:
 
     table = accessor(sys.argv[1])
     actors = [messages.ActorTableData.FromString(row) for row in actor_rows(table)]
-    dead = sorted((one for one in actors if state_of(one) == "DEAD"), key=lambda one: -int(one.end_time))
-    kept = [one for one in actors if state_of(one) != "DEAD"] + dead[:MOST_DEAD]
+    dead = sorted((actor for actor in actors if state_of(actor) == "DEAD"), key=lambda actor: -int(actor.end_time))
+    kept = [actor for actor in actors if state_of(actor) != "DEAD"] + dead[:MOST_DEAD]
     jobs = [messages.JobTableData.FromString(row) for row in table.get_job_table()]
-    free = {one.node_id.hex(): dict(one.resources_available) for one in available(table, messages)}
+    free = {node.node_id.hex(): dict(node.resources_available) for node in available(table, messages)}
     nodes = table.get_node_table()
     said = {
         "version": ray.__version__,
-        "actors": {one.actor_id.hex(): actor(one) for one in kept},
-        "nodes": [node(one, kept, jobs) for one in nodes],
-        "logical": {one["NodeID"]: logical(one.get("Resources") or {}, free.get(one["NodeID"], {})) for one in nodes},
-        "groups": [group(messages.PlacementGroupTableData.FromString(row)) for row in table.get_placement_group_table()],
-        "runtimeEnvs": {one.actor_id.hex(): ranks for one in kept if state_of(one) == "ALIVE" and (ranks := of_rank(one))},
+        "actors": {actor.actor_id.hex(): actor_row(actor) for actor in kept},
+        "nodes": [node_row(node, kept, jobs) for node in nodes],
+        "logical": {node["NodeID"]: logical(node.get("Resources") or {}, free.get(node["NodeID"], {})) for node in nodes},
+        "groups": [group_row(messages.PlacementGroupTableData.FromString(row)) for row in table.get_placement_group_table()],
+        "runtimeEnvs": {a.actor_id.hex(): ranks for a in kept if state_of(a) == "ALIVE" and (ranks := of_rank(a))},
     }
     sys.stdout.write("hangtop " + json.dumps(said) + "\n")
 
@@ -71,23 +71,23 @@ def state_of(message: Any) -> str:
     return str(message.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[message.state].name)
 
 
-def actor(one: Any) -> dict[str, Any]:
+def actor_row(actor: Any) -> dict[str, Any]:
     return {
-        "actorId": one.actor_id.hex(),
-        "jobId": one.job_id.hex(),
-        "state": state_of(one),
-        "name": one.name,
-        "className": one.class_name,
-        "pid": one.pid,
-        "numRestarts": one.num_restarts,
-        "startTime": one.start_time,
-        "endTime": one.end_time,
-        "exitDetail": death(one),
-        "requiredResources": dict(one.required_resources),
+        "actorId": actor.actor_id.hex(),
+        "jobId": actor.job_id.hex(),
+        "state": state_of(actor),
+        "name": actor.name,
+        "className": actor.class_name,
+        "pid": actor.pid,
+        "numRestarts": actor.num_restarts,
+        "startTime": actor.start_time,
+        "endTime": actor.end_time,
+        "exitDetail": death(actor),
+        "requiredResources": dict(actor.required_resources),
         "address": {
-            "nodeId": home(one.address),
-            "ipAddress": one.address.ip_address,
-            "workerId": one.address.worker_id.hex(),
+            "nodeId": home(actor.address),
+            "ipAddress": actor.address.ip_address,
+            "workerId": actor.address.worker_id.hex(),
         },
     }
 
@@ -97,58 +97,62 @@ def home(address: Any) -> str:
     return str((address.node_id if hasattr(address, "node_id") else address.raylet_id).hex())
 
 
-def death(one: Any) -> str:
+def death(actor: Any) -> str:
     """What the dashboard calls the exit detail."""
-    which = one.death_cause.WhichOneof("context")
-    context = getattr(one.death_cause, which) if which else None
+    which = actor.death_cause.WhichOneof("context")
+    context = getattr(actor.death_cause, which) if which else None
     return getattr(context, "error_message", "") or getattr(context, "formatted_exception_string", "") or "-"
 
 
-def of_rank(one: Any) -> str:
+def of_rank(actor: Any) -> str:
     """Only what tells its rank: other variables may be secrets."""
     try:
-        variables = json.loads(one.serialized_runtime_env or "{}").get("env_vars") or {}
+        variables = json.loads(actor.serialized_runtime_env or "{}").get("env_vars") or {}
     except ValueError:
         return ""
     kept = {name: variables[name] for name in OF_RANK if name in variables}
     return json.dumps({"env_vars": kept}) if kept else ""
 
 
-def node(one: dict[str, Any], actors: Any, jobs: Any) -> dict[str, Any]:
-    """A node with its actors and drivers, of which nobody tells here what they do."""
-    here, alive = one["NodeID"], bool(one.get("Alive", one.get("alive")))
-    drivers = [job for job in jobs if not job.is_dead and driver_home(job, one) and alive]
+def node_row(node: dict[str, Any], actors: Any, jobs: Any) -> dict[str, Any]:
+    """A node with its actors and drivers, without what they do, which the GCS does not know."""
+    here, alive = node["NodeID"], bool(node.get("Alive", node.get("alive")))
+    drivers = [job for job in jobs if not job.is_dead and driver_home(job, node) and alive]
     return {
-        "hostname": one.get("NodeManagerHostname", ""),
-        "ip": one.get("NodeManagerAddress", ""),
+        "hostname": node.get("NodeManagerHostname", ""),
+        "ip": node.get("NodeManagerAddress", ""),
         "raylet": {
             "nodeId": here,
             "state": "ALIVE" if alive else "DEAD",
-            "stateMessage": one.get("DeathReasonMessage") or "",
-            "isHeadNode": HEAD in (one.get("Resources") or {}),
-            "sessionDir": one.get("RayletSocketName", "").rpartition("/sockets/")[0],
-            "rayletSocketName": one.get("RayletSocketName", ""),
-            "dashboardAgentListenPort": one.get("DashboardAgentListenPort"),
+            "stateMessage": node.get("DeathReasonMessage") or "",
+            "isHeadNode": HEAD in (node.get("Resources") or {}),
+            "sessionDir": node.get("RayletSocketName", "").rpartition("/sockets/")[0],
+            "rayletSocketName": node.get("RayletSocketName", ""),
+            "dashboardAgentListenPort": node.get("DashboardAgentListenPort"),
         },
         "workers": [
-            *(worker(one.pid, one.job_id, "WORKER", one.actor_id.hex()) for one in actors if alive and lives_on(one, here)),
-            *(worker(job.driver_pid, job.job_id, "DRIVER", "", job.entrypoint) for job in drivers),
+            *(
+                worker_row(actor.pid, actor.job_id, "WORKER", actor.actor_id.hex())
+                for actor in actors
+                if alive and lives_on(actor, here)
+            ),
+            *(worker_row(job.driver_pid, job.job_id, "DRIVER", "", job.entrypoint) for job in drivers),
         ],
     }
 
 
-def lives_on(one: Any, node_id: str) -> bool:
-    return state_of(one) == "ALIVE" and home(one.address) == node_id
+def lives_on(actor: Any, node_id: str) -> bool:
+    return state_of(actor) == "ALIVE" and home(actor.address) == node_id
 
 
-def driver_home(job: Any, one: dict[str, Any]) -> bool:
+def driver_home(job: Any, node: dict[str, Any]) -> bool:
     """Whether this job's driver runs on this node: by its id, in old versions by its address alone."""
     if hasattr(job, "driver_address") and home(job.driver_address):
-        return bool(home(job.driver_address) == one["NodeID"])
-    return bool(job.driver_ip_address == one.get("NodeManagerAddress"))
+        return bool(home(job.driver_address) == node["NodeID"])
+    return bool(job.driver_ip_address == node.get("NodeManagerAddress"))
 
 
-def worker(pid: int, job: bytes, kind: str, actor_id: str, command: str = "") -> dict[str, Any]:
+def worker_row(pid: int, job: bytes, kind: str, actor_id: str, command: str = "") -> dict[str, Any]:
     core = {"actorId": actor_id, "workerType": kind}
     return {"pid": pid, "jobId": job.hex(), "cmdline": command.split(" "), "coreWorkerStats": [core]}
 
@@ -158,14 +162,14 @@ def logical(total: dict[str, float], free: dict[str, float]) -> str:
     return "\n".join(f"{max(0.0, amount - free.get(name, 0.0)):.4f}/{amount:.4f} {name}" for name, amount in total.items())
 
 
-def group(one: Any) -> dict[str, Any]:
-    stats = one.stats
+def group_row(group: Any) -> dict[str, Any]:
+    stats = group.stats
     states = stats.DESCRIPTOR.fields_by_name["scheduling_state"].enum_type.values_by_number
     return {
-        "placement_group_id": one.placement_group_id.hex(),
-        "name": one.name,
-        "state": state_of(one),
-        "bundles": [{"unit_resources": dict(bundle.unit_resources)} for bundle in one.bundles],
+        "placement_group_id": group.placement_group_id.hex(),
+        "name": group.name,
+        "state": state_of(group),
+        "bundles": [{"unit_resources": dict(bundle.unit_resources)} for bundle in group.bundles],
         "stats": {
             "scheduling_state": states[stats.scheduling_state].name,
             "creation_request_received_ns": stats.creation_request_received_ns,
