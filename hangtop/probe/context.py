@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the first picture of a log does not wait for what reads it
     from hangtop.logs.extract.literal_index import LiteralIndex
     from hangtop.logs.lines.block_lines import Writer
     from hangtop.probe.log.row_blocks import Readable
-    from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
+    from hangtop.probe.ray.cluster import Cluster
     from hangtop.probe.ray.local.worker_files import WorkerLog
     from hangtop.system.processes.table import Identity
 
@@ -57,8 +57,8 @@ class ProbeContext:
         """The run's workers on this machine."""
         self.workers: tuple[WorkerLog, ...] = ()
         """The output files of all its workers."""
-        self.access: Mapping[str, ClusterAccess] = {}
-        """How each cluster is asked, by session."""
+        self.access: Mapping[str, Cluster] = {}
+        """The clusters, by session: how each is asked."""
 
     @property
     def members(self) -> tuple[Process, ...] | None:

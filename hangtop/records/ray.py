@@ -220,23 +220,5 @@ class RayReading(Struct, frozen=True, omit_defaults=True, tag="ray"):
     far_logs_read: int = 0
 
 
-class RayDaemon(Struct, frozen=True, omit_defaults=True):
-    """How a daemon was started: what a restart with the same options needs. It cannot be read once the daemon is dead.
-
-    `argv` and `env` hold no secrets; `env` has only variables of Ray, NCCL, gloo, CUDA and PyTorch.
-    """
-
-    kind: DaemonKind
-    session: str
-    pid: int
-    started_at: float
-    argv: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    uid: int | None = None
-    cwd: str | None = None
-
-
-class RayDaemons(Struct, frozen=True, omit_defaults=True, tag="ray_daemons"):
-    """All daemons seen on this machine, dead ones too. Sent when it changes."""
-
-    daemons: tuple[RayDaemon, ...] = ()
+class RayDaemons(Struct, frozen=True, tag="ray_daemons"):
+    """Recordings of older versions hold it; nothing reads it. `RaySession.starts` tells how daemons are started again."""

@@ -19,7 +19,7 @@ from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.nccl import NcclReading
 from hangtop.records.nccl import add_look as add_nccl_look
 from hangtop.records.process import ProcessReading
-from hangtop.records.ray import RayDaemons, RayReading
+from hangtop.records.ray import RayReading
 from hangtop.records.ray_session import RaySession
 from hangtop.records.ray_workers import ActorLogReading, RemoteStacksReading, add_remote
 from hangtop.records.reading import Reading
@@ -56,7 +56,6 @@ class RunState(Struct, frozen=True):
     looks: tuple[StacksReading, ...] = ()
     nccl: tuple[NcclReading, ...] = ()
     ray: Mapping[str, RayReading] = MappingProxyType({})
-    ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
     ray_session: RaySession | None = None
     actor_log: ActorLogReading | None = None
     far_stacks: RemoteStacksReading | None = None
@@ -92,8 +91,6 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, looks=take_in(state.looks, stacks))
         case RayReading() as ray:
             state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
-        case RayDaemons() as daemons:
-            state = replace(state, ray_daemons=MappingProxyType({**state.ray_daemons, reading.host: daemons}))
         case RaySession() as session:
             state = replace(state, ray_session=session)
         case ActorLogReading() as actor_log:

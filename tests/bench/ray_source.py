@@ -67,24 +67,24 @@ def _measured(tick: IO[str], told: IO[str], seconds: float) -> Iterator[Row]:
         last = next((value for value in values if isinstance(value, RayReading)), last)
         time.sleep(max(0.0, ray.interval_s - took_ms / 1000))
     spent_s, lasted_s = time.process_time() - cpu_s, time.monotonic() - began
-    poll = next(iter(ray._clusters.values())).poll
-    assert poll is not None
-    far = [log for files in ray._far_workers._files.values() for log in files]
-    logs = next(iter(ray._far_workers._logs.values()))
+    cluster = next(iter(ray._clusters.values()))
+    assert cluster.poll is not None
+    dashboard, servers = cluster.poll.dashboard, cluster.logs.servers
+    far = [log for files in cluster._far_logs.values() for log in files]
+    requests, received_kb = sum(server.requests for server in servers), sum(server.received_bytes for server in servers) / 1e3
     what = f"Ray of {NODES} nodes × {WORKERS} workers"
     yield Row(f"{what}: CPU of a look, all nodes have reported", _middle(full_cpu), "ms", 100)
     yield Row(f"{what}: the same, from question to answer", _middle(full), "ms")
     yield Row(f"{what}: a look in between", _middle(usual), "ms")
-    yield Row(f"{what}: put on the cluster", poll.dashboard.requests / lasted_s, "asks/s")
-    yield Row(f"{what}: put on the cluster", poll.dashboard.received_bytes / lasted_s / 1e3, "kB/s")
-    yield Row(f"{what}: put on its agents, for the steps of ranks", logs.requests / lasted_s, "asks/s", 8)
-    yield Row(f"{what}: put on its agents, for the steps of ranks", logs.received_bytes / lasted_s / 1e3, "kB/s", 128)
+    yield Row(f"{what}: put on the cluster", dashboard.requests / lasted_s, "asks/s")
+    yield Row(f"{what}: put on the cluster", dashboard.received_bytes / lasted_s / 1e3, "kB/s")
+    yield Row(f"{what}: put on its agents, for the steps of ranks", requests / lasted_s, "asks/s", 8)
+    yield Row(f"{what}: put on its agents, for the steps of ranks", received_kb / lasted_s, "kB/s", 128)
     yield Row(f"{what}: output files read in {lasted_s:.0f} s", sum(log.first_bytes is not None for log in far), f"of {len(far)}")
     yield Row(f"{what}: CPU of both sources", 100 * spent_s / lasted_s, "%")
     yield Row(f"{what}: a reading", len(wire.encode(Reading("ray", "head", 0.0, last))) / 1e3, "kB")
     yield Row(f"{what}: the rows of the pane", _rows_ms(last), "ms", 50)
     ray.close()
-    workers.close()
 
 
 def _rows_ms(last: RayReading) -> float:

@@ -26,7 +26,7 @@ from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.probe.source import Source, open_source
 from hangtop.records.ask import ActorLogAsk
-from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
+from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.stacks.stack_classes import classes
@@ -57,14 +57,11 @@ class Watch:
         self._source = RaySource(ProbeContext(WatchSpec()), table)
         self.cluster: RayCluster | None = None
         self.sessions: set[str] = set()
-        self.daemons = RayDaemons()
         self.longest_s = 0.0
 
     def look(self) -> RayCluster:
         began = time.monotonic()
         for value in self._source.read(time.time()):
-            if isinstance(value, RayDaemons):
-                self.daemons = value
             if isinstance(value, RayReading):
                 self.sessions = {cluster.session for cluster in value.clusters if cluster.ended_at is None}
                 self.cluster = next((c for c in value.clusters if c.gcs_address == self._ray.gcs_address), self.cluster)
@@ -170,17 +167,6 @@ def test_a_worker_tells_its_files_and_that_it_is_stopped_at_once_by_its_process(
     head.signal(victim.pid, signal.SIGCONT)
 
 
-def test_what_a_restart_needs_is_kept_without_secrets(head, watch):
-    watch.look()
-    daemons = {d.kind: d for d in watch.daemons.daemons if d.session == watch.cluster.session}
-    assert {"raylet", "gcs_server", "dashboard", "log_monitor"} <= set(daemons)
-    raylet = daemons["raylet"]
-    assert any(word.startswith("--static_resource_list=") and "CPU,1" in word for word in raylet.argv)
-    assert raylet.env["RAY_DEDUP_LOGS"] == "0"
-    assert "HOME" not in raylet.env
-    assert not any("TOKEN" in name for name in raylet.env)
-
-
 def test_of_sixteen_ranks_the_one_that_stays_behind_is_named_and_by_check(head, watch, play):
     log = head.folder / "train.log"
     play("fleet.py", str(RANKS), str(STUCK), str(log), until="FLEET HANGS")
@@ -223,7 +209,7 @@ def test_two_clusters_on_one_machine_are_told_apart_and_the_token_of_one_goes_to
     assert {part.pid for part in first.parts}.isdisjoint(part.pid for part in found.parts)
     assert found.api.address == f"127.0.0.1:{nodes.dashboard_port}"
     assert found.api.gcs_ok, "the token was found where the raylet has it"
-    assert TOKEN not in repr(second.cluster) + repr(second.daemons)
+    assert TOKEN not in repr(second.cluster)
 
 
 def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(nodes, ends):
@@ -235,8 +221,8 @@ def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(n
         "rayworkers": RayWorkerSource(context),
         "log": open_source("log", context),
     }
-    for source in sources.values():
-        ends.callback(source.close)
+    for name in ("ray", "log"):
+        ends.callback(sources[name].close)
     state, end = RunState(), time.monotonic() + 3 * PATIENCE_S
     wanted = {rank: 2 if rank == STUCK else 9 for rank in range(8)}
     while {number: rank.step for number, rank in state.ranks.items()} != wanted or behind(state) != [STUCK]:

@@ -13,7 +13,6 @@ from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.probe.ray.local.daemons import daemon_of
 from hangtop.probe.ray.ray_source import RaySource, parse_address
@@ -119,7 +118,7 @@ def test_a_raylet_that_was_not_given_the_id_of_its_node_is_known_by_its_socket(f
     """As of Ray 2.9. The path alone is the same on every machine of a cluster."""
     raylet = daemon_of(("/ray/raylet", f"--raylet_socket_name={SOCKET}", "--node_ip_address=10.0.0.1"))
     assert raylet is not None
-    cluster = Cluster(SESSION, DashboardPoll(Dashboard(fake(nodes=2).address, lambda: None)))
+    cluster = Cluster(SESSION, lambda: None).use_dashboard(fake(nodes=2).address)
     found = cluster.read([raylet], [], 1000.0)
     cluster.close()
     assert {node.host: node.local for node in found.nodes} == {"n0": False, "n1": True}

@@ -99,8 +99,8 @@ def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by
         "rayworkers": RayWorkerSource(context),
         "log": open_source("log", context),
     }
-    for source in sources.values():
-        ends.callback(source.close)
+    for name in ("ray", "log"):
+        ends.callback(sources[name].close)
     procs = open_source("procs", context)
     state = RunState()
 

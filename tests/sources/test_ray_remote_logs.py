@@ -13,9 +13,8 @@ from hangtop.probe.log.tail import Appended
 from hangtop.probe.ray import workers_source
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.node_logs import MOST_LINES, PART_BYTES, NodeLogs
-from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.dashboard.remote_log import LATE_S, SOON_S, THROUGH_HEAD_S, FollowedRemoteLog, RemoteLog
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, WorkerPlace
+from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import MOST_FILES_A_LOOK, RayWorkerSource
 from hangtop.probe.source import open_source
@@ -43,10 +42,6 @@ def fake() -> Iterator[FakeDashboard]:
     one.close()
 
 
-def access(fake: FakeDashboard) -> ClusterAccess:
-    return ClusterAccess(SESSION, fake.address, lambda: None, ApiView)
-
-
 def place(fake: FakeDashboard, *, agent: bool = True) -> WorkerPlace:
     folder = f"/tmp/ray/{SESSION}"
     return WorkerPlace(node_id(1), "n1", 5000, "b" * 56, "01000000", folder, fake.address if agent else "127.0.0.1:1")
@@ -54,7 +49,7 @@ def place(fake: FakeDashboard, *, agent: bool = True) -> WorkerPlace:
 
 @pytest.fixture
 def logs(fake) -> Iterator[NodeLogs]:
-    one = NodeLogs(access(fake))
+    one = NodeLogs(fake.address, lambda: None)
     yield one
     one.close()
 
@@ -194,8 +189,8 @@ def look(spec: WatchSpec, seconds: float) -> RunState:
         for name in (*sources, "log"):
             for value in sources[name].read(at + 2 * step):
                 state = fold(state, Reading(name, "here", at, value))
-    for source in sources.values():
-        source.close()
+    for name in ("ray", "log"):
+        sources[name].close()
     return state
 
 
@@ -260,7 +255,6 @@ def test_the_page_of_an_actor_asks_for_both_of_its_files_and_gets_them_clean(fak
     (said,) = workers.answer(ActorLogAsk(9, "another session", "x"), time.time())
     assert said.problem.startswith("its cluster is not known here")
     ray.close()
-    workers.close()
 
 
 def stacks(fake: FakeDashboard, *, task: bool = False) -> dict[int | None, str | None]:
@@ -272,7 +266,6 @@ def stacks(fake: FakeDashboard, *, task: bool = False) -> dict[int | None, str |
     parts = list(workers.answer(ask, time.time()))
     assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
     ray.close()
-    workers.close()
     return {stack.rank: stack.problem for part in parts for stack in part.stacks}
 
 

@@ -79,7 +79,7 @@ def filled(tables: GcsTables, view: ApiView, python: RayPython) -> ApiView:
 
 def test_without_a_dashboard_all_comes_from_the_tables_and_their_age_is_told(tables, python):
     view = filled(tables, of("none"), python(say(TOLD)))
-    assert [actor.class_name for actor in view.actors] == ["WorkerDict"]
+    assert [actor.class_name for actor in view.actors.values()] == ["WorkerDict"]
     assert (list(view.nodes), view.logical[NODE], view.api.version) == ([NODE], "1.0000/4.0000 CPU", "9.9.9")
     cluster = RayCluster("session", api=view.api)
     assert stale_since(cluster, NOW + EVERY_S) is None

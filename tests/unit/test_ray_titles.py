@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hangtop.probe.ray.local.actor_deaths import death_of
-from hangtop.probe.ray.local.daemons import Daemon, daemon_of, without_secrets
+from hangtop.probe.ray.local.daemons import daemon_of, without_secrets
 from hangtop.probe.ray.local.session_files import WORKER_LOG
 from hangtop.probe.ray.local.worker_names import verl_ranks
 from hangtop.records.ray_titles import WorkerTitle, assigned_title
@@ -105,17 +105,6 @@ def test_nothing_said_is_not_a_guess():
 )
 def test_a_command_line_is_told_without_its_secrets(word, shown):
     assert without_secrets(word) == shown
-
-
-def test_only_variables_that_a_restart_needs_are_kept_and_no_token():
-    environ = {
-        "RAY_DEDUP_LOGS": "0",
-        "NCCL_DEBUG": "INFO",
-        "RAY_AUTH_TOKEN": "s3cr3t",
-        "RAY_REDIS_PASSWORD": "x",
-        "HOME": "/root",
-    }
-    assert Daemon("raylet").with_environ(environ).env == {"NCCL_DEBUG": "INFO", "RAY_DEDUP_LOGS": "0"}
 
 
 def test_daemons_are_told_by_their_command_lines():

@@ -1,13 +1,14 @@
 """One record for each actor, from what Ray and its process tell. Pure except for the given `FirstSeen`.
 
-Ray's `ALIVE` does not mean that an actor works, nor that its process lives, and `PENDING_CREATION` does not tell constructing
-from waiting: the process and its title do. They are joined by (node, pid in the raylet's namespace, start time), because pids are
-reused and containers have their own."""
+Ray's `ALIVE` does not mean that an actor works, nor that its process lives; `PENDING_CREATION` does not tell constructing from
+waiting. The process and its title do. They are joined by (node, pid in the raylet's namespace, start time), because pids are
+reused and containers have their own.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +28,7 @@ LASTING_S = 1.9
 """State D and a missing process count when two reads saw them."""
 COUNTS_S = 20.0
 """Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS), titles at most 5 s."""
+SHOW_METHOD = frozenset({"running", "constructing", "restarting", "stopped", "blocked", "zombie"})
 
 
 class LocalWorkers(Struct, frozen=True):
@@ -38,105 +40,85 @@ class LocalWorkers(Struct, frozen=True):
     pids: frozenset[int] = frozenset()
 
 
-class _Witnesses(Struct, frozen=True):
-    """Everything about one cluster, by key."""
+class _Join:
+    """The actors and processes of one cluster by key, at unix time `now`."""
 
-    view: ApiView
-    nodes: Mapping[int, str]
-    pids: frozenset[int]
-    by_pid: Mapping[int, Sequence[LocalWorker]]
-    by_actor: Mapping[str, tuple[str, api_schema.WorkerStats]]
-    by_node_pid: Mapping[tuple[str, int], api_schema.WorkerStats]
-    verl: Mapping[str, int]
-    begun: Mapping[tuple[str, str], LocalWorker]
+    def __init__(self, local: LocalWorkers, view: ApiView, first_seen: FirstSeen, now: float) -> None:
+        self.local, self.view, self.first_seen, self.now = local, view, first_seen, now
+        self.by_pid: dict[int, list[LocalWorker]] = {}
+        for worker in local.workers:
+            self.by_pid.setdefault(worker.ray_pid, []).append(worker)
+        self.by_actor: dict[str, tuple[str, api_schema.WorkerStats]] = {}
+        self.by_node_pid: dict[tuple[str, int], api_schema.WorkerStats] = {}
+        for node, seen in view.nodes.items():
+            for stats in seen.workers:
+                self.by_node_pid[node, stats.pid] = stats
+                for core in stats.core_worker_stats:
+                    if core.worker_type != "DRIVER" and core.actor_id not in api_schema.NIL:
+                        self.by_actor[core.actor_id] = (node, stats)
+        self.verl = verl_ranks(actor.name for actor in view.actors.values())
+        self.begun = _begun(local, view)
 
-    def begun_of(self, actor: api_schema.Actor) -> LocalWorker | None:
-        """The local worker that constructs this actor, by class and name, before Ray itself tells."""
-        waits = actor.state in ("PENDING_CREATION", "RESTARTING")
-        return self.begun.get((short_class(actor.class_name), actor.name)) if waits else None
-
-    def stats_of(self, actor: api_schema.Actor) -> api_schema.WorkerStats | None:
-        """What the node's agent tells of the actor's process."""
-        held = self.by_actor.get(actor.actor_id)
-        return held[1] if held else self.by_node_pid.get((actor.address.node, actor.pid or 0))
-
-    def node_of(self, actor: api_schema.Actor) -> str | None:
-        held = self.by_actor.get(actor.actor_id)
-        node = actor.address.node
-        return held[0] if held else None if node in api_schema.NIL else node
+    def told_of(self, actor: api_schema.Actor) -> tuple[str | None, api_schema.WorkerStats | None]:
+        """The node of an actor, and what the node's agent tells of the actor's process."""
+        node, stats = self.by_actor.get(actor.actor_id) or (
+            None if actor.address.node in api_schema.NIL else actor.address.node,
+            self.by_node_pid.get((actor.address.node, actor.pid or 0)),
+        )
+        return node, None if stats and actor.state == "DEAD" and stats.pid != actor.pid else stats
 
     def worker_of(self, node: str | None, pid: int, stats: api_schema.WorkerStats | None) -> LocalWorker | None:
         """The local process with this pid, if node and start time agree."""
         for worker in self.by_pid.get(pid, ()):
-            same_node = worker.raylet is None or node is None or self.nodes.get(worker.raylet) == node
+            same_node = worker.raylet is None or node is None or self.local.nodes.get(worker.raylet) == node
             born = stats.create_time if stats and stats.pid == pid else None
             if same_node and (born is None or abs(born - worker.started_at) < SAME_START_S):
                 return worker
         return None
 
+    def lasts(self, thing: Hashable, state: Hashable, seconds: float) -> bool:
+        """Whether it has been in this state for so long, as far as we saw it."""
+        return self.now - self.first_seen.since(thing, state, self.now).at >= seconds
+
 
 def actors_of(local: LocalWorkers, view: ApiView, first_seen: FirstSeen, now: float) -> tuple[RayActor, ...]:
     """All actors that Ray knows; while it does not answer well, also local workers that it did not name."""
-    witnesses = _witnesses(local, view)
-    actors = [_known(actor, witnesses, first_seen, now) for actor in view.actors]
+    join = _Join(local, view, first_seen, now)
+    actors = [_known(actor, join) for actor in view.actors.values()]
     if view.api.answer != "ok" or view.api.gcs_ok is False or not view.actors:
         joined = {actor.pid for actor in actors if actor.pid is not None}
-        actors += [
-            _unknown(w, local.nodes, first_seen, now) for w in local.workers if w.title is not None and w.pid not in joined
-        ]
+        actors += [_unknown(w, w.title, join) for w in local.workers if w.title is not None and w.pid not in joined]
     return tuple(actors)
-
-
-def _witnesses(local: LocalWorkers, view: ApiView) -> _Witnesses:
-    by_pid: dict[int, list[LocalWorker]] = {}
-    for worker in local.workers:
-        by_pid.setdefault(worker.ray_pid, []).append(worker)
-    by_actor: dict[str, tuple[str, api_schema.WorkerStats]] = {}
-    by_node_pid: dict[tuple[str, int], api_schema.WorkerStats] = {}
-    for node, seen in view.nodes.items():
-        for stats in (seen.detail.workers or ()) if seen.detail else ():
-            by_node_pid[node, stats.pid] = stats
-            for core in stats.core_worker_stats:
-                if core.worker_type != "DRIVER" and core.actor_id not in api_schema.NIL:
-                    by_actor[core.actor_id] = (node, stats)
-    verl = verl_ranks(actor.name for actor in view.actors)
-    return _Witnesses(view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl, _begun(local, view))
 
 
 def _begun(local: LocalWorkers, view: ApiView) -> dict[tuple[str, str], LocalWorker]:
     """Workers that construct an actor, by class and name, where these are unique among workers and actors."""
-    titled = [(worker, worker.title) for worker in local.workers if worker.title is not None and worker.title.constructing]
-    workers = Counter((title.cls, title.name) for _, title in titled)
-    waiting = (actor for actor in view.actors if actor.state in ("PENDING_CREATION", "RESTARTING"))
-    actors = Counter((short_class(actor.class_name), actor.name) for actor in waiting) if titled else Counter()
-    keyed = (((title.cls, title.name), worker) for worker, title in titled)
-    return {key: worker for key, worker in keyed if workers[key] == 1 and actors[key] == 1}
+    titled = [((w.title.cls, w.title.name), w) for w in local.workers if w.title is not None and w.title.constructing]
+    workers = Counter(key for key, _ in titled)
+    starting = (actor for actor in view.actors.values() if actor.starts)
+    actors = Counter((short_class(actor.class_name), actor.name) for actor in starting) if titled else Counter()
+    return {key: worker for key, worker in titled if workers[key] == 1 and actors[key] == 1}
 
 
-def _known(actor: api_schema.Actor, witnesses: _Witnesses, first_seen: FirstSeen, now: float) -> RayActor:
-    stats = witnesses.stats_of(actor)
-    if actor.state == "DEAD" and stats and stats.pid != actor.pid:
-        stats = None
-    pid = actor.pid or 0
-    if actor.state in ("PENDING_CREATION", "RESTARTING") and stats:  # Ray tells the old life's pid, or none
-        pid = stats.pid
-    node = witnesses.node_of(actor)
-    worker = witnesses.worker_of(node, pid, stats) if pid else None
-    if stats is None and (begun := witnesses.begun_of(actor)) is not None:
-        worker, pid, node = begun, begun.ray_pid, witnesses.nodes.get(begun.raylet or 0)
+def _known(actor: api_schema.Actor, join: _Join) -> RayActor:
+    node, stats = join.told_of(actor)
+    pid = (stats.pid if actor.starts and stats else actor.pid) or 0  # of one that starts Ray tells the old life's pid, or none
+    worker = join.worker_of(node, pid, stats) if pid else None
+    cls = short_class(actor.class_name)
+    if stats is None and actor.starts and (begun := join.begun.get((cls, actor.name))):  # before Ray itself tells
+        worker, pid, node = begun, begun.ray_pid, join.local.nodes.get(begun.raylet or 0)
     title = worker.title if worker else assigned_title(stats.title) if stats and stats.pid == pid else None
     core = stats.core_worker_stats[0] if stats and stats.core_worker_stats else api_schema.CoreStats()
-    away = worker is None and node in witnesses.nodes.values() and pid not in witnesses.pids
-    gone = away and now - first_seen.since(("away", actor.actor_id), pid, now).at >= LASTING_S
-    busy = _busy(actor.actor_id, title, core, first_seen, now)
-    state = _state(actor.state, title, _of_process(worker, first_seen, now), gone=gone, busy=busy)
+    away = worker is None and node in join.local.nodes.values() and pid not in join.local.pids
+    gone = away and join.lasts(("away", actor.actor_id), pid, LASTING_S)
+    state = _state(actor.state, title, _of_process(worker, join), gone=gone, busy=_busy(actor.actor_id, title, core, join))
     restarts = api_schema.number(actor.num_restarts)
-    method = _method(state, title)
-    since = first_seen.since(actor.actor_id, (state, method, restarts), now, _began(actor, state, core, witnesses.view))
-    environ = worker.environ if worker and worker.environ else _runtime_env(witnesses.view.runtime_envs.get(actor.actor_id))
-    seen = witnesses.view.nodes.get(node or "")
+    method = title.method if title is not None and state in SHOW_METHOD else None
+    since = join.first_seen.since(actor.actor_id, (state, method, restarts), join.now, _began(actor, state, core, join.view))
+    environ = worker.environ if worker and worker.environ else _runtime_env(join.view.runtime_envs.get(actor.actor_id))
+    seen = join.view.nodes.get(node or "")
     return RayActor(
-        cls=clean_text(short_class(actor.class_name)),
+        cls=clean_text(cls),
         state=state,
         id=actor.actor_id,
         name=clean_text(actor.name),
@@ -149,7 +131,7 @@ def _known(actor: api_schema.Actor, witnesses: _Witnesses, first_seen: FirstSeen
         started_at=worker.started_at if worker else api_schema.number(actor.start_time) / 1000 or None,
         node=node,
         host=seen.summary.hostname or None if seen else None,
-        rank=_int(environ.get("RANK"), witnesses.verl.get(actor.name)),
+        rank=_int(environ.get("RANK"), join.verl.get(actor.name)),
         world=_int(environ.get("WORLD_SIZE"), None),
         gpus=gpu_slots(core.used_resources or {}),
         resources=actor.required_resources or {},
@@ -185,27 +167,22 @@ def _state(word: str, title: WorkerTitle | None, hindered: ActorState | None, *,
     return "idle" if title is not None else "unknown"
 
 
-def _busy(actor: str, title: WorkerTitle | None, core: api_schema.CoreStats, first_seen: FirstSeen, now: float) -> bool:
+def _busy(actor: str, title: WorkerTitle | None, core: api_schema.CoreStats, join: _Join) -> bool:
     """Whether calls run that the title does not tell, as in a threaded actor, for longer than the count may be old."""
     counted = (title is None or title.method is None) and api_schema.number(core.num_running_tasks) > 0
-    return counted and now - first_seen.since(("busy", actor), counted, now).at > COUNTS_S
+    return counted and join.lasts(("busy", actor), counted, COUNTS_S)
 
 
-def _of_process(worker: LocalWorker | None, first_seen: FirstSeen, now: float) -> ActorState | None:
+def _of_process(worker: LocalWorker | None, join: _Join) -> ActorState | None:
     """Zombie, stopped or blocked, by the state of its process; `None` when it runs normally."""
     if worker is None:
         return None
-    since = first_seen.since(worker.identity, worker.state, now)
+    lasting = join.lasts(worker.identity, worker.state, LASTING_S)
     if worker.state in "ZX":
         return "zombie"
     if worker.state in "Tt":
         return "stopped"
-    return "blocked" if worker.state == "D" and now - since.at >= LASTING_S else None
-
-
-def _method(state: ActorState, title: WorkerTitle | None) -> str | None:
-    shown = ("running", "constructing", "restarting", "stopped", "blocked", "zombie")
-    return title.method if title is not None and state in shown else None
+    return "blocked" if worker.state == "D" and lasting else None
 
 
 def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStats, view: ApiView) -> float | None:
@@ -215,12 +192,10 @@ def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStat
     return view.running_since.get(actor.address.worker_id or core.worker_id) if state == "running" else None
 
 
-def _unknown(worker: LocalWorker, nodes: Mapping[int, str], first_seen: FirstSeen, now: float) -> RayActor:
+def _unknown(worker: LocalWorker, title: WorkerTitle, join: _Join) -> RayActor:
     """An actor or task that only its process tells of. Between calls its title does not say which it is."""
-    title = worker.title or WorkerTitle("")
-    state = _of_process(worker, first_seen, now)
-    state = state or ("constructing" if title.constructing else "running" if title.method else "unknown")
-    since = first_seen.since(("process", worker.identity), (state, title.method), now)
+    state = _of_process(worker, join) or ("constructing" if title.constructing else "running" if title.method else "unknown")
+    since = join.first_seen.since(("process", worker.identity), (state, title.method), join.now)
     return RayActor(
         cls=clean_text(title.cls),
         state=state,
@@ -232,7 +207,7 @@ def _unknown(worker: LocalWorker, nodes: Mapping[int, str], first_seen: FirstSee
         pid=worker.pid,
         ray_pid=worker.ray_pid,
         started_at=worker.started_at,
-        node=nodes.get(worker.raylet or 0),
+        node=join.local.nodes.get(worker.raylet or 0),
         rank=_int(worker.environ.get("RANK"), None),
         world=_int(worker.environ.get("WORLD_SIZE"), None),
         process_state=worker.state,
@@ -252,24 +227,17 @@ def gpu_slots(used: Mapping[str, object]) -> tuple[int, ...]:
 
 def _runtime_env(text: str | None) -> Mapping[str, str]:
     """The `env_vars` of a serialised runtime environment."""
-    if not text:
-        return {}
     try:
-        found = msgspec.json.decode(text)
+        return msgspec.json.decode(text or "{}", type=api_schema.RuntimeEnv).env_vars or {}
     except msgspec.DecodeError:
         return {}
-    variables = found.get("env_vars") if isinstance(found, dict) else None
-    return {str(k): str(v) for k, v in variables.items()} if isinstance(variables, dict) else {}
 
 
 def _int(text: str | None, otherwise: int | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() else otherwise
 
 
-def cut_to(actors: Iterable[RayActor], most: int) -> tuple[RayActor, ...]:
+def cut_to(actors: Sequence[RayActor], most: int) -> tuple[RayActor, ...]:
     """At most so many actors, unusual states first."""
-    kept = tuple(actors)
-    if len(kept) <= most:
-        return kept
     plain = {"idle": 1, "running": 1, "dead": 2, "resources": 3}
-    return tuple(sorted(kept, key=lambda actor: plain.get(actor.state, 0))[:most])
+    return tuple(actors if len(actors) <= most else sorted(actors, key=lambda actor: plain.get(actor.state, 0))[:most])

@@ -6,18 +6,23 @@ import os
 import re
 import socket
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.actor_records import LocalWorkers, actors_of, cut_to
 from hangtop.probe.ray.dashboard import api_schema
+from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.node_logs import NodeLogs
 from hangtop.probe.ray.dashboard.poll import ApiView, DashboardPoll, NodeView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
+from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
+from hangtop.probe.ray.dashboard.token import AuthToken
+from hangtop.probe.ray.dashboard.worker_place import STREAMS, place_of
 from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
 from hangtop.probe.ray.local.ray_processes import LocalWorker
-from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
+from hangtop.records.ray import PlacementGroup, RayCluster, RayDriver, RayNode
 from hangtop.system.processes.users import Users
 
 MOST_ACTORS = 2_048
@@ -30,48 +35,78 @@ _UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "
 
 
 class Cluster:
-    """One session, or a cluster with no process here, read again and again."""
+    """One session, or a far cluster with no process here (`session` is empty), read again and again.
 
-    def __init__(self, session: str, poll: DashboardPoll | None = None) -> None:
+    Other threads may read `name`, `view`, `logs`, `poll` and `python`: each is replaced as a whole.
+    """
+
+    def __init__(self, session: str, find_token: Callable[[], AuthToken | None]) -> None:
         self.session = session
-        self.poll = poll
-        self.view = ApiView(RayApi())
-        """The last answers of its dashboard."""
+        self.poll: DashboardPoll | None = None
+        self.view = ApiView()
+        """What the dashboard or the tables told last."""
         self.python: RayPython | None = None
-        """Ray's own Python, used when the dashboard is missing or not understood."""
+        """Ray's own Python, asked when the dashboard is missing or not understood."""
+        self.find_token = find_token
+        self.logs = NodeLogs(None, find_token)
+        self._far_logs: dict[tuple[str, str], tuple[RemoteLog, ...]] = {}
         self._tables = GcsTables()
         self._first_seen = FirstSeen()
         self._users = Users()
         self._ended_at: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Its session; without a process here, as its dashboard calls it."""
+        return self.session or self.view.session
+
+    def use_dashboard(self, address: str, owner: int | None = None) -> Cluster:
+        """Ask the dashboard at this `host:port` from now on. `owner`: user id of the cluster, where that is known."""
+        if self.poll is None or self.poll.dashboard.address != address:
+            self.close()
+            self.poll = DashboardPoll(Dashboard(address, self.find_token, owner=owner))
+            self.logs = NodeLogs(address, self.find_token, owner)
+        return self
+
+    def far_logs(self, actor_id: str) -> Sequence[RemoteLog]:
+        """The two output files of an actor's worker on another node; none while its place is not known."""
+        place = place_of(actor_id, self.view)
+        if place is None:
+            return ()
+        key = (place.node, place.worker)
+        if key not in self._far_logs:
+            self._far_logs[key] = tuple(RemoteLog(place, stream, self.logs) for stream in STREAMS)
+        return self._far_logs[key]
 
     def read(
         self, daemons: Sequence[Daemon], workers: Sequence[LocalWorker], now: float, pids: frozenset[int] = frozenset()
     ) -> RayCluster:
         """The cluster at unix time `now`. `daemons`: also those that ended. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
-        if alive or workers or not daemons:
-            self.view = self._tables.fill(self.poll.read(now) if self.poll else ApiView(RayApi()), self.python, now)
+        ended = bool(daemons) and not alive and not workers
+        self._ended_at = (self._ended_at or now) if ended else None
+        if not ended:
+            self.view = self._tables.fill(self.poll.read(now) if self.poll else ApiView(), self.python, now)
         view = self.view
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
+        here = set(nodes.values())
         actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._first_seen, now)
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
         self._first_seen.turn()
-        self._ended_at = None if alive or workers or not daemons else self._ended_at or now
-        first = next(iter(daemons), None)
-        uid = first.uid if first else None
+        uid = daemons[0].uid if daemons else None
         return RayCluster(
-            session=self.session or view.session,
+            session=self.name,
             folder=next((d.folder for d in daemons if d.folder), None),
             gcs_address=next((d.gcs_address for d in daemons if d.gcs_address), None),
             uid=uid,
-            user=None if uid is None else self._users.name(uid),
+            user=self._users.name(uid),
             api=view.api,
             parts=tuple(d.part() for d in daemons),
             actors=cut_to(actors, MOST_ACTORS),
             actors_total=len(actors),
-            drivers=_drivers(view, set(nodes.values())),
-            nodes=tuple(_node(node, seen, view.logical.get(node, ""), set(nodes.values())) for node, seen in view.nodes.items()),
+            drivers=_drivers(view, here),
+            nodes=tuple(_node(node, seen, view.logical.get(node, ""), local=node in here) for node, seen in view.nodes.items()),
             groups=_groups(view.groups),
             demand=view.demand,
             orphans=orphans,
@@ -81,13 +116,15 @@ class Cluster:
         )
 
     def close(self) -> None:
+        """End its child, and let go of all connections."""
         self._tables.close()
+        self.logs.close()
         if self.poll:
             self.poll.dashboard.close()
 
     def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
-        return now - self._first_seen.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
+        return alone and now - self._first_seen.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S
 
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:
@@ -96,42 +133,38 @@ def _node_of(raylet: Daemon, view: ApiView) -> str | None:
     return next((node for node, socket in told if socket == raylet.socket and all(socket)), None)
 
 
-def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
-    """The drivers, from the pages of the nodes; of an older Ray, from its jobs."""
-    found = (
-        (node, stats, core)
-        for node, seen in view.nodes.items()
-        if seen.detail is not None
-        for stats in seen.detail.workers or ()
-        for core in stats.core_worker_stats
-        if core.worker_type == "DRIVER"
-    )
+def _drivers(view: ApiView, here: Set[str]) -> tuple[RayDriver, ...]:
+    """From the pages of the nodes; of an older Ray, which leaves them out there, from its jobs."""
     told = tuple(
         RayDriver(
             stats.job_id,
             stats.pid,
             node,
-            without_secrets(clean_text(stats.command))[:LONGEST_COMMAND],
+            _command(stats.command),
             api_schema.number(core.num_pending_tasks),
             local=node in here,
             started_at=stats.create_time,
         )
-        for node, stats, core in found
+        for node, seen in view.nodes.items()
+        for stats in seen.workers
+        for core in stats.core_worker_stats
+        if core.worker_type == "DRIVER"
     )
-    return told or tuple(driver for job in view.jobs if (driver := _of_job(job, view, here)) is not None)
+    return told or tuple(_of_job(job, job.driver_info, view, here) for job in view.jobs if job.driver_info)
 
 
-def _of_job(job: api_schema.Job, view: ApiView, here: set[str]) -> RayDriver | None:
-    """A job names its driver by address and pid. Several nodes may have the same address."""
-    if job.driver_info is None:
-        return None
-    nodes = [node for node, seen in view.nodes.items() if seen.summary.ip == job.driver_info.node_ip_address]
+def _of_job(job: api_schema.Job, driver: api_schema.DriverInfo, view: ApiView, here: Set[str]) -> RayDriver:
+    """A job knows its driver by address and pid. Several nodes may have the address of this machine."""
+    nodes = [node for node, seen in view.nodes.items() if seen.summary.ip == driver.node_ip_address]
     node = min(nodes, key=lambda node: node not in here, default="")
-    command = without_secrets(clean_text(job.entrypoint))[:LONGEST_COMMAND]
-    return RayDriver(job.job_id or "", api_schema.number(job.driver_info.pid), node, command, local=node in here)
+    return RayDriver(job.job_id or "", api_schema.number(driver.pid), node, _command(job.entrypoint), local=node in here)
 
 
-def _node(node: str, seen: NodeView, logical: str, here: set[str]) -> RayNode:
+def _command(line: str) -> str:
+    return without_secrets(clean_text(line))[:LONGEST_COMMAND]
+
+
+def _node(node: str, seen: NodeView, logical: str, *, local: bool) -> RayNode:
     facts = seen.detail or seen.summary
     raylet = seen.summary.raylet
     used, total = logical_resources(logical)
@@ -141,7 +174,7 @@ def _node(node: str, seen: NodeView, logical: str, here: set[str]) -> RayNode:
         ip=seen.summary.ip,
         alive=raylet.state == "ALIVE",
         head=raylet.is_head_node,
-        local=node in here,
+        local=local,
         moved_at=seen.moved_at if seen.summary.now is not None else None,
         death="" if raylet.state == "ALIVE" else clean_text(raylet.state_message or ""),
         cpu_percent=facts.cpu,
@@ -165,20 +198,19 @@ def logical_resources(text: str) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _groups(groups: Sequence[api_schema.PlacementGroupRow]) -> tuple[PlacementGroup, ...]:
-    """Placement groups that are not placed."""
-    waiting = [group for group in groups if group.state in ("PENDING", "RESCHEDULING")]
+    """The groups that are not placed; equal bundles are counted."""
+    waiting = [group for group in groups if group.waits]
     return tuple(
         PlacementGroup(
             group.placement_group_id,
             clean_text(group.name or ""),
             infeasible=group.stats is not None and group.stats.scheduling_state == "INFEASIBLE",
-            bundles=_folded([bundle.unit_resources for bundle in group.bundles or ()]),
+            bundles=tuple((dict(bundle), count) for bundle, count in _counted(group).items()),
             since=api_schema.number(group.stats.creation_request_received_ns) / 1e9 or None if group.stats else None,
         )
         for group in waiting[:MOST_GROUPS]
     )
 
 
-def _folded(bundles: Sequence[Mapping[str, float]]) -> tuple[tuple[dict[str, float], int], ...]:
-    counted = Counter(tuple(sorted(bundle.items())) for bundle in bundles)
-    return tuple((dict(resources), count) for resources, count in counted.items())
+def _counted(group: api_schema.PlacementGroupRow) -> Counter[tuple[tuple[str, float], ...]]:
+    return Counter(tuple(sorted(bundle.unit_resources.items())) for bundle in group.bundles or ())

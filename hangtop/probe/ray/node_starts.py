@@ -6,14 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from hangtop.probe.ray.local.daemons import Daemon, without_secrets
-from hangtop.probe.ray.local.start_options import (
-    environ_of_start,
-    options_of,
-    python_of,
-    resources_of,
-    start_command,
-    without_block,
-)
+from hangtop.probe.ray.local.start_options import environ_of_start, python_of, resources_of, start_command, without_block
 from hangtop.records.plan import RayStart
 from hangtop.records.ray import DaemonKind
 from hangtop.system.stores import launch_store
@@ -49,35 +42,27 @@ def starts_of(daemons: Sequence[Daemon], blocking: Mapping[int, tuple[int, tuple
 def _latest_of_each_node(daemons: Iterable[Daemon]) -> list[Daemon]:
     found: dict[str | None, Daemon] = {}
     for daemon in sorted(daemons, key=lambda daemon: daemon.started_at):
-        if daemon.kind == "raylet" and daemon.origin is not None:
+        if daemon.kind == "raylet":
             found[daemon.node] = daemon
     living = [daemon for daemon in found.values() if daemon.gone_at is None]
-    heads = [daemon for daemon in found.values() if daemon.origin and "--head" in daemon.origin.words]
+    heads = [daemon for daemon in found.values() if "--head" in daemon.start.words]
     return living if living and any(daemon in living for daemon in heads) else [*heads, *(d for d in living if d not in heads)]
 
 
 def _start(raylet: Daemon, daemons: Iterable[Daemon], block: tuple[int, tuple[str, ...]] | None) -> RayStart:
-    assert raylet.origin is not None
-    words: dict[DaemonKind, Sequence[str]] = {}
-    for daemon in sorted(daemons, key=lambda daemon: daemon.started_at):
-        if daemon.origin is not None:
-            words[daemon.kind] = daemon.origin.words
-    words["raylet"] = raylet.origin.words
-    head = "--head" in raylet.origin.words
+    told = sorted((daemon for daemon in daemons if daemon.start.words), key=lambda daemon: daemon.started_at)
+    words: dict[DaemonKind, Sequence[str]] = {daemon.kind: daemon.start.words for daemon in (*told, raylet)}
     raw = without_block(block[1]) if block is not None else (*_program(raylet), *start_command(words))
     shown = tuple(map(without_secrets, raw))
-    environ = environ_of_start(raylet.origin.environ)
     hidden = {whole.partition("=")[0]: whole for whole, safe in zip(raw, shown, strict=True) if whole != safe}
-    options = options_of(raylet.origin.words)
-    dashboard = next((d.dashboard for d in daemons if d.kind == "dashboard" and d.dashboard), None)
     return RayStart(
         argv=shown,
         cwd=raylet.cwd or "/",
-        environ_file=launch_store.keep_environ(environ | hidden),
-        gcs_address=options.get("gcs-address", ""),
-        head=head,
-        dashboard=dashboard,
-        resources=_promised(resources_of(raylet.origin.words), raw),
+        environ_file=launch_store.keep_environ(environ_of_start(raylet.start.environ) | hidden),
+        gcs_address=raylet.gcs_address or "",
+        head="--head" in raylet.start.words,
+        dashboard=next((d.dashboard for d in daemons if d.kind == "dashboard" and d.dashboard), None),
+        resources=_promised(resources_of(raylet.start.words), raw),
     )
 
 
@@ -89,8 +74,7 @@ def _promised(resources: Mapping[str, float], argv: Sequence[str]) -> dict[str, 
 
 def _program(raylet: Daemon) -> tuple[str, ...]:
     """The `ray` beside the node's interpreter, else Ray as a module of it. Raises `ValueError`."""
-    assert raylet.origin is not None
-    python = python_of(raylet.origin.words)
+    python = python_of(raylet.start.words)
     if python is None:
         raise ValueError("its command line does not name the interpreter")
     beside = os.path.join(os.path.dirname(python), "ray")
@@ -98,7 +82,7 @@ def _program(raylet: Daemon) -> tuple[str, ...]:
 
 
 def _warnings(daemons: Sequence[Daemon]) -> Iterable[str]:
-    words = {word.partition("=")[0] for daemon in daemons if daemon.origin for word in daemon.origin.words}
+    words = {word.partition("=")[0] for daemon in daemons for word in daemon.start.words}
     if "--enable-resource-isolation" in words:
         yield ISOLATED
     if "--redis_address" in words:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -17,12 +18,9 @@ from msgspec.structs import replace
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
-from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.remote_log import RemoteWorkers
+from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.token import AuthToken, find_token
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
@@ -30,7 +28,7 @@ from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.ask import RayAsk
-from hangtop.records.ray import RayCluster, RayDaemons, RayReading
+from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Value
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.open_table import open_table
@@ -55,27 +53,21 @@ class RaySource(Source):
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
         self._clusters: dict[str, Cluster] = {}
-        self._far_workers = RemoteWorkers()
         self._last: RayReading | None = None
         self._said_at = 0.0
-        self._last_daemons: RayDaemons | None = None
         self._sessions: SessionDescriber | None = None
 
     def read(self, now: float) -> Iterable[Value]:
-        """All clusters when something changed, and how their daemons were started when that changed."""
+        """All clusters, when something of them changed."""
         if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.read(now)
         reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
-        self._context.access = self._far_workers.access = self._access()
+        self._context.access = {cluster.name: cluster for cluster in self._clusters.values()}
         own = clusters_of_run(self.run_with(reading))
         pids = {actor.pid for cluster in own for actor in cluster.actors}
         self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
-        self._context.workers = rank_files(own, self._far_workers.logs_of)
-        daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
-        if daemons.daemons and daemons != self._last_daemons:
-            self._last_daemons = daemons
-            yield daemons
+        self._context.workers = rank_files(own, self._far_logs)
         standing = _without_noise(reading)
         if standing != self._last or now - self._said_at >= REPEAT_S:
             self._last, self._said_at = standing, now
@@ -92,7 +84,6 @@ class RaySource(Source):
         """Close all connections."""
         for cluster in self._clusters.values():
             cluster.close()
-        self._far_workers.close()
 
     def run_with(self, reading: RayReading) -> RunState:
         """The run as the other sources know it, with this reading."""
@@ -118,59 +109,44 @@ class RaySource(Source):
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
                 return RayReading((self._read_cluster(session, daemons, here, now),))
         host, _, port = address.rpartition(":")
-        if int(port) != GCS_PORT:
-            return RayReading((self._far(address).read((), (), now),))
-        cluster = self._far(f"{host}:{DASHBOARD_PORT}")
-        if find_spec("ray") is not None:
+        is_gcs = int(port) == GCS_PORT
+        cluster = self._far(f"{host}:{DASHBOARD_PORT}" if is_gcs else address)
+        if is_gcs and find_spec("ray") is not None:
             cluster.python = RayPython(sys.executable, address)
         return RayReading((cluster.read((), (), now),))
 
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
         if address not in self._clusters:
-            self._clusters[address] = Cluster("", DashboardPoll(Dashboard(address, lambda: find_token(None, dict))))
+            self._clusters[address] = Cluster("", lambda: find_token(None, dict)).use_dashboard(address)
         return self._clusters[address]
 
+    def _far_logs(self, session: str, actor: RayActor) -> Sequence[RemoteLog]:
+        cluster = self._context.access.get(session)
+        return cluster.far_logs(actor.id) if cluster and actor.id else ()
+
     def _read_cluster(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
-        cluster = self._clusters.setdefault(session, Cluster(session))
-        address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
-        if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
-            cluster.close()
-            cluster.poll = DashboardPoll(Dashboard(address, lambda: self._token(session), owner=daemons[0].uid))
+        if session not in self._clusters:
+            self._clusters[session] = Cluster(session, partial(self._token, session))
+        cluster = self._clusters[session]
+        if address := next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None):
+            cluster.use_dashboard(address, daemons[0].uid)
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
         return cluster.read(daemons, workers, now, here.pids)
 
-    def _access(self) -> dict[str, ClusterAccess]:
-        """How each cluster is asked, by session."""
-        ways: dict[str, ClusterAccess] = {}
-        for cluster in self._clusters.values():
-            dashboard = cluster.poll.dashboard if cluster.poll else None
-            session = cluster.session or cluster.view.session
-            ways[session] = ClusterAccess(
-                session,
-                dashboard.address if dashboard else None,
-                dashboard.find_token if dashboard else (lambda session=session: self._token(session)),  # type: ignore[misc]
-                lambda cluster=cluster: cluster.view,  # type: ignore[misc]
-                cluster.python,
-                dashboard.owner if dashboard else None,
-            )
-        return ways
-
     def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
         """Ray's own Python, if a raylet of the cluster lives here."""
         raylet = next((d for d in daemons if d.kind == "raylet" and d.gone_at is None), None)
-        python = python_of(raylet.argv) if raylet else None
+        python = python_of(raylet.start.words) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
             return None
         return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
 
     def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
-        if raylet is None:
-            return None
-        return find_token(raylet.uid, lambda: self._environ(raylet.pid))
+        return find_token(raylet.uid, lambda: self._environ(raylet.pid)) if raylet else None
 
     def _environ(self, pid: int) -> Mapping[str, str]:
         try:

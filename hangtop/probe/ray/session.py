@@ -15,12 +15,13 @@ from hangtop.probe.leftovers.orphans import ADOPTERS
 from hangtop.probe.ray.local.daemons import Daemon, without_secrets
 from hangtop.probe.ray.local.ray_processes import RayProcesses
 from hangtop.probe.ray.local.session_files import driver_jobs
+from hangtop.probe.ray.local.session_owners import LEADING
 from hangtop.probe.ray.node_starts import starts_of
 from hangtop.probe.ray.session_cleanup import left_of_session
 from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
-from hangtop.system.processes.tree import Children, children_of, descendants
+from hangtop.system.processes.tree import children_of, descendants
 from hangtop.system.processes.users import Users
 
 LONGEST = 160
@@ -59,37 +60,28 @@ class SessionDescriber:
         starts, unknown, warnings = starts_of(known, blocking, held)
         found, kept = left_of_session(known, folder, frozenset(kinds), self._table, now)
         return RaySession(
-            number,
-            session,
-            folder,
-            processes,
-            starts,
-            unknown,
-            held,
-            found,
-            kept,
-            tuple(_matches(stats, commands)),
-            warnings,
+            number, session, folder, processes, starts, unknown, held, found, kept, tuple(_matches(stats, commands)), warnings
         )
 
     def _kinds(self, daemons: Iterable[Daemon], workers: Iterable[int], folder: str) -> dict[int, tuple[RayKind, str]]:
         """What each process of the session is, by pid."""
         stats, children = self._table.stats, children_of(self._table.stats)
         found: dict[int, tuple[RayKind, str]] = {}
-        drivers = self._drivers(folder)
         for daemon in daemons:
             if daemon.pid in stats and stats[daemon.pid].identity == daemon.identity:
                 kind: RayKind = "raylet" if daemon.kind == "raylet" else "gcs_server" if daemon.kind == "gcs_server" else "daemon"
                 found[daemon.pid] = (kind, daemon.kind.replace("_", " "))
         for pid in workers:
             found.setdefault(pid, ("worker", "worker"))
-        for top in list(found):
-            kind = "worker" if found[top][0] in ("worker", "raylet") else "daemon"
-            _adopt(found, children, top, kind, "worker" if kind == "worker" else f"of the {found[top][1]}")
-        for pid, job in drivers.items():
+        for top, (kind, title) in list(found.items()):
+            below: tuple[RayKind, str] = ("worker", "worker") if kind in ("worker", "raylet") else ("daemon", f"of the {title}")
+            for pid in descendants(children, top):
+                found.setdefault(pid, below)
+        for pid, job in self._drivers(folder).items():
             if found.get(pid, ("worker", ""))[0] == "worker":
                 found[pid] = ("driver", f"driver {job}")
-                _adopt(found, children, pid, "driver", "of the driver")
+                for child in descendants(children, pid):
+                    found.setdefault(child, ("driver", "of the driver"))
         return {pid: what for pid, what in found.items() if pid in stats and stats[pid].state not in "ZX"}
 
     def _drivers(self, folder: str) -> dict[int, str]:
@@ -130,19 +122,13 @@ def _shown(words: tuple[str, ...], stat: Stat, kind: RayKind) -> str:
     return (line if kind == "driver" else line[:LONGEST]) or clean_text(stat.name)
 
 
-def _adopt(found: dict[int, tuple[RayKind, str]], children: Children, top: int, kind: RayKind, title: str) -> None:
-    for pid in descendants(children, top):
-        found.setdefault(pid, (kind, title))
-
-
 def _holder(daemons: Iterable[Daemon], stats: Mapping[int, Stat], kinds: Mapping[int, tuple[RayKind, str]]) -> int | None:
     """The driver that started the daemons with `ray.init()`: it is their living parent."""
     for daemon in daemons:
         stat = stats.get(daemon.pid)
-        if daemon.kind in ("gcs_server", "raylet") and stat is not None:
-            above = kinds.get(stat.ppid)
-            if above is not None and above[0] == "driver":
-                return stat.ppid
+        above = kinds.get(stat.ppid) if stat is not None and daemon.kind in LEADING else None
+        if stat is not None and above is not None and above[0] == "driver":
+            return stat.ppid
     return None
 
 

@@ -53,7 +53,7 @@ def _places(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
     if folder:
         yield Candidate(folder, RAY_SESSION)
         yield from _pointers(daemons, folder)
-    spills = {spill_folder(d.origin.words) for d in daemons if d.kind == "raylet" and d.origin is not None}
+    spills = {spill_folder(d.start.words) for d in daemons if d.kind == "raylet"}
     for spill in sorted(filter(None, spills)):
         yield Candidate(os.path.realpath(spill), RAY_SPILL)
 

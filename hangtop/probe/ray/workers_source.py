@@ -1,20 +1,18 @@
-"""The source "rayworkers": the output of Ray workers, also on other nodes, and their stacks there. Apart from the Ray source, so
+"""The source "rayworkers": what workers of Ray print, also on other nodes, and their stacks there. It has a thread of its own, so
 that a node that does not answer holds up nothing else.
 
-The output of the run's ranks on other nodes is followed, a few files at a time. The rest is read only on a question.
+The output of the run's ranks on other nodes is followed, a few files at a time. All else is read only on a question.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard.actor_log import actor_log
-from hangtop.probe.ray.dashboard.http import CONNECTIONS, DEADLINE_S
-from hangtop.probe.ray.dashboard.node_logs import NodeLogs
+from hangtop.probe.ray.dashboard.http import DEADLINE_S, run_at_once
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
 from hangtop.probe.source import Source
@@ -35,10 +33,9 @@ class RayWorkerSource(Source):
 
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
-        self._logs: dict[tuple[str, str | None], NodeLogs] = {}
 
     def read(self, now: float) -> Iterable[Value]:
-        """Fetch from the output files on other nodes that are due, the longest due first."""
+        """Fetches from the output files on other nodes that are due, the longest due first."""
         far = [file.far for file in self._context.workers if file.far is not None]
         due = sorted((log for log in far if log.due_at <= now), key=lambda log: log.due_at)[:MOST_FILES_A_LOOK]
         if due:
@@ -46,37 +43,23 @@ class RayWorkerSource(Source):
         return ()
 
     def answer(self, ask: ActorLogAsk | RemoteStacksAsk, now: float) -> Iterator[Value]:
+        cluster = self._context.access.get(ask.session)
         if isinstance(ask, ActorLogAsk):
-            access = self._context.access.get(ask.session)
-            logs = None if access is None else self._logs.setdefault((access.session, access.dashboard), NodeLogs(access))
-            yield ActorLogReading(ask.ask, *actor_log(ask, access, logs, now))
+            yield ActorLogReading(ask.ask, *actor_log(ask, cluster, now))
         else:
-            yield from remote_worker_stacks(ask, self._context.access.get(ask.session), now)
-
-    def close(self) -> None:
-        for logs in self._logs.values():
-            logs.close()
+            yield from remote_worker_stacks(ask, cluster, now)
 
 
 def fetch(files: Iterable[RemoteLog], now: float) -> None:
     """Fetch from several nodes at once. A node that does not answer is waited for no longer than all others together."""
-    nodes: dict[str, deque[RemoteLog]] = {}
+    nodes: dict[str, list[RemoteLog]] = {}
     for file in files:
-        nodes.setdefault(file.place.node, deque()).append(file)
-    waiting = deque(nodes.values())
+        nodes.setdefault(file.place.node, []).append(file)
     until = time.monotonic() + DEADLINE_S
 
-    def work() -> None:
-        while time.monotonic() < until:
-            try:
-                ours = waiting.popleft()
-            except IndexError:
-                return
-            while ours and time.monotonic() < until:
-                ours.popleft().fetch(now)
+    def fetch_all(logs: Iterable[RemoteLog]) -> None:
+        for log in logs:
+            if time.monotonic() < until:
+                log.fetch(now)
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(CONNECTIONS, len(nodes)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(2 * DEADLINE_S)
+    run_at_once([partial(fetch_all, logs) for logs in nodes.values()], 2 * DEADLINE_S)

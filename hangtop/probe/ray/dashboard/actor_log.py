@@ -8,9 +8,9 @@ import msgspec
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.log.tail import open_log
-from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, NodeLogs
-from hangtop.probe.ray.dashboard.remote_log import STREAMS
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, place_by_id
+from hangtop.probe.ray.cluster import Cluster
+from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, LogPart
+from hangtop.probe.ray.dashboard.worker_place import STREAMS, place_of
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray_workers import WorkerOutput
 from hangtop.system.files.read_errors import in_words
@@ -24,7 +24,7 @@ NOWHERE = "nobody tells on which node it runs"
 
 
 class TqdmBar(msgspec.Struct, frozen=True):
-    """A progress bar (ray/experimental/tqdm_ray.py)."""
+    """A state of a bar (ray/experimental/tqdm_ray.py)."""
 
     x: float
     total: float | None = None
@@ -32,38 +32,33 @@ class TqdmBar(msgspec.Struct, frozen=True):
     unit: str = "it"
 
 
-def actor_log(
-    ask: ActorLogAsk, access: ClusterAccess | None, logs: NodeLogs | None, now: float
-) -> tuple[tuple[WorkerOutput, ...], str]:
-    """(its outputs, the one written last at the end; why there are none)."""
+def actor_log(ask: ActorLogAsk, cluster: Cluster | None, now: float) -> tuple[tuple[WorkerOutput, ...], str]:
+    """Its outputs, the latest written last; and why there are none."""
     if ask.log is not None:
         stem = ask.log.rpartition(".")[0]
         found = [_of_file(f"{stem}.{stream}", now) for stream in STREAMS]
-    elif access is None or logs is None:
+    elif cluster is None:
         return (), "its cluster is not known here: hangtop --ray HOST:8265"
-    elif (place := place_by_id(ask.actor, access.view())) is None:
+    elif (place := place_of(ask.actor, cluster.view)) is None:
         return (), NOWHERE
     else:
-        paths = [(f"{place.host}:{place.path(stream)}", place.file(stream)) for stream in STREAMS]
-        parts = [(path, logs.read(place, name)) for path, name in paths]
-        found = [WorkerOutput(path, last_lines(p.data, whole=not p.first), p.age_s, p.via, p.problem) for path, p in parts]
+        found = [_of_part(place.path(stream), cluster.logs.read(place, place.file(stream))) for stream in STREAMS]
     told = [output for output in found if output.lines or output.problem]
     return tuple(sorted(told, key=lambda output: -(output.age_s or 0.0))), "" if told else "it has printed nothing yet"
 
 
 def _of_file(path: str, now: float) -> WorkerOutput:
     try:
-        fd = open_log(path)
+        with open(open_log(path), "rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            data = os.pread(file.fileno(), PART_BYTES, max(0, found.st_size - PART_BYTES))
     except OSError as error:
         return WorkerOutput(path, problem=in_words(path, error).problem)
-    try:
-        about = os.fstat(fd)
-        data = os.pread(fd, PART_BYTES, max(0, about.st_size - PART_BYTES))
-    except OSError as error:
-        return WorkerOutput(path, problem=in_words(path, error).problem)
-    finally:
-        os.close(fd)
-    return WorkerOutput(path, last_lines(data, whole=about.st_size <= PART_BYTES), max(0.0, now - about.st_mtime))
+    return WorkerOutput(path, last_lines(data, whole=found.st_size <= PART_BYTES), max(0.0, now - found.st_mtime))
+
+
+def _of_part(path: str, part: LogPart) -> WorkerOutput:
+    return WorkerOutput(path, last_lines(part.data, whole=not part.first), part.age_s, part.via, part.problem)
 
 
 def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:

@@ -93,6 +93,11 @@ class Actor(ApiRecord, frozen=True, gc=False):
     required_resources: dict[str, float] | None = None
     address: Address = Address()
 
+    @property
+    def starts(self) -> bool:
+        """A process for it is wanted, or is being constructed."""
+        return self.state in ("PENDING_CREATION", "RESTARTING")
+
 
 class Actors(ApiRecord, frozen=True, gc=False):
     actors: dict[str, Actor]
@@ -148,6 +153,10 @@ class PlacementGroupRow(msgspec.Struct, frozen=True, gc=False):
     bundles: tuple[Bundle, ...] | None = ()
     stats: GroupStats | None = None
 
+    @property
+    def waits(self) -> bool:
+        return self.state in ("PENDING", "RESCHEDULING")
+
 
 class StateRow(msgspec.Struct, frozen=True, gc=False):
     """A row of `/api/v0/actors?detail=1` or `/api/v0/tasks?detail=1`."""
@@ -158,6 +167,12 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     state: str = ""
     start_time_ms: ApiNumber = None
     serialized_runtime_env: str | None = None
+
+
+class RuntimeEnv(msgspec.Struct, frozen=True):
+    """A `serialized_runtime_env`."""
+
+    env_vars: dict[str, str] | None = None
 
 
 class StateRows(msgspec.Struct, frozen=True, gc=False):

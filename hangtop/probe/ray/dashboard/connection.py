@@ -1,27 +1,38 @@
-"""One HTTP connection to a dashboard that is not trusted: every byte is counted, no wait outlasts its limit, and whose process
-listens there is known before anything is sent. A dashboard that has died leaves its port to any other process, which
-must not get the cluster's token.
+"""One HTTP connection to a server that is trusted with nothing: every byte is counted, no wait outlasts its limit, and the
+user of the process that listens is known before anything is sent.
 
-Imported with the first request: `http.client` costs 5 MB, and most machines have no Ray.
+A dashboard that has died leaves its port to whatever process takes it next: its answers say nothing of the cluster, and the token
+is not for it. Imported with the first request: `http.client` costs 5 MB, with TLS and mail, and most machines have no Ray.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import socket
 import threading
 import time
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
+from msgspec.structs import replace
+
+from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.dashboard.answer import MOST_BYTES, Answer, Request
+from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
 
+CHUNK_BYTES = 1 << 20
+LONGEST_ERROR = 200
+"""An error may quote the server."""
 ROOT = 0
+NAME = {"User-Agent": "hangtop"}
+"""Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
 
 
-class TooMuch(HTTPException):
-    """The other end sent more than it may."""
+class TooMuchError(HTTPException):
+    """The server sent more than it may."""
 
 
 class StrangerError(OSError):
@@ -29,10 +40,12 @@ class StrangerError(OSError):
 
 
 class Allowance:
-    """Time and bytes that the answers to several requests may take together. For several threads. `until`: monotonic."""
+    """Time and bytes that the answers to several requests may take together. Shared by threads."""
 
-    def __init__(self, until: float, most_bytes: int) -> None:
-        self._until, self._most_bytes, self._left_bytes = until, most_bytes, most_bytes
+    def __init__(self, limit_s: float, most_bytes: int) -> None:
+        self.late = Answer(0, error=f"no answer within {limit_s:g} s", late=True)
+        self._until = time.monotonic() + limit_s
+        self._most_bytes, self._left_bytes = most_bytes, most_bytes
         self._lock = threading.Lock()
 
     def left_s(self) -> float:
@@ -43,61 +56,80 @@ class Allowance:
         return left_s
 
     def take(self, count: int) -> None:
-        """Raises `TooMuch` when that is more than is left."""
+        """Raises `TooMuchError` when that is more than is left."""
         with self._lock:
             self._left_bytes -= count
             if self._left_bytes < 0:
-                raise TooMuch(f"more than {self._most_bytes >> 20} MiB came at once")
+                raise TooMuchError(f"more than {self._most_bytes >> 20} MiB came at once")
 
 
-class DashboardConnection(HTTPConnection):
-    """Kept alive for further requests. `owner`: user id whose process must listen there; `None`: any."""
+class Connection(HTTPConnection):
+    """Kept alive for further requests. `owner`: only a process of this user or root is asked. `None`: any process is, but it gets
+    a token only if it is ours or root's."""
 
-    def __init__(self, host: str, port: int, owner: int | None, ours: int) -> None:
+    def __init__(self, host: str, port: int, owner: int | None) -> None:
         super().__init__(host, port)
-        self._owner, self._ours = owner, ours
-        self.allowance: Allowance | None = None
-        self.trusted = False
+        self._owner = owner
+        self._allowance = Allowance(0.0, 0)
+        self._trusted = False
         """Whether a token may be sent there."""
         self.response_class = self._response  # type: ignore[assignment]
 
-    def prepare(self, allowance: Allowance) -> None:
-        """Connect if need be, before each request. Raises `OSError`: `StrangerError`, or because nothing listens."""
-        self.allowance = allowance
-        self.timeout = allowance.left_s()
+    def ask(self, request: Request, token: AuthToken | None, allowance: Allowance) -> Answer:
+        """Never raises: what went wrong is the `error` of the answer."""
+        self._allowance = allowance
+        began, reused = time.monotonic(), self.sock is not None
+        try:
+            try:
+                answer = self._exchange(request, token)
+            except (BrokenPipeError, ConnectionResetError):
+                if not reused:  # the server hung up on a fresh connection: that is its answer
+                    raise
+                self.close()
+                answer = self._exchange(request, token)
+        except TimeoutError:
+            answer = allowance.late
+        except ConnectionRefusedError:
+            answer = Answer(0, error="connection refused")
+        except StrangerError as stranger:
+            answer = Answer(0, error=str(stranger))
+        except (OSError, HTTPException) as error:
+            answer = Answer(0, error=clean_text(f"{type(error).__name__}: {error}").rstrip(": ")[:LONGEST_ERROR])
+        if not answer.status or answer.cut:  # the unread rest would be taken for the next answer
+            self.close()
+        return replace(answer, took_s=time.monotonic() - began)
+
+    def _exchange(self, request: Request, token: AuthToken | None) -> Answer:
+        self.timeout = self._allowance.left_s()
         if self.sock is None:
             self._connect()
         self.sock.settimeout(self.timeout)
+        secret = token.header() if token and self._trusted else {}
+        self.request("GET", request.path, headers={**NAME, **request.headers, **secret})
+        response = self.getresponse()
+        body, cut = _body(response, request.cut_bytes)
+        return Answer(response.status, body, headers={k.lower(): v for k, v in response.getheaders()}, cut=cut)
 
     def _connect(self) -> None:
         self.connect()
-        others = strangers(self.sock, self._ours if self._owner is None else self._owner)
-        self.trusted = not others
+        others = strangers(self.sock, os.geteuid() if self._owner is None else self._owner)
+        self._trusted = not others
         if others and self._owner is not None:
-            self.close()
             raise StrangerError(f"another user's process listens there (uid {min(others)}): it is not asked")
 
     def _response(self, sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:
-        assert self.allowance is not None
-        return HTTPResponse(_Metered(sock, self.allowance), *args, **kwargs)  # type: ignore[arg-type]
+        return HTTPResponse(_MeteredSocket(sock, self._allowance), *args, **kwargs)  # type: ignore[arg-type]
 
 
-class _Metered:
-    """What `HTTPResponse` needs of a socket."""
-
-    def __init__(self, sock: socket.socket, allowance: Allowance) -> None:
-        self._sock, self._allowance = sock, allowance
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Reader(self._sock, self._allowance))
-
-
-class _Reader(io.RawIOBase):
-    """Headers and interim answers count too: a server may send these for ever."""
+class _MeteredSocket(io.RawIOBase):
+    """What `HTTPResponse` needs of a socket. Headers and interim answers count too: a server may send these for ever."""
 
     def __init__(self, sock: socket.socket, allowance: Allowance) -> None:
         self._sock, self._allowance = sock, allowance
         self._raw = sock.makefile("rb", buffering=0)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         return True
@@ -111,6 +143,22 @@ class _Reader(io.RawIOBase):
     def close(self) -> None:
         self._raw.close()
         super().close()
+
+
+def _body(response: HTTPResponse, cut_bytes: int | None) -> tuple[bytes, bool]:
+    """The body, and whether it was cut. Raises `TimeoutError`, `HTTPException`."""
+    parts, size = [], 0
+    while not response.isclosed() and (part := response.read1(CHUNK_BYTES)):
+        parts.append(part)
+        size += len(part)
+        if cut_bytes is not None and size > cut_bytes:
+            return b"".join(parts)[:cut_bytes], True
+        if size > MOST_BYTES:
+            raise TooMuchError(f"an answer of more than {MOST_BYTES >> 20} MiB")
+    if response.length:
+        raise IncompleteRead(b"", response.length)
+    response.close()  # the socket stays open: read1 does not notice the end by itself
+    return b"".join(parts), False
 
 
 def strangers(sock: socket.socket, allowed: int) -> frozenset[int]:

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.text import some
-from hangtop.probe.ray.dashboard.http import Answer, Dashboard
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, WorkerPlace
+from hangtop.probe.ray.dashboard.answer import Answer
+from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.token import AuthToken
+from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
 
 PART_BYTES = 16 << 10
 MOST_LINES = 50
 LONGEST_LINES_BYTES = 256 << 10
 """The most bytes that the dashboard may send for `MOST_LINES` lines."""
 AGENT_AGAIN_S = 60.0
-"""An agent that does not answer is tried again after this."""
+"""An agent that could not be reached is tried again after this."""
+NO_FILE = "not written yet, or removed"
 NOBODY = "its node's agent does not answer, and this cluster has no dashboard to ask"
 _RANGE = re.compile(r"bytes (?:(?P<first>\d+)-\d+|\*)/(?P<size>\d+)")
 
@@ -42,65 +46,60 @@ class LogPart(Struct, frozen=True):
 
 
 class NodeLogs:
-    """Reads log files on the nodes of one cluster. For several threads, each with its own node."""
+    """Reads log files on the nodes of one cluster. Several threads may ask, each about another node.
 
-    def __init__(self, access: ClusterAccess) -> None:
-        self._access = access
-        self._dashboard = Dashboard(access.dashboard, access.find_token, owner=access.owner) if access.dashboard else None
+    `dashboard`: its `host:port`, where the cluster has one. `owner`: as for `Dashboard`.
+    """
+
+    def __init__(self, dashboard: str | None, find_token: Callable[[], AuthToken | None], owner: int | None = None) -> None:
+        self._find_token, self._owner = find_token, owner
+        self._dashboard = Dashboard(dashboard, find_token, owner=owner) if dashboard else None
         self._agents: dict[str, Dashboard] = {}
-        self._shut: dict[str, float] = {}
-
-    @property
-    def requests(self) -> int:
-        return sum(dashboard.requests for dashboard in self._asked)
-
-    @property
-    def received_bytes(self) -> int:
-        return sum(dashboard.received_bytes for dashboard in self._asked)
+        self._again_at: dict[str, float] = {}
 
     def read(self, place: WorkerPlace, name: str, after: int | None = None) -> LogPart:
         """At most `PART_BYTES` of file `name` from byte `after` on; without `after`, or without an agent, the last ones."""
         address = place.agent
-        if address is not None and time.monotonic() >= self._shut.get(address, 0.0):
-            agent = self._agents.setdefault(address, Dashboard(address, self._access.find_token, owner=self._access.owner))
+        if address is not None and time.monotonic() >= self._again_at.get(address, 0.0):
+            agent = self._agents.setdefault(address, Dashboard(address, self._find_token, owner=self._owner))
             wanted = f"bytes=-{PART_BYTES}" if after is None else f"bytes={after}-{after + PART_BYTES - 1}"
-            answer = agent.get(f"/logs/{quote(name)}", headers={"Range": wanted}, most_bytes=PART_BYTES)
+            answer = agent.get(f"/logs/{quote(name)}", headers={"Range": wanted}, cut_bytes=PART_BYTES)
             if answer.status in (200, 206, 416):
                 return _part(answer, after, f"http://{address}/logs/{name}")
             if answer.status == 404:
-                return LogPart(problem="not written yet, or removed")
-            self._shut[address] = time.monotonic() + AGENT_AGAIN_S
+                return LogPart(problem=NO_FILE)
+            self._again_at[address] = time.monotonic() + AGENT_AGAIN_S
         return self._lines(place, name)
 
-    def close(self) -> None:
-        for dashboard in self._asked:
-            dashboard.close()
-
     @property
-    def _asked(self) -> tuple[Dashboard, ...]:
-        return (*((self._dashboard,) if self._dashboard else ()), *self._agents.values())
+    def servers(self) -> tuple[Dashboard, ...]:
+        """All that were asked: agents, and the dashboard."""
+        return (*([self._dashboard] if self._dashboard else []), *self._agents.values())
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.close()
 
     def _lines(self, place: WorkerPlace, name: str) -> LogPart:
         if self._dashboard is None:
             return LogPart(problem=NOBODY)
         path = f"/api/v0/logs/file?node_id={place.node}&filename={quote(name)}&lines={MOST_LINES}&timeout=2"
-        answer = self._dashboard.get(path, headers={}, most_bytes=LONGEST_LINES_BYTES)
+        answer = self._dashboard.get(path, cut_bytes=LONGEST_LINES_BYTES)
         if answer.cut:
             return LogPart(problem=f"its last {some(MOST_LINES, 'line')} are more than {LONGEST_LINES_BYTES >> 10} kB")
         if not answer.ok:
             said = clean_text(" ".join(answer.body[:200].decode(errors="replace").split())) if answer.status else answer.error
-            return LogPart(problem="not written yet, or removed" if "Could not find" in said else f"{answer.in_words}: {said}")
+            return LogPart(problem=NO_FILE if "Could not find" in said else f"{answer.in_words}: {said}")
         return LogPart(answer.body, via=f"http://{self._dashboard.address}{path}")
 
 
 def _part(answer: Answer, after: int | None, via: str) -> LogPart:
     told = _RANGE.match(answer.headers.get("content-range", ""))
     size = int(told["size"]) if told else len(answer.body)
-    age_s = _age_s(answer)
-    if answer.status == 416:
-        return LogPart(b"", size if after is None else after, size, age_s, via)
+    if answer.status == 416:  # there is nothing after it
+        return LogPart(b"", size if after is None else after, size, _age_s(answer), via)
     first = int(told["first"]) if told and told["first"] else 0
-    return LogPart(answer.body, first, size, age_s, via)
+    return LogPart(answer.body, first, size, _age_s(answer), via)
 
 
 def _age_s(answer: Answer) -> float | None:

@@ -5,15 +5,18 @@ its `now` moved. Lists that cost the GCS work (`/api/v0/…`: 100 ms of CPU with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.ray.dashboard import api_schema
-from hangtop.probe.ray.dashboard.http import Answer, Dashboard
+from hangtop.probe.ray.dashboard.answer import Answer
+from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.records.ray import ApiAnswer, Demand, RayApi
 
 Data = TypeVar("Data")
@@ -47,14 +50,19 @@ class NodeView(Struct, frozen=True):
     moved_at: float
     detail: api_schema.Node | None = None
 
+    @property
+    def workers(self) -> tuple[api_schema.WorkerStats, ...]:
+        """The workers on its own page; none before it was read."""
+        return (self.detail.workers if self.detail else None) or ()
+
 
 class ApiView(Struct, frozen=True):
-    """The answers of a dashboard so far. Old parts stay; `api` says how old they are."""
+    """All that a dashboard told so far. Old parts stay; `api` says how old they are. `actors` and `nodes`: by their ids."""
 
     api: RayApi = RayApi()
     session: str = ""
-    actors: tuple[api_schema.Actor, ...] = ()
-    nodes: dict[str, NodeView] = {}
+    actors: Mapping[str, api_schema.Actor] = {}
+    nodes: Mapping[str, NodeView] = {}
     logical: dict[str, str] = {}
     groups: tuple[api_schema.PlacementGroupRow, ...] = ()
     demand: tuple[Demand, ...] = ()
@@ -72,8 +80,9 @@ class DashboardPoll:
         self._due: dict[str, float] = {}
         self._envs_of: frozenset[str] = frozenset()
         self._unread: set[str] = set()
+        """Nodes with a page still to be read."""
         self._strange: set[str] = set()
-        """Paths whose last answer had an unknown shape."""
+        """Paths that were last answered in a shape that we do not know."""
         self._late: set[str] = set()
         self._actors_body = b""
 
@@ -87,20 +96,23 @@ class DashboardPoll:
         self._read_rest(answers, now)
         api = self._judge(answers, now)
         if api.answer == "ok":
-            self._second_round(moved, api)
-        self.view = replace(self.view, api=replace(api, strange=tuple(sorted(self._strange))))
+            self._second_round(moved, lists=bool(api.gcs_ok) and len(self.view.actors) <= STATE_LIMIT)
+        self._keep(api=replace(api, strange=tuple(sorted(self._strange))))
         return self.view
 
+    def _keep(self, **told: Any) -> None:
+        self.view = replace(self.view, **told)
+
     def _tells_drivers(self) -> bool:
-        """Whether the pages of the nodes tell the drivers, as since Ray 2.50; else the list of jobs is needed."""
-        pages = (seen.detail.workers or () for seen in self.view.nodes.values() if seen.detail)
-        cores = (core for workers in pages for worker in workers for core in worker.core_worker_stats)
+        """Whether the pages of the nodes do, as they do since Ray 2.50 or later; else the list of jobs must."""
+        workers = (worker for seen in self.view.nodes.values() for worker in seen.workers)
+        cores = (core for worker in workers for core in worker.core_worker_stats)
         return not self.view.actors or any(core.worker_type == "DRIVER" for core in cores)
 
     def _waiting(self) -> bool:
         """Whether anything waits for resources."""
-        pending = any(actor.state in ("PENDING_CREATION", "DEPENDENCIES_UNREADY", "RESTARTING") for actor in self.view.actors)
-        return pending or any(group.state in ("PENDING", "RESCHEDULING") for group in self.view.groups)
+        actors = any(actor.starts or actor.state == "DEPENDENCIES_UNREADY" for actor in self.view.actors.values())
+        return actors or any(group.waits for group in self.view.groups)
 
     def _read_actors(self, answer: Answer | None, now: float) -> None:
         if answer is None or not answer.ok:
@@ -108,83 +120,82 @@ class DashboardPoll:
         pause_s = max(S_PER_MB * len(answer.body) / 1e6, 20 * answer.took_s)
         self._due[ACTORS] = now + pause_s if pause_s > LOOK_S else 0.0
         if answer.body != self._actors_body:
-            data = self._decoded(answer, api_schema.Actors, ACTORS)
+            data = self._decoded(ACTORS, answer, partial(api_schema.data_of, shape=api_schema.Actors))
             if data is None:
                 return
             self._actors_body = answer.body
-            self.view = replace(self.view, actors=tuple(data.actors.values()))
-        self.view = replace(self.view, api=replace(self.view.api, actors_at=now))
+            self._keep(actors=data.actors)
+        self._keep(api=replace(self.view.api, actors_at=now))
 
     def _read_nodes(self, answer: Answer | None, now: float) -> list[str]:
-        """The nodes whose report moved."""
-        if answer is None or (data := self._decoded(answer, api_schema.Summary, NODES)) is None:
+        """The nodes with a page to read: their report moved, or their page was left out before."""
+        data = self._decoded(NODES, answer, partial(api_schema.data_of, shape=api_schema.Summary))
+        if data is None:
             return []
         nodes, moved = {}, []
         for summary in data.summary:
-            known = self.view.nodes.get(summary.raylet.node_id)
+            node, known = summary.raylet.node_id, self.view.nodes.get(summary.raylet.node_id)
             fresh = known is None or known.summary.now != summary.now
-            if (fresh or summary.raylet.node_id in self._unread) and summary.raylet.state == "ALIVE":
-                moved.append(summary.raylet.node_id)
+            if (fresh or node in self._unread) and summary.raylet.state == "ALIVE":
+                moved.append(node)
             moved_at = now if known is None or fresh else known.moved_at
-            nodes[summary.raylet.node_id] = NodeView(summary, moved_at, known.detail if known else None)
-        self.view = replace(self.view, nodes=nodes, logical=data.node_logical_resources)
+            nodes[node] = NodeView(summary, moved_at, known.detail if known else None)
+        self._keep(nodes=nodes, logical=data.node_logical_resources)
         return moved
 
-    def _read_rest(self, answers: dict[str, Answer], now: float) -> None:
-        if VERSION in answers and answers[VERSION].ok:
-            self._due[VERSION] = now + VERSION_S
+    def _read_rest(self, answers: Mapping[str, Answer], now: float) -> None:
         for path in {GROUPS, STATUS, JOBS} & answers.keys():
             self._due[path] = now + (WAITING_S if self._waiting() else SELDOM_S)
-        if (version := answers.get(VERSION)) and version.ok and (said := _version(version.body)):
-            api = replace(self.view.api, version=said.ray_version)
-            self.view = replace(self.view, session=said.session_name, api=api)
-        if (answer := answers.get(GROUPS)) and (rows := self._rows(answer, api_schema.PlacementGroupRow, GROUPS)) is not None:
-            self.view = replace(self.view, groups=rows)
-        if (answer := answers.get(STATUS)) and (status := self._decoded(answer, api_schema.Status, STATUS)) is not None:
-            self.view = replace(self.view, demand=_demand(status))
+        if (answer := answers.get(VERSION)) and answer.ok:
+            self._due[VERSION] = now + VERSION_S
+            with suppress(msgspec.DecodeError):  # something else listens there; its other answers tell
+                told = msgspec.json.decode(answer.body, type=api_schema.Version)
+                self._keep(session=told.session_name, api=replace(self.view.api, version=told.ray_version))
+        groups = self._decoded(GROUPS, answers.get(GROUPS), partial(api_schema.rows_of, shape=api_schema.PlacementGroupRow))
+        if groups is not None:
+            self._keep(groups=groups)
+        status = self._decoded(STATUS, answers.get(STATUS), partial(api_schema.data_of, shape=api_schema.Status))
+        if status is not None:
+            load = status.cluster_status.load_metrics_report if status.cluster_status else None
+            self._keep(demand=tuple(Demand(resources, count) for resources, count in load.resource_demand) if load else ())
+        if (jobs := self._decoded(JOBS, answers.get(JOBS), api_schema.jobs_of)) is not None:
+            self._keep(jobs=jobs)
 
-        if answer := answers.get(JOBS):
-            jobs = self._known(answer, lambda: api_schema.jobs_of(answer.body), JOBS)
-            self.view = replace(self.view, jobs=self.view.jobs if jobs is None else jobs)
-
-    def _second_round(self, moved: list[str], api: RayApi) -> None:
-        """The pages of nodes that moved, and once what only the state API tells: start times of tasks, and runtime
-        environments."""
-        self._unread = set(moved[MOST_PAGES:])
-        moved = moved[:MOST_PAGES]
-        pages = [f"/nodes/{node}" for node in moved]
-        alive = frozenset(actor.actor_id for actor in self.view.actors if actor.state == "ALIVE")
-        lists = api.gcs_ok and len(self.view.actors) <= STATE_LIMIT
+    def _second_round(self, moved: list[str], *, lists: bool) -> None:
+        """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote
+        environments. `lists`: the state API may be asked for lists."""
+        moved, self._unread = moved[:MOST_PAGES], set(moved[MOST_PAGES:])
+        alive = frozenset(actor.actor_id for actor in self.view.actors.values() if actor.state == "ALIVE")
         more = [TASKS] if lists and alive and TASKS not in self._due else []
         if lists and alive - self._envs_of and len(self.view.nodes) > 1:
             more.append(DETAILS)
-        answers = self.dashboard.get_all([*pages, *more]) if pages or more else []
+        asked = [*(f"/nodes/{node}" for node in moved), *more]
+        answers = self.dashboard.get_all(asked) if asked else []
         nodes = dict(self.view.nodes)
-        self._unread |= {node for node, answer in zip(moved, answers, strict=False) if not answer.ok}
         for node, answer in zip(moved, answers, strict=False):
-            if (data := self._decoded(answer, api_schema.Detail, PAGE)) is not None:
+            if not answer.ok:
+                self._unread.add(node)
+            data = self._decoded(PAGE, answer, partial(api_schema.data_of, shape=api_schema.Detail))
+            if data is not None:
                 nodes[node] = replace(nodes[node], detail=data.detail)
-        self.view = replace(self.view, nodes=nodes)
-        for path, answer in zip(more, answers[len(pages) :], strict=True):
-            self._read_once(path, answer, alive)
+        self._keep(nodes=nodes)
+        for path, answer in zip(more, answers[len(moved) :], strict=True):
+            rows = self._decoded(path, answer, partial(api_schema.rows_of, shape=api_schema.StateRow))
+            if rows is not None:
+                self._read_list(path, rows, alive)
 
-    def _read_once(self, path: str, answer: Answer, alive: frozenset[str]) -> None:
-        rows = self._rows(answer, api_schema.StateRow, path)
-        if rows is None:
-            return
+    def _read_list(self, path: str, rows: Collection[api_schema.StateRow], alive: frozenset[str]) -> None:
         if path == TASKS:
             self._due[TASKS] = float("inf")
-            since = {
-                row.worker_id: api_schema.number(row.start_time_ms) / 1000 for row in rows if row.worker_id and row.start_time_ms
-            }
-            self.view = replace(self.view, running_since=since)
+            began = ((row.worker_id, api_schema.number(row.start_time_ms) / 1000) for row in rows)
+            self._keep(running_since={worker: at for worker, at in began if worker and at})
         else:
             self._envs_of = alive
             envs = {row.actor_id: row.serialized_runtime_env for row in rows if row.actor_id and row.serialized_runtime_env}
-            self.view = replace(self.view, runtime_envs=envs)
+            self._keep(runtime_envs=envs)
 
-    def _judge(self, answers: dict[str, Answer], now: float) -> RayApi:
-        """How the dashboard answers, in one word, and since when."""
+    def _judge(self, answers: Mapping[str, Answer], now: float) -> RayApi:
+        """How it answers, as one word, and since when."""
         before = self.view.api
         asked = [answer for path, answer in answers.items() if path != HEALTH]
         word = _word(asked, self.dashboard.has_token)
@@ -202,56 +213,31 @@ class DashboardPoll:
             since=before.since if word == before.answer and before.since else now,
             gcs_ok=gcs_ok,
             gcs_since=before.gcs_since if gcs_ok == before.gcs_ok and before.gcs_since else now,
-            late=tuple(sorted(map(plain, self._late))),
+            late=tuple(sorted(path.partition("?")[0] for path in self._late)),
             problem=failed.in_words if failed else "",
         )
 
-    def _decoded(self, answer: Answer, shape: type[Data], what: str) -> Data | None:
-        return self._known(answer, lambda: api_schema.data_of(answer.body, shape), what)
-
-    def _rows(self, answer: Answer, shape: type[Data], what: str) -> tuple[Data, ...] | None:
-        return self._known(answer, lambda: api_schema.rows_of(answer.body, shape), what)
-
-    def _known(self, answer: Answer, read: Callable[[], Data], what: str) -> Data | None:
-        """The decoded answer; `None` for an error, or for an unknown shape, which is remembered."""
-        if not answer.ok:
+    def _decoded(self, path: str, answer: Answer | None, decode: Callable[[bytes], Data]) -> Data | None:
+        """What the answer holds; `None` where there is none, or it has a shape that we do not know, which is remembered."""
+        if answer is None or not answer.ok:
             return None
         try:
-            data = read()
+            data = decode(answer.body)
         except msgspec.DecodeError:
-            self._strange.add(what)
+            self._strange.add(path)
             return None
-        self._strange.discard(what)
+        self._strange.discard(path)
         return data
 
 
-def _word(answers: Iterable[Answer], has_token: bool) -> ApiAnswer:
-    answers = tuple(answers)
-    if any(answer.status == 403 for answer in answers) or (has_token and any(answer.status == 401 for answer in answers)):
+def _word(answers: Collection[Answer], has_token: bool) -> ApiAnswer:
+    statuses = {answer.status for answer in answers}
+    if 403 in statuses or (has_token and 401 in statuses):
         return "wrong_token"
-    if any(answer.status == 401 for answer in answers):
+    if 401 in statuses:
         return "needs_token"
     if any(answer.ok for answer in answers):
         return "ok"
     if all(answer.late for answer in answers):
         return "silent"
     return "refused" if any(answer.error == "connection refused" for answer in answers) else "error"
-
-
-def plain(path: str) -> str:
-    """The path without its query."""
-    return path.partition("?")[0]
-
-
-def _version(body: bytes) -> api_schema.Version | None:
-    try:
-        return msgspec.json.decode(body, type=api_schema.Version)
-    except msgspec.DecodeError:  # something else listens there; its other answers tell
-        return None
-
-
-def _demand(status: api_schema.Status) -> tuple[Demand, ...]:
-    load = status.cluster_status.load_metrics_report if status.cluster_status else None
-    if load is None:
-        return ()
-    return tuple(Demand(resources, count) for resources, count in load.resource_demand)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +18,13 @@ from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.local.start_options import environ_of_start
 
 PROGRAMS = Path(__file__).parent / "spy"
+MARK = b"hangtop "
+"""Begins the lines that are an answer: Ray may print lines of its own."""
 LONGEST = 400
+
+
+class ChildError(Exception):
+    """A child could not be started. The message says why."""
 
 
 class RayPython(Struct, frozen=True):
@@ -29,44 +36,73 @@ class RayPython(Struct, frozen=True):
     environ: Callable[[], Mapping[str, str]] = dict
     uid: int | None = None
 
-    def start(
-        self, program: str, *words: str, stdin: int = subprocess.DEVNULL, stdout: int | IO[bytes], stderr: IO[bytes]
-    ) -> subprocess.Popen[bytes]:
-        """The child, with the GCS's address and `words` as arguments, in its own session, run as the owner of the cluster.
+    def start(self, program: str, *words: str, stdin: bytes = b"") -> RayChild:
+        """The child, with the GCS's address and `words` as arguments, in a session of its own, as the owner of the cluster.
 
-        Raises `OSError`, also if it would run another user's interpreter as ourselves.
+        Raises `ChildError`, also where that would run another user's interpreter as ourselves.
         """
         if self.uid is not None and os.geteuid() not in (0, self.uid):
-            raise PermissionError(1, f"the cluster is of another user (uid {self.uid}), whose Python is not run by yours")
+            why = f"the cluster is of another user (uid {self.uid}), whose Python is not run by yours"
+            raise ChildError(f"{self.python}: {why}")
         owner = _owner(self.uid)
-        return subprocess.Popen(
-            [self.python, str(PROGRAMS / program), self.gcs_address, *words],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            env=environ_of_start(self.environ()) or dict(os.environ),
-            cwd="/",
-            user=owner[0] if owner else None,
-            group=owner[1] if owner else None,
-            extra_groups=() if owner else None,
-            start_new_session=True,
-        )
+        with ExitStack() as files:
+            given, said, complaints = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+            given.write(stdin)
+            given.seek(0)
+            try:
+                process = subprocess.Popen(
+                    [self.python, str(PROGRAMS / program), self.gcs_address, *words],
+                    stdin=given,
+                    stdout=said,
+                    stderr=complaints,
+                    env=environ_of_start(self.environ()) or dict(os.environ),
+                    cwd="/",
+                    user=owner[0] if owner else None,
+                    group=owner[1] if owner else None,
+                    extra_groups=() if owner else None,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ChildError(f"{self.python}: {error.strerror or error}") from None
+            return RayChild(process, said, complaints, files.pop_all())
 
 
-def end(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child with all that it started."""
-    if child.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)  # our own child, not waited for yet: its pid cannot have been reused
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(1.0)
+class RayChild:
+    """A program at work. Its output goes to files, so that no pipe can fill while nobody reads."""
 
+    def __init__(self, process: subprocess.Popen[bytes], said: IO[bytes], complaints: IO[bytes], files: ExitStack) -> None:
+        self._process, self._said, self._complaints, self._files = process, said, complaints, files
+        self._read_bytes = 0
 
-def last_words(file: IO[bytes]) -> str:
-    """The last line of a child that failed: the error of a traceback."""
-    file.seek(0)
-    lines = [clean_text(line).strip() for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1][:LONGEST] if lines else "it said nothing"
+    def has_ended(self, wait_s: float = 0.0) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(wait_s)
+        return self._process.returncode is not None
+
+    @property
+    def failed(self) -> bool:
+        return bool(self._process.returncode)
+
+    def answers(self) -> Iterator[bytes]:
+        """The answers since the last call, a line each."""
+        size = os.fstat(self._said.fileno()).st_size  # by offset: the child writes at the place that a seek would move
+        whole, end, _ = os.pread(self._said.fileno(), size - self._read_bytes, self._read_bytes).rpartition(b"\n")
+        self._read_bytes += len(whole) + len(end)
+        return (line.removeprefix(MARK) for line in whole.split(b"\n") if line.startswith(MARK))
+
+    def last_words(self) -> str:
+        """The last line that it said before it failed: the error of a traceback."""
+        self._complaints.seek(0)
+        lines = [clean_text(line).strip() for line in self._complaints.read().decode("utf-8", "replace").splitlines()]
+        return next((line[:LONGEST] for line in reversed(lines) if line), "it said nothing")
+
+    def end(self) -> None:
+        """Kill it with all that it started, if it still runs."""
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # our own child, not waited for yet: its pid cannot have been reused
+        self.has_ended(1.0)
+        self._files.close()
 
 
 def _owner(uid: int | None) -> tuple[int, int] | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from hangtop.probe.log.tail import Appended, Event, Opened
-from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.node_logs import LogPart, NodeLogs
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, WorkerPlace, place_of
+from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
 from hangtop.records.log import FileStatus
-from hangtop.records.ray import RayActor
 
-STREAMS = ("out", "err")
 KEPT_BYTES = 32 << 10
 SOON_S, LATE_S = 4.0, 60.0
 """Pause after a file grew; it doubles each time that the file did not, up to the second."""
@@ -30,7 +27,7 @@ class RemoteLog:
         self.place = place
         self.stream = stream
         self.name = place.file(stream)
-        self.path = f"{place.host}:{place.path(stream)}"
+        self.path = place.path(stream)
         self.modified_at: float | None = None
         self.problem: str | None = None
         self.due_at = 0.0
@@ -64,7 +61,7 @@ class RemoteLog:
         self._pause_s = soon_s if grown else min(LATE_S, 2 * self._pause_s)
         behind = part.size is not None and self._next is not None and self._next < part.size
         self.due_at = now if behind else now + self._pause_s
-        if behind or (part.size is not None and self._next is not None and self._next > part.size):
+        if part.size is not None and self._next != part.size:  # behind, or the file was cut
             self._next = None
         if not part.problem and self.first_bytes is None:
             self.first_bytes = self.end
@@ -142,40 +139,3 @@ class FollowedRemoteLog:
 
     def close(self) -> None:
         """Nothing to close: the connections belong to the cluster."""
-
-
-class RemoteWorkers:
-    """For the thread of the Ray source."""
-
-    def __init__(self) -> None:
-        self.access: Mapping[str, ClusterAccess] = {}
-        """The present clusters, by session."""
-        self._logs: dict[tuple[str, str | None], NodeLogs] = {}
-        self._files: dict[tuple[str, str], tuple[RemoteLog, ...]] = {}
-        self._actors: dict[str, tuple[tuple[api_schema.Actor, ...], dict[str, api_schema.Actor]]] = {}
-
-    def logs_of(self, session: str, actor: RayActor) -> Sequence[RemoteLog]:
-        """The two output files of an actor's worker; none while its place is not known."""
-        access = self.access.get(session)
-        if access is None or actor.id is None:
-            return ()
-        told = self._by_id(session, access).get(actor.id)
-        place = place_of(told, access.view()) if told is not None else None
-        if place is None:
-            return ()
-        key = (place.node, place.worker)
-        if key not in self._files:
-            logs = self._logs.setdefault((session, access.dashboard), NodeLogs(access))
-            self._files[key] = tuple(RemoteLog(place, stream, logs) for stream in STREAMS)
-        return self._files[key]
-
-    def close(self) -> None:
-        for logs in self._logs.values():
-            logs.close()
-
-    def _by_id(self, session: str, access: ClusterAccess) -> dict[str, api_schema.Actor]:
-        actors = access.view().actors
-        known = self._actors.get(session)
-        if known is None or known[0] is not actors:
-            self._actors[session] = known = (actors, {actor.actor_id: actor for actor in actors})
-        return known[1]

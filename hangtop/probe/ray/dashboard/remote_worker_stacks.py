@@ -3,23 +3,20 @@ node when a person presses the key for it."""
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from itertools import chain
 
 import msgspec
 
 from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard import api_schema
-from hangtop.probe.ray.dashboard.http import Answer, Dashboard
+from hangtop.probe.ray.dashboard.answer import Answer
+from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
-from hangtop.probe.ray.dashboard.ray_python import RayPython, end, last_words
-from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
+from hangtop.probe.ray.dashboard.ray_python import ChildError, RayPython
 from hangtop.probe.stacks import pyspy
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
 from hangtop.records.ray_workers import RemoteStacksReading
@@ -29,6 +26,7 @@ AT_ONCE = 8
 TRACEBACK_S = 8.0
 """One `py-spy dump` takes 30 ms there, and the dashboard runs few at once."""
 WHOLE_S = 30.0
+LOOK_S = 0.1
 TASK_S = 60.0
 """Each node must start a worker first, which takes seconds; a sick cluster never does."""
 PROGRAM = "hangtop_stacks.py"
@@ -36,21 +34,30 @@ OFF = "the dashboard does not permit profiling, so it gives no stacks of workers
 OFF_MEND = "for the next run: RAY_DASHBOARD_ENABLE_PROFILING=1 ray start --head …"
 NO_PYTHON = "no raylet of this cluster runs on this machine, so no task can be sent: run hangtop on one of its nodes"
 NO_PYSPY = "py-spy is not installed in the Python that Ray uses there"
-GIVE_BACK = 400
+LONGEST_PROBLEM = 400
 
 
-def remote_worker_stacks(ask: RemoteStacksAsk, access: ClusterAccess | None, now: float) -> Iterator[RemoteStacksReading]:
-    """The parts of one answer: stacks, or the reason why there are none."""
+class NodeDumps(msgspec.Struct, frozen=True):
+    """What the task on one node printed: by pid what py-spy printed, or null and why not. `error`: why the task gave nothing;
+    without a `node`, why no task gave anything."""
+
+    node: str = ""
+    dumps: dict[str, tuple[msgspec.Raw, str]] = {}
+    error: str = ""
+
+
+def remote_worker_stacks(ask: RemoteStacksAsk, cluster: Cluster | None, now: float) -> Iterator[RemoteStacksReading]:
+    """Parts of one look: each with stacks, or with the reason why there are none."""
     began = time.monotonic()
 
     def at() -> float:
         return now + time.monotonic() - began
 
     yield RemoteStacksReading(ask.ask, now, len(ask.workers), task=ask.task)
-    if access is None:
+    if cluster is None:
         parts = iter([_refused(ask.workers, "its cluster is not known here", "hangtop --ray HOST:8265", at())])
     else:
-        parts = _by_task(ask, access, at) if ask.task else _by_dashboard(ask, access, at)
+        parts = _by_task(ask.workers, cluster.python, at) if ask.task else _by_dashboard(ask.workers, cluster, at)
     for stacks in parts:
         yield RemoteStacksReading(ask.ask, at(), len(ask.workers), stacks, ask.task)
     yield RemoteStacksReading(ask.ask, at(), len(ask.workers), task=ask.task, done=True)
@@ -67,25 +74,24 @@ def _stack(
     return Stack(worker.pid, at, threads, rank=worker.rank, host=worker.host, problem=problem, mend=mend)
 
 
-def _by_dashboard(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
-    if access.dashboard is None:
-        yield _refused(ask.workers, "this cluster has no dashboard, which could ask py-spy there", None, at())
+def _by_dashboard(workers: Sequence[RemoteWorker], cluster: Cluster, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
+    if cluster.poll is None:
+        yield _refused(workers, "this cluster has no dashboard, which could ask py-spy there", None, at())
         return
-    dashboard = Dashboard(access.dashboard, access.find_token, TRACEBACK_S, owner=access.owner)
+    known = cluster.poll.dashboard
+    dashboard = Dashboard(known.address, cluster.find_token, TRACEBACK_S, owner=known.owner)
     until = time.monotonic() + WHOLE_S
     try:
         if _forbids(dashboard.get("/api/profiling_enabled")):
-            yield _refused(ask.workers, OFF, OFF_MEND, at())
+            yield _refused(workers, OFF, OFF_MEND, at())
             return
-        left = list(ask.workers)
-        while left and time.monotonic() < until:
-            workers, left = left[:AT_ONCE], left[AT_ONCE:]
-            answers = dashboard.get_all(
-                [f"/worker/traceback?pid={worker.pid}&node_id={worker.node}&native=0" for worker in workers]
-            )
-            yield tuple(_told(worker, answer, at()) for worker, answer in zip(workers, answers, strict=True))
-        if left:
-            yield _refused(left, f"the dashboard did not come to it within {WHOLE_S:g} s", None, at())
+        for first in range(0, len(workers), AT_ONCE):
+            if time.monotonic() >= until:
+                yield _refused(workers[first:], f"the dashboard did not come to it within {WHOLE_S:g} s", None, at())
+                return
+            some = workers[first : first + AT_ONCE]
+            answers = dashboard.get_all([f"/worker/traceback?pid={w.pid}&node_id={w.node}&native=0" for w in some])
+            yield tuple(_told(worker, answer, at()) for worker, answer in zip(some, answers, strict=True))
     finally:
         dashboard.close()
 
@@ -103,100 +109,66 @@ def _told(worker: RemoteWorker, answer: Answer, at: float) -> Stack:
     if answer.status == 403:
         return _stack(worker, at, problem=OFF, mend=OFF_MEND)
     if not answer.ok:
-        first = clean_text(next((line for line in said.splitlines() if line.strip()), answer.in_words))[:GIVE_BACK]
+        first = clean_text(next((line for line in said.splitlines() if line.strip()), answer.in_words))[:LONGEST_PROBLEM]
         return _stack(worker, at, problem=NO_PYSPY if "py-spy is not installed" in said else first)
     threads = threads_of(said)
     return _stack(worker, at, threads) if threads else _stack(worker, at, problem="the dashboard gave no stack")
 
 
-def _by_task(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
+def _by_task(workers: Sequence[RemoteWorker], python: RayPython | None, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
     """One short task on each node, sent by a child."""
-    if access.python is None:
-        yield _refused(ask.workers, NO_PYTHON, None, at())
+    if python is None:
+        yield _refused(workers, NO_PYTHON, None, at())
         return
     nodes: dict[str, list[RemoteWorker]] = {}
-    for worker in ask.workers:
+    for worker in workers:
         nodes.setdefault(worker.node, []).append(worker)
     why = f"the cluster did not run the task within {TASK_S:g} s"
-    for node, dumps, error in _run(access.python, {node: [worker.pid for worker in workers] for node, workers in nodes.items()}):
-        if not node:
-            why = error
-            continue
-        workers = nodes.pop(node, [])
-        yield tuple(_dumped(worker, dumps.get(str(worker.pid)), error, at()) for worker in workers)
+    for told in _dumps(python, {node: [worker.pid for worker in there] for node, there in nodes.items()}):
+        if told.node:
+            yield tuple(_dumped(worker, told, at()) for worker in nodes.pop(told.node, []))
+        else:
+            why = told.error
     if nodes:
-        left = [worker for workers in nodes.values() for worker in workers]
-        yield _refused(left, why, None, at())
+        yield _refused(chain.from_iterable(nodes.values()), why, None, at())
 
 
-def _dumped(worker: RemoteWorker, dump: Sequence[Any] | None, error: str, at: float) -> Stack:
-    found, said = dump or (None, error or "nothing was told of it")
-    if found is None:
-        known = NO_PYSPY if said == "no py-spy" else clean_text(pyspy.first_words(str(said).encode()))[:GIVE_BACK]
-        return _stack(worker, at, problem=known, mend="pip install py-spy, there" if said == "no py-spy" else None)
-    read = pyspy.read(worker.pid, msgspec.json.encode(found))
+def _dumps(python: RayPython, pids: Mapping[str, Sequence[int]]) -> Iterator[NodeDumps]:
+    """Of each node (id → pids) as it answers. The child is ended when it takes too long."""
+    try:
+        child = python.start(PROGRAM, stdin=msgspec.json.encode(pids))
+    except ChildError as error:
+        yield NodeDumps(error=str(error))
+        return
+    until = time.monotonic() + TASK_S
+    try:
+        ended = False
+        while not ended and time.monotonic() < until:
+            ended = child.has_ended(LOOK_S)  # before its answers are read: then none comes after them
+            for line in child.answers():
+                with suppress(msgspec.DecodeError):
+                    yield msgspec.json.decode(line, type=NodeDumps)
+        if child.failed:
+            yield NodeDumps(error=f"Ray's Python could not join the cluster: {child.last_words()}")
+    finally:
+        child.end()
+
+
+def _dumped(worker: RemoteWorker, told: NodeDumps, at: float) -> Stack:
+    dump, problem = told.dumps.get(str(worker.pid), (None, told.error or "nothing was told of it"))
+    if problem == "no py-spy":
+        return _stack(worker, at, problem=NO_PYSPY, mend="pip install py-spy, there")
+    if dump is None or problem:
+        return _stack(worker, at, problem=clean_text(pyspy.first_words(problem.encode()))[:LONGEST_PROBLEM])
+    read = pyspy.read(worker.pid, bytes(dump))
     threads = tuple(
         Thread(
-            clean_text(thread.thread_name or f"thread {thread.os_thread_id}"),
-            tuple(pyspy.frame(frame) for frame in thread.frames),
-            thread.os_thread_id,
-            thread.owns_gil,
-            "R" if thread.active else "S",
+            clean_text(spied.thread_name or f"thread {spied.os_thread_id}"),
+            tuple(pyspy.frame(frame) for frame in spied.frames),
+            spied.os_thread_id,
+            spied.owns_gil,
+            "R" if spied.active else "S",
         )
-        for thread in read.threads
+        for spied in read.threads
     )
     return _stack(worker, at, threads, problem=read.error)
-
-
-def _run(python: RayPython, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """(node, dumps, error) as the nodes answer; with an empty node, why the child failed."""
-    complaints = tempfile.TemporaryFile()  # noqa: SIM115 - a file, a pipe could fill up
-    try:
-        child = python.start(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints)
-    except OSError as error:
-        complaints.close()
-        yield "", {}, f"{python.python}: {error.strerror or error}"
-        return
-    try:
-        assert child.stdin is not None
-        child.stdin.write(json.dumps(wanted).encode())
-        child.stdin.close()
-        for line in _lines(child, time.monotonic() + TASK_S):
-            if (said := _answer(line)) is not None:
-                yield said
-        if child.wait(1.0):
-            yield "", {}, f"Ray's Python could not join the cluster: {last_words(complaints)}"
-    except BrokenPipeError:  # it ended at once
-        yield "", {}, f"Ray's Python could not join the cluster: {last_words(complaints)}"
-    except subprocess.TimeoutExpired:  # the time is over
-        return
-    finally:
-        complaints.close()
-        end(child)
-        if child.stdout is not None:
-            child.stdout.close()
-
-
-def _lines(child: subprocess.Popen[bytes], until: float) -> Iterator[bytes]:
-    """Its lines, until it ends or the time is over."""
-    assert child.stdout is not None
-    fd, rest = child.stdout.fileno(), b""
-    while (left_s := until - time.monotonic()) > 0:
-        if not select.select([fd], [], [], left_s)[0]:
-            return
-        data = os.read(fd, 1 << 16)
-        if not data:
-            return
-        *whole, rest = (rest + data).split(b"\n")
-        yield from whole
-
-
-def _answer(line: bytes) -> tuple[str, Mapping[str, Any], str] | None:
-    """A line of our program; `None` for one that Ray printed."""
-    if not line.startswith(b"hangtop "):
-        return None
-    try:
-        said = json.loads(line[len(b"hangtop ") :])
-    except ValueError:
-        return None
-    return str(said.get("node", "")), said.get("dumps") or {}, str(said.get("error", ""))

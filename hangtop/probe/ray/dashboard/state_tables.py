@@ -3,17 +3,13 @@ cluster's own Python asks the GCS. What only agents know (titles, CPU and memory
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
-from typing import IO
-
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ACTORS, GROUPS, NODES, PAGE, ApiView, NodeView
-from hangtop.probe.ray.dashboard.ray_python import RayPython, end, last_words
+from hangtop.probe.ray.dashboard.ray_python import ChildError, RayChild, RayPython
 
 PROGRAM = "hangtop_tables.py"
 EVERY_S = 20.0
@@ -22,7 +18,6 @@ AFTER_FAILURE_S = 60.0
 PATIENCE_S = 6.0
 """How long a silent or failing dashboard may just be slow."""
 CHILD_S = 20.0
-MARK = b"hangtop "
 IN_TABLES = {ACTORS, NODES, PAGE, GROUPS}
 
 
@@ -42,73 +37,59 @@ class GcsTables:
 
     def __init__(self) -> None:
         self._tables: StateTables | None = None
-        self._read_at: float | None = None
+        self._read_at = 0.0
         self._problem = ""
         self._due_at = 0.0
         self._started_at = 0.0
-        self._child: subprocess.Popen[bytes] | None = None
-        self._files: tuple[IO[bytes], ...] = ()
+        self._child: RayChild | None = None
 
-    def fill(self, view: ApiView, way: RayPython | None, now: float) -> ApiView:
-        """The view, completed from the tables, as of unix time `now`."""
+    def fill(self, view: ApiView, python: RayPython | None, now: float) -> ApiView:
+        """The view, with what its dashboard does not tell from the tables, as of unix time `now`."""
         if not _needed(view, now):
             self.close()
             return view
-        self._run_child(way, now)
-        api = replace(view.api, tables_at=self._read_at, tables_problem=self._problem)
-        view = replace(view, api=api)
-        return view if self._tables is None or self._read_at is None else _filled(view, self._tables, self._read_at)
+        if self._child is not None:
+            self._follow(self._child, now)
+        elif python is not None and now >= self._due_at:
+            self._started_at = now
+            try:
+                self._child = python.start(PROGRAM, str(int(CHILD_S)))
+            except ChildError as error:
+                self._fail(str(error), now)
+        told_at = self._read_at if self._tables else None
+        view = replace(view, api=replace(view.api, tables_at=told_at, tables_problem=self._problem))
+        return _filled(view, self._tables, self._read_at) if self._tables else view
 
     def close(self) -> None:
-        """End the child and forget its tables."""
-        if self._child is not None:
-            end(self._child)
-        self._close_files()
-        self._tables = self._read_at = None
-        self._problem, self._due_at = "", 0.0
+        """End the child, and forget what it told: it is needed no more."""
+        self._end()
+        self._tables, self._problem, self._due_at = None, "", 0.0
 
-    def _run_child(self, way: RayPython | None, now: float) -> None:
-        if self._child is None and way is not None and now >= self._due_at:
-            self._start(way, now)
-        elif self._child is not None and self._child.poll() is not None:
-            self._take(now)
-        elif self._child is not None and now - self._started_at > CHILD_S:
-            end(self._child)
-            self._fail(f"the GCS did not answer within {CHILD_S:g} s", now)
-
-    def _start(self, way: RayPython, now: float) -> None:
-        """Its output goes to files, because a pipe would have to be read."""
-        said, complaints = self._files = (tempfile.TemporaryFile(), tempfile.TemporaryFile())  # noqa: SIM115 - until it ends
-        try:
-            self._child = way.start(PROGRAM, str(int(CHILD_S)), stdout=said, stderr=complaints)
-        except OSError as error:
-            self._fail(f"{way.python}: {error.strerror or error}", now)
-        self._started_at = now
-
-    def _take(self, now: float) -> None:
-        said, complaints = self._files
-        said.seek(0)
-        line = next((line for line in said if line.startswith(MARK)), None)
-        if line is None:
-            self._fail(last_words(complaints), now)
+    def _follow(self, child: RayChild, now: float) -> None:
+        if not child.has_ended():
+            if now - self._started_at > CHILD_S:
+                self._fail(f"the GCS did not answer within {CHILD_S:g} s", now)
+            return
+        told = next(child.answers(), None)
+        if told is None:
+            self._fail(child.last_words(), now)
             return
         try:
-            self._tables = msgspec.json.decode(line[len(MARK) :], type=StateTables, strict=False)
+            self._tables = msgspec.json.decode(told, type=StateTables, strict=False)
         except msgspec.DecodeError as error:
             self._fail(f"its tables are in a shape that hangtop does not know: {error}", now)
             return
         self._read_at, self._problem, self._due_at = self._started_at, "", now + EVERY_S
-        self._close_files()
+        self._end()
 
     def _fail(self, why: str, now: float) -> None:
         self._problem, self._due_at = why, now + AFTER_FAILURE_S
-        self._close_files()
+        self._end()
 
-    def _close_files(self) -> None:
+    def _end(self) -> None:
+        if self._child is not None:
+            self._child.end()
         self._child = None
-        for file in self._files:
-            file.close()
-        self._files = ()
 
 
 def _needed(view: ApiView, now: float) -> bool:
@@ -123,7 +104,7 @@ def _filled(view: ApiView, tables: StateTables, at: float) -> ApiView:
     """All of the tables if the dashboard does not answer, else only the parts with an unknown shape."""
     unread = set(view.api.strange) if view.api.answer in ("ok", "strange") else IN_TABLES
     if ACTORS in unread:
-        view = replace(view, actors=tuple(tables.actors.values()), runtime_envs=tables.runtime_envs)
+        view = replace(view, actors=tables.actors, runtime_envs=tables.runtime_envs)
     if unread & {NODES, PAGE}:
         nodes = {node.raylet.node_id: NodeView(node, at, node) for node in tables.nodes}
         view = replace(view, nodes=nodes, logical=tables.logical)

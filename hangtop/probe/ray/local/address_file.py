@@ -13,6 +13,7 @@ import socket
 import stat as modes
 from collections.abc import Mapping
 
+from hangtop.common.addresses import is_one_of
 from hangtop.probe.ray.local.daemons import daemon_of
 
 NAME, LATEST = "ray_current_cluster", "session_latest"
@@ -43,28 +44,11 @@ def why_current(path: str, commands: Mapping[int, str], *, ended: bool = True) -
     address = read_address(path)
     if address is None:
         return "it does not hold an address"
-    if (pid := _of_cluster(address, commands)) is not None:
-        return f"pid {pid} is of the cluster at {address}"
-    return _answer(address) if ended else None
-
-
-def _of_cluster(address: str, commands: Mapping[int, str]) -> int | None:
-    """A living daemon of this cluster. Where one host is a name and the other a number, the port decides."""
     for pid, line in commands.items():
         daemon = daemon_of(line.split("\0"))
-        if daemon is not None and daemon.gcs_address is not None and _same(daemon.gcs_address, address):
-            return pid
-    return None
-
-
-def _same(address: str, other: str) -> bool:
-    (host, _, port), (host_too, _, port_too) = address.rpartition(":"), other.rpartition(":")
-    numbers = _is_number(host) and _is_number(host_too)
-    return port == port_too and (host == host_too or not numbers)
-
-
-def _is_number(host: str) -> bool:
-    return host.replace(".", "").isdecimal() or ":" in host
+        if daemon and daemon.gcs_address and is_one_of(address, (daemon.gcs_address,)) is not False:  # nor unknown
+            return f"pid {pid} is of the cluster at {address}"
+    return _answer(address) if ended else None
 
 
 def _answer(address: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The daemons of a Ray cluster, by their command lines, which are kept for a restart, without secrets. Pure."""
+"""The daemons of a Ray cluster, by their command lines, which are kept in the probe for a restart. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hangtop.common.addresses import is_loopback
-from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.local.start_options import options_of
-from hangtop.records.ray import DaemonKind, RayDaemon, RayPart
+from hangtop.records.ray import DaemonKind, RayPart
 from hangtop.system.processes.table import Identity
 
 SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
@@ -22,8 +20,6 @@ SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
     ("/ray/dashboard/agent.py", "agent"),
     ("/ray/_private/runtime_env/agent/main.py", "runtime_env_agent"),
 )
-KEPT = re.compile(r"(?:RAY|NCCL|GLOO|CUDA|TORCH|PYTORCH|VLLM|OMP|HIP|ROCR|ASCEND|HCCL)_?")
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|ACCESS_KEY|API_KEY|AUTH", re.IGNORECASE)
 _SECRET_OPTION = re.compile(
     r"(?<!\S)(-{0,2}[\w.+-]*(?:password|passwd|token|secret|credentials?|api[_-]?key)(?:=|\s+))(?!-)\S+", re.IGNORECASE
 )
@@ -31,15 +27,15 @@ _URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
 
 
 class DaemonStart:
-    """How a daemon was started, with secrets. Stays in the probe, and shows nothing when printed."""
+    """How a daemon was started, with secrets: a restart needs it. Stays in the probe, and does not show its text when printed."""
 
     __slots__ = ("environ", "words")
 
-    def __init__(self, words: tuple[str, ...], environ: Mapping[str, str] | None = None) -> None:
+    def __init__(self, words: tuple[str, ...] = (), environ: Mapping[str, str] | None = None) -> None:
         self.words, self.environ = words, environ or {}
 
     def __repr__(self) -> str:
-        return "Origin(hidden)"
+        return "DaemonStart(hidden)"
 
 
 class Daemon(Struct, frozen=True):
@@ -60,10 +56,8 @@ class Daemon(Struct, frozen=True):
     socket: tuple[str, str] = ("", "")
     uid: int | None = None
     cwd: str | None = None
-    argv: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
     gone_at: float | None = None
-    origin: DaemonStart | None = None
+    start: DaemonStart = DaemonStart()
     on_our_network: bool = False
 
     @property
@@ -75,29 +69,20 @@ class Daemon(Struct, frozen=True):
         """`session_<date>_<time>_<microseconds>_<pid>`."""
         return (self.folder or "").rstrip("/").rpartition("/")[2]
 
-    def with_environ(self, environ: Mapping[str, str]) -> Daemon:
-        """With the variables that a restart needs."""
-        kept = {k: clean_text(v) for k, v in sorted(environ.items()) if KEPT.match(k) and not SECRET.search(k)}
-        origin = DaemonStart(self.origin.words, dict(environ)) if self.origin else None
-        return replace(self, env=kept, origin=origin)
-
     def part(self) -> RayPart:
         return RayPart(
             self.kind, self.pid, self.started_at, self.identity.start_ticks, self.state, self.node, self.name, self.gone_at
         )
-
-    def record(self) -> RayDaemon:
-        return RayDaemon(self.kind, self.session, self.pid, self.started_at, self.argv, dict(self.env), self.uid, self.cwd)
 
 
 def addresses_of(daemons: Iterable[Daemon], hostname: str) -> tuple[str, ...]:
     """Every `host:port` of a session, GCS first: as its daemons name them, and by the other names of this machine where the
     listening daemon is here. 127.0.0.1 is left out where it means another machine."""
     found: dict[str, None] = {}
-    near = [daemon for daemon in daemons if daemon.gcs_address or daemon.dashboard]
+    near = sorted((d for d in daemons if d.gcs_address or d.dashboard), key=lambda daemon: daemon.kind != "gcs_server")
     head = next((daemon.gcs_address for daemon in near if daemon.kind == "gcs_server"), None)
-    for daemon in sorted(near, key=lambda daemon: daemon.kind != "gcs_server"):
-        client = options_of(daemon.argv).get("port") if daemon.kind == "client_server" else None
+    for daemon in near:
+        client = options_of(daemon.start.words).get("port") if daemon.kind == "client_server" else None
         own = {"gcs_server": daemon.gcs_address, "dashboard": daemon.dashboard}.get(daemon.kind)
         listens = f"{(head or '').rpartition(':')[0]}:{client}" if client and head else own
         for address in (daemon.gcs_address, daemon.dashboard, listens):
@@ -125,8 +110,7 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
         gcs_address=_gcs(kind, options),
         dashboard=_dashboard(kind, options),
         socket=(options.get("node-ip-address", ""), options.get("raylet-socket-name", "")),
-        argv=tuple(without_secrets(clean_text(word)) for word in words),
-        origin=DaemonStart(tuple(words)),
+        start=DaemonStart(tuple(words)),
     )
 
 

@@ -6,13 +6,14 @@ A session is told by the command lines and open files of its processes, never by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.probe.ray.local.daemons import Daemon, daemon_of
+from hangtop.probe.ray.local.daemons import Daemon, DaemonStart, daemon_of
 from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
 from hangtop.records.ray import DaemonKind
@@ -20,7 +21,8 @@ from hangtop.records.ray_titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import is_on_our_network
 from hangtop.system.processes.proc_files import status_of
-from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
+from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat, cwd_of
+from hangtop.system.processes.tree import ancestors
 
 UNKNOWN = -1
 """A user id that no user has."""
@@ -72,7 +74,7 @@ class RayTable:
         self._table = table
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._environs: Guard[Identity, Mapping[str, str]] = Guard()
-        self._files: Guard[Identity, tuple[str, ...]] = Guard()
+        self._files: Guard[Identity, tuple[OpenFile, ...]] = Guard()
         self._plain: set[Identity] = set()
         self._daemons: dict[Identity, Daemon] = {}
         self._workers: dict[Identity, LocalWorker] = {}
@@ -80,7 +82,7 @@ class RayTable:
 
     def read(self, now: float) -> RayProcesses:
         """All of Ray on this machine, as of unix time `now`."""
-        raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
+        raylets = self._living_raylets()
         children = {pid for pid, stat in self._table.stats.items() if stat.ppid in raylets}
         self._table.refresh({i.pid for i in (*self._daemons, *self._workers)} | children)
         stats = {stat.identity: stat for stat in self._table.stats.values()}
@@ -88,16 +90,15 @@ class RayTable:
         commands = self._read_commands(stats, now)
         self._update_daemons(stats, commands, now)
         self._update_workers(stats, commands)
-        return self._theirs()
-
-    def _theirs(self) -> RayProcesses:
-        """All processes except those that name another user's session."""
         owners = self._owners.of(self._daemons.values())
-        return RayProcesses(
+        return RayProcesses(  # without processes that name another user's session
             tuple(d for d in self._daemons.values() if d.folder is None or d.uid == owners.get(d.folder, UNKNOWN)),
             tuple(w for w in self._workers.values() if w.folder is None or w.uid == owners.get(w.folder, w.uid)),
             frozenset(self._table.stats),
         )
+
+    def _living_raylets(self) -> set[int]:
+        return {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
 
     def _read_commands(self, stats: Mapping[Identity, Stat], now: float) -> dict[Identity, tuple[str, ...]]:
         """Command lines of processes that may be Ray's: titles each time, daemons once."""
@@ -107,16 +108,16 @@ class RayTable:
             if not stat.kernel and stat.state != "Z" and not known and stat.name.startswith(("ray", "gcs_server", "python")):
                 asked[identity] = partial(self._table.command, stat.pid)
         commands = {identity: words for identity, words in self._commands.known(asked).items() if words}
+        raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet"}
         for identity, words in commands.items():
-            young = now - self._table.started_at(identity.start_ticks) < YOUNG_S
-            parent_is_raylet = any(d.pid == stats[identity].ppid for d in self._daemons.values() if d.kind == "raylet")
-            if not words[0].startswith("ray") and daemon_of(words) is None and not young and not parent_is_raylet:
+            young = now - self._table.started_at(identity.start_ticks) < YOUNG_S or stats[identity].ppid in raylets
+            if not words[0].startswith("ray") and daemon_of(words) is None and not young:
                 self._plain.add(identity)
         return commands
 
     def _update_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
         found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
-        environs = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in found})
+        environs = self._environs_of(found)
         for identity, daemon in found.items():
             self._daemons[identity] = replace(
                 daemon,
@@ -125,11 +126,10 @@ class RayTable:
                 uid=user_of(self._table, identity.pid),
                 cwd=cwd_of(self._table, identity.pid),
                 on_our_network=is_on_our_network(identity.pid),
-            ).with_environ(environs.get(identity, {}))
+                start=DaemonStart(commands[identity], environs.get(identity)),
+            )
         for identity, words in commands.items():
-            if identity not in self._daemons and (
-                kind := "dashboard_part" if words[0].startswith("ray-dashboard-") else PARTS.get(words[0])
-            ):
+            if identity not in self._daemons and (kind := _part_of(words[0])):
                 self._daemons[identity] = self._part(identity, kind, words[0])
         for identity, daemon in self._daemons.items():
             stat = stats.get(identity)
@@ -152,7 +152,8 @@ class RayTable:
         for identity, daemon in self._daemons.items():
             if daemon.folder is not None and daemon.node is not None:
                 continue
-            above = next((by_pid[pid] for pid in self._above(identity.pid) if pid in by_pid and by_pid[pid].folder), None)
+            line = ancestors(self._table.stats, identity.pid)
+            above = next((by_pid[pid] for pid in line if pid in by_pid and by_pid[pid].folder), None)
             if daemon.folder is None:
                 above = above or by_gcs.get((daemon.gcs_address or "", daemon.uid))
             if above and (daemon.folder is None or daemon.session == above.session):
@@ -162,23 +163,11 @@ class RayTable:
     def _name_by_logs(self) -> None:
         """A daemon whose ancestors were gone when it was found has the session of its open log."""
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
-        files = self._files.known({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
-        for identity, targets in files.items():
-            found = next(filter(None, map(SESSION_LOG.fullmatch, targets)), None)
-            if found is not None:
-                self._daemons[identity] = replace(unnamed[identity], folder=found["folder"])
-
-    def _above(self, pid: int) -> Iterator[int]:
-        for _ in range(8):
-            stat = self._table.stats.get(pid)
-            if stat is None or stat.ppid <= 1:
-                return
-            pid = stat.ppid
-            yield pid
+        for identity, log in self._open_logs(SESSION_LOG, unnamed, outputs_only=False).items():
+            self._daemons[identity] = replace(unnamed[identity], folder=log["folder"])
 
     def _update_workers(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]]) -> None:
-        raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
-        known = self._workers
+        raylets, known = self._living_raylets(), self._workers
         self._workers = {}
         titled = {identity.pid for identity, words in commands.items() if words[0].startswith("ray::")}
         for identity, stat in stats.items():
@@ -194,30 +183,45 @@ class RayTable:
                 _ray_pid(stat.pid),
                 uid=self._table.owner(stat.pid),
             )
-            title = assigned_title(words[0]) if words else worker.title
-            self._workers[identity] = replace(
-                worker, state=stat.state, title=title, raylet=next((pid for pid in self._above(stat.pid) if pid in raylets), None)
-            )
-        self._learn()
-
-    def _learn(self) -> None:
-        """Read output file and environment once for each worker with a task or actor: they do not change any more."""
-        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.job is None and w.state != "Z"}
-        files = self._files.known({identity: partial(self._targets, identity.pid) for identity in fresh})
-        environs = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in fresh})
-        for identity, worker in fresh.items():
-            match = next(filter(None, map(WORKER_LOG.fullmatch, files.get(identity, ()))), None)
             self._workers[identity] = replace(
                 worker,
-                folder=match["folder"] if match else None,
-                job=match["job"] if match else None,
-                log=match[0] if match else None,
-                environ={name: value for name, value in environs.get(identity, {}).items() if name in OF_RANK},
+                state=stat.state,
+                title=assigned_title(words[0]) if words else worker.title,
+                raylet=next((pid for pid in ancestors(self._table.stats, stat.pid) if pid in raylets), None),
             )
+        self._read_worker_files()
 
-    def _targets(self, pid: int, *, outputs: bool = True) -> tuple[str, ...]:
-        """Its open files; with `outputs` only those of stdout and stderr."""
-        return tuple(file.target for file in self._table.open_files(pid) if file.fd in (1, 2) or (not outputs and file.writable))
+    def _read_worker_files(self) -> None:
+        """Output file and environment, once for each worker with a task or actor: they do not change any more."""
+        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.job is None and w.state != "Z"}
+        logs = self._open_logs(WORKER_LOG, fresh, outputs_only=True)
+        environs = self._environs_of(fresh)
+        for identity, worker in fresh.items():
+            environ = environs.get(identity, {})
+            worker = replace(worker, environ={name: environ[name] for name in OF_RANK if name in environ})
+            if log := logs.get(identity):
+                worker = replace(worker, folder=log["folder"], job=log["job"], log=log[0])
+            self._workers[identity] = worker
+
+    def _environs_of(self, asked: Iterable[Identity]) -> dict[Identity, Mapping[str, str]]:
+        return self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in asked})
+
+    def _open_logs(
+        self, pattern: re.Pattern[str], asked: Iterable[Identity], *, outputs_only: bool
+    ) -> dict[Identity, re.Match[str]]:
+        """The first log of this kind that each has open, with `outputs_only` as stdout or stderr."""
+        held = self._files.known({identity: partial(self._table.open_files, identity.pid) for identity in asked})
+        found: dict[Identity, re.Match[str]] = {}
+        for identity, files in held.items():
+            for file in files:
+                counts = file.fd in (1, 2) or (file.writable and not outputs_only)
+                if counts and (match := pattern.fullmatch(file.target)):
+                    found.setdefault(identity, match)
+        return found
+
+
+def _part_of(title: str) -> DaemonKind | None:
+    return "dashboard_part" if title.startswith("ray-dashboard-") else PARTS.get(title)
 
 
 def _ray_pid(pid: int) -> int:

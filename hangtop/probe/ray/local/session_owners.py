@@ -26,7 +26,7 @@ class SessionOwners:
         self._guard: Guard[str, os.stat_result] = Guard()
         self._known: dict[str, int] = {}
 
-    def of(self, daemons: Iterable[Daemon]) -> Mapping[str, int]:
+    def of(self, daemons: Iterable[Daemon]) -> Mapping[str, int | None]:
         """User ids by session folder. If the folder cannot be read, as in another container, the first GCS or raylet decides,
         else the first daemon."""
         speaking: dict[str, list[Daemon]] = {}
@@ -38,12 +38,10 @@ class SessionOwners:
         self._known |= {folder: status.st_uid for folder, status in found.items()}
         return {folder: self._owner(folder, theirs) for folder, theirs in speaking.items()}
 
-    def _owner(self, folder: str, daemons: list[Daemon]) -> int:
-        users = {daemon.uid for daemon in daemons}
-        if (owner := self._known.get(folder)) in users and owner is not None:
-            return owner
-        first = min(daemons, key=lambda daemon: (daemon.kind not in LEADING, daemon.started_at))
-        assert first.uid is not None
+    def _owner(self, folder: str, daemons: Iterable[Daemon]) -> int | None:
+        first = min(
+            daemons, key=lambda daemon: (daemon.uid != self._known.get(folder), daemon.kind not in LEADING, daemon.started_at)
+        )
         return first.uid
 
 

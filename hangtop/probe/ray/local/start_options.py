@@ -11,11 +11,11 @@ import binascii
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from hangtop.records.ray import DaemonKind
 
-Options = Mapping[str, str]
 Words = Mapping[DaemonKind, Sequence[str]]
 """The command lines of one node's daemons, by kind."""
 
@@ -48,32 +48,40 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
 def start_command(words: Words) -> tuple[str, ...]:
     """`ray start` with all options, without the program. `words` holds a raylet. Raises `ValueError` when they are strange."""
     raylet = options_of(words["raylet"])
-    head = "head" in raylet
-    found = ["start", *(_head(words) if head else [f"--address={raylet['gcs-address']}"])]
-    if raylet.get("node-ip-address"):
-        found.append(f"--node-ip-address={raylet['node-ip-address']}")
-    if (name := raylet.get("node-name")) and name != raylet.get("node-ip-address"):
-        found.append(f"--node-name={name}")
-    found += _resources(raylet)
-    found += [f"--{port}={raylet[port]}" for port in PORTS if raylet.get(port, "0") not in ("", "0")]
-    found += _agent_ports(raylet)
-    found += _places(raylet, head)
-    if labels := _labels(raylet.get("labels", "")):
-        found.append(f"--labels={labels}")
-    if raylet.get("ray-debugger-external") == "1":
-        found.append("--ray-debugger-external")
-    return tuple(found)
+    agent = options_of(_split(raylet.get("dashboard-agent-command", "")))
+    address, head = raylet.get("node-ip-address", ""), "head" in raylet
+    return (
+        "start",
+        *(_head(words) if head else [f"--address={raylet['gcs-address']}"]),
+        *_option("node-ip-address", address),
+        *_option("node-name", raylet.get("node-name"), address),
+        *_resources(words["raylet"]),
+        *chain.from_iterable(_option(port, raylet.get(port), "0") for port in PORTS),
+        *_option("dashboard-agent-listen-port", agent.get("listen-port"), "0"),
+        *_option("dashboard-agent-grpc-port", agent.get("grpc-port"), "0"),
+        *(_option("temp-dir", raylet.get("temp-dir"), DEFAULT_TEMP_DIR) if head else ()),  # else that of its head
+        *_option("plasma-directory", raylet.get("plasma-directory"), DEFAULT_PLASMA),
+        *_option("object-spilling-directory", raylet.get("fallback-directory"), raylet.get("session-dir")),
+        *_option("labels", _labels(raylet.get("labels", ""))),
+        *(("--ray-debugger-external",) if raylet.get("ray-debugger-external") == "1" else ()),
+    )
+
+
+def _option(name: str, value: str | None, usual: str | None = None) -> tuple[str, ...]:
+    """None where Ray would choose the same by itself."""
+    return () if value in (None, "", usual) else (f"--{name}={value}",)
 
 
 def resources_of(raylet: Sequence[str]) -> dict[str, float]:
     """The node's resources, memory in bytes: `--static_resource_list=CPU,8,GPU,1,…`. Raises `ValueError`."""
-    return {name: float(value) for name, value in _listed(options_of(raylet)).items()}
+    parts = options_of(raylet).get("static-resource-list", "").split(",")
+    return {name: float(value) for name, value in zip(parts[::2], parts[1::2], strict=False) if name}
 
 
 def python_of(raylet: Sequence[str]) -> str | None:
     """The interpreter of Ray."""
-    words = options_of(raylet).get("python-worker-command", "").split(" ")
-    return words[0] if words[0].startswith("/") else None
+    program, _, _ = options_of(raylet).get("python-worker-command", "").partition(" ")
+    return program if program.startswith("/") else None
 
 
 def environ_of_start(environ: Mapping[str, str]) -> dict[str, str]:
@@ -96,27 +104,24 @@ def spill_folder(raylet: Sequence[str]) -> str | None:
     return f"{place}/ray_spilled_objects_{options.get('node-id', '')}" if place and place != session else None
 
 
-def _head(words: Words) -> list[str]:
-    gcs = options_of(words.get("gcs_server", ("",)))
-    dashboard = options_of(words["dashboard"]) if "dashboard" in words else None
-    found = ["--head", f"--port={gcs.get('gcs-server-port', '6379')}"]
-    if dashboard is None or "disable-frontend" in dashboard:
-        found.append("--include-dashboard=false")
-    else:
-        found += [f"--dashboard-host={dashboard.get('host', '127.0.0.1')}", f"--dashboard-port={dashboard.get('port', '8265')}"]
-    if dashboard and dashboard.get("proxy-server-url"):
-        found.append(f"--proxy-server-url={dashboard['proxy-server-url']}")
-    if port := options_of(words.get("client_server", ("",))).get("port"):
-        found.append(f"--ray-client-server-port={port}")
-    if config := options_of(words.get("autoscaler", ("",))).get("autoscaling-config"):
-        found.append(f"--autoscaling-config={config}")
-    if password := gcs.get("redis-password"):
-        found.append(f"--redis-password={password}")
-    if user := gcs.get("redis-username"):
-        found.append(f"--redis-username={user}")
-    if config := _system_config(gcs.get("config-list", "")):
-        found.append(f"--system-config={config}")
-    return found
+def _head(words: Words) -> tuple[str, ...]:
+    gcs, dashboard, clients, autoscaler = (
+        options_of(words.get(kind, ())) for kind in ("gcs_server", "dashboard", "client_server", "autoscaler")
+    )
+    shown = "dashboard" in words and "disable-frontend" not in dashboard
+    return (
+        "--head",
+        f"--port={gcs.get('gcs-server-port', '6379')}",
+        *(() if shown else ("--include-dashboard=false",)),
+        *(_option("dashboard-host", dashboard.get("host", "127.0.0.1")) if shown else ()),
+        *(_option("dashboard-port", dashboard.get("port", "8265")) if shown else ()),
+        *_option("proxy-server-url", dashboard.get("proxy-server-url")),
+        *_option("ray-client-server-port", clients.get("port")),
+        *_option("autoscaling-config", autoscaler.get("autoscaling-config")),
+        *_option("redis-password", gcs.get("redis-password")),
+        *_option("redis-username", gcs.get("redis-username")),
+        *_option("system-config", _system_config(gcs.get("config-list", ""))),
+    )
 
 
 def _system_config(encoded: str) -> str:
@@ -130,39 +135,12 @@ def _system_config(encoded: str) -> str:
     return json.dumps(kept, separators=(",", ":")) if kept else ""
 
 
-def _resources(raylet: Options) -> list[str]:
+def _resources(raylet: Sequence[str]) -> list[str]:
     """A missing `GPU` means 0; Ray would count again."""
-    found = {"GPU": "0", **_listed(raylet)}
-    counted = [f"--{COUNTED[name]}={_whole(found[name])}" for name in COUNTED if name in found]
-    custom = {n: float(v) for n, v in found.items() if n not in COUNTED and not n.startswith(OWN_RESOURCES)}
-    if custom:
-        whole = {name: int(value) if value.is_integer() else value for name, value in custom.items()}
-        counted.append(f"--resources={json.dumps(whole)}")
-    return counted
-
-
-def _listed(raylet: Options) -> dict[str, str]:
-    parts = raylet.get("static-resource-list", "").split(",")
-    return {name: value for name, value in zip(parts[::2], parts[1::2], strict=False) if name}
-
-
-def _agent_ports(raylet: Options) -> list[str]:
-    agent = options_of(_split(raylet.get("dashboard-agent-command", "")))
-    named = (("listen-port", "dashboard-agent-listen-port"), ("grpc-port", "dashboard-agent-grpc-port"))
-    return [f"--{option}={agent[name]}" for name, option in named if agent.get(name, "0") not in ("", "0")]
-
-
-def _places(raylet: Options, head: bool) -> list[str]:
-    """Folders; a node that joins takes the temporary folder of its head."""
-    found = []
-    if head and raylet.get("temp-dir", DEFAULT_TEMP_DIR) != DEFAULT_TEMP_DIR:
-        found.append(f"--temp-dir={raylet['temp-dir']}")
-    if raylet.get("plasma-directory", DEFAULT_PLASMA) != DEFAULT_PLASMA:
-        found.append(f"--plasma-directory={raylet['plasma-directory']}")
-    spill = raylet.get("fallback-directory", "")
-    if spill and spill != raylet.get("session-dir"):
-        found.append(f"--object-spilling-directory={spill}")
-    return found
+    found = {name: _whole(value) for name, value in ({"GPU": 0.0} | resources_of(raylet)).items()}
+    counted = [f"--{COUNTED[name]}={found[name]}" for name in COUNTED if name in found]
+    custom = {name: value for name, value in found.items() if name not in COUNTED and not name.startswith(OWN_RESOURCES)}
+    return [*counted, *([f"--resources={json.dumps(custom)}"] if custom else [])]
 
 
 def _labels(text: str) -> str:
@@ -173,8 +151,8 @@ def _labels(text: str) -> str:
     return ",".join(f"{name}={value}" for name, value in labels.items() if not name.startswith("ray.io/"))
 
 
-def _whole(number: str) -> str:
-    return str(int(float(number))) if float(number).is_integer() else number
+def _whole(number: float) -> float:
+    return int(number) if number.is_integer() else number
 
 
 def _split(command: str) -> list[str]:

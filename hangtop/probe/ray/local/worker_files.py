@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
+from hangtop.probe.ray.dashboard.worker_place import STREAMS
 from hangtop.records.ray import RayActor, RayCluster
 
 MOST_FILES = 512
@@ -32,24 +33,15 @@ FarLogs = Callable[[str, RayActor], Sequence[RemoteLog]]
 
 
 def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
-    """Both files of each actor that has a process here, ranks first and in order.
+    """Both files of each rank that has a process here, in order.
 
     A path is `<session>/logs/worker-<worker>-<job>-<pid>.out`; it starts with `:job_id:…` and `:actor_name:…`, lines for Ray.
     """
-    local = [actor for actor in cluster.actors if actor.log is not None and actor.pid is not None]
-    ordered = sorted(local, key=lambda actor: (actor.rank is None, actor.rank or 0, actor.pid or 0))
+    local = [actor for actor in cluster.actors if actor.rank is not None and actor.log is not None and actor.pid is not None]
     return tuple(
-        WorkerLog(
-            f"{(actor.log or '').rpartition('.')[0]}.{stream}",
-            actor.pid or 0,
-            stream,
-            actor.cls,
-            actor.name,
-            actor.rank,
-            actor.job,
-        )
-        for actor in ordered
-        for stream in ("out", "err")
+        _log_of(actor, actor.pid, stream, f"{(actor.log or '').rpartition('.')[0]}.{stream}")
+        for actor in sorted(local, key=lambda actor: (actor.rank or 0, actor.pid or 0))
+        for stream in STREAMS
     )
 
 
@@ -57,18 +49,21 @@ def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
     """Both files of each rank on another node, in the order in which they are read: unusual ranks first, then by number."""
     odd = {id(outlier.actor) for outlier in outlier_actors(cluster)}
     away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
-    reached = (actor for actor in away if actor.ray_pid and actor.node)
-    ordered = sorted(reached, key=lambda actor: (id(actor) not in odd, actor.rank or 0))
     return tuple(
-        WorkerLog(log.path, actor.ray_pid or 0, log.stream, actor.cls, actor.name, actor.rank, actor.job, log)
-        for actor in ordered
+        _log_of(actor, actor.ray_pid, log.stream, log.path, log)
+        for actor in sorted(away, key=lambda actor: (id(actor) not in odd, actor.rank or 0))
+        if actor.ray_pid and actor.node
         for log in far_logs(cluster.session, actor)
     )
+
+
+def _log_of(actor: RayActor, pid: int | None, stream: str, path: str, far: RemoteLog | None = None) -> WorkerLog:
+    return WorkerLog(path, pid or 0, stream, actor.cls, actor.name, actor.rank, actor.job, far)
 
 
 def rank_files(clusters: Sequence[RayCluster], far_logs: FarLogs = lambda session, actor: ()) -> tuple[WorkerLog, ...]:
     """The files of all ranks in the clusters of a run. None if ranks belong to several jobs: then the run's own ranks cannot be
     told, and a foreign rank in the table is worse than none."""
-    here = (file for cluster in clusters for file in worker_files(cluster) if file.rank is not None)
+    here = (file for cluster in clusters for file in worker_files(cluster))
     found = (*here, *(file for cluster in clusters for file in far_files(cluster, far_logs)))
     return found[:MOST_FILES] if len({file.job for file in found}) <= 1 else ()

@@ -27,7 +27,8 @@ def main() -> None:
     dead = sorted((actor for actor in actors if state_of(actor) == "DEAD"), key=lambda actor: -int(actor.end_time))
     kept = [actor for actor in actors if state_of(actor) != "DEAD"] + dead[:MOST_DEAD]
     jobs = [messages.JobTableData.FromString(row) for row in table.get_job_table()]
-    free = {node.node_id.hex(): dict(node.resources_available) for node in available(table, messages)}
+    available = [messages.AvailableResources.FromString(row) for row in table.get_all_available_resources()]
+    free = {node.node_id.hex(): dict(node.resources_available) for node in available}
     nodes = table.get_node_table()
     said = {
         "version": ray.__version__,
@@ -62,13 +63,9 @@ def actor_rows(table: Any) -> Any:
         return table.get_actor_table()
 
 
-def available(table: Any, messages: Any) -> Any:
-    return [messages.AvailableResources.FromString(row) for row in table.get_all_available_resources()]
-
-
-def state_of(message: Any) -> str:
-    """The name of the value of its field `state`."""
-    return str(message.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[message.state].name)
+def state_of(message: Any, field: str = "state") -> str:
+    """The name of the value of an enumeration."""
+    return str(message.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number[getattr(message, field)].name)
 
 
 def actor_row(actor: Any) -> dict[str, Any]:
@@ -117,7 +114,8 @@ def of_rank(actor: Any) -> str:
 def node_row(node: dict[str, Any], actors: Any, jobs: Any) -> dict[str, Any]:
     """A node with its actors and drivers, without what they do, which the GCS does not know."""
     here, alive = node["NodeID"], bool(node.get("Alive", node.get("alive")))
-    drivers = [job for job in jobs if not job.is_dead and driver_home(job, node) and alive]
+    living = [actor for actor in actors if alive and state_of(actor) == "ALIVE" and home(actor.address) == here]
+    drivers = [job for job in jobs if alive and not job.is_dead and driver_home(job, node)]
     return {
         "hostname": node.get("NodeManagerHostname", ""),
         "ip": node.get("NodeManagerAddress", ""),
@@ -131,18 +129,10 @@ def node_row(node: dict[str, Any], actors: Any, jobs: Any) -> dict[str, Any]:
             "dashboardAgentListenPort": node.get("DashboardAgentListenPort"),
         },
         "workers": [
-            *(
-                worker_row(actor.pid, actor.job_id, "WORKER", actor.actor_id.hex())
-                for actor in actors
-                if alive and lives_on(actor, here)
-            ),
+            *(worker_row(actor.pid, actor.job_id, "WORKER", actor.actor_id.hex()) for actor in living),
             *(worker_row(job.driver_pid, job.job_id, "DRIVER", "", job.entrypoint) for job in drivers),
         ],
     }
-
-
-def lives_on(actor: Any, node_id: str) -> bool:
-    return state_of(actor) == "ALIVE" and home(actor.address) == node_id
 
 
 def driver_home(job: Any, node: dict[str, Any]) -> bool:
@@ -163,16 +153,14 @@ def logical(total: dict[str, float], free: dict[str, float]) -> str:
 
 
 def group_row(group: Any) -> dict[str, Any]:
-    stats = group.stats
-    states = stats.DESCRIPTOR.fields_by_name["scheduling_state"].enum_type.values_by_number
     return {
         "placement_group_id": group.placement_group_id.hex(),
         "name": group.name,
         "state": state_of(group),
         "bundles": [{"unit_resources": dict(bundle.unit_resources)} for bundle in group.bundles],
         "stats": {
-            "scheduling_state": states[stats.scheduling_state].name,
-            "creation_request_received_ns": stats.creation_request_received_ns,
+            "scheduling_state": state_of(group.stats, "scheduling_state"),
+            "creation_request_received_ns": group.stats.creation_request_received_ns,
         },
     }
 

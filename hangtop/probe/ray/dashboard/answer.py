@@ -1,0 +1,42 @@
+"""One request to a dashboard, and what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+MOST_BYTES = 16 * 2**20
+"""The largest body that is read: 10,000 actors are 6 MB, and the probe lives in the run's memory limit."""
+
+
+class Request(Struct, frozen=True):
+    """A GET. The body is cut after `cut_bytes`; without it, a body larger than `MOST_BYTES` is an error."""
+
+    path: str
+    headers: Mapping[str, str] = {}
+    cut_bytes: int | None = None
+
+
+class Answer(Struct, frozen=True):
+    """`status`: the HTTP status, 0 when there was no answer; then `error` says why. `late`: it took longer than the deadline.
+
+    `headers`: by name in lower case. `cut`: the body goes on after `cut_bytes`.
+    """
+
+    status: int
+    body: bytes = b""
+    error: str = ""
+    late: bool = False
+    took_s: float = 0.0
+    headers: Mapping[str, str] = {}
+    cut: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 200
+
+    @property
+    def in_words(self) -> str:
+        """One line for a person."""
+        return f"HTTP {self.status}" if self.status else self.error
