@@ -71,7 +71,7 @@ class LogSourceReport(SourceReport, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The contract of design §4. Unknown is null."""
+    """What `hangtop/SCHEMA.md` tells. Unknown is null."""
 
     schema: int
     at: str

@@ -1,4 +1,4 @@
-"""The verdict: the rules of all families in one order. The first that holds names the state of the run (design §6)."""
+"""The verdict: the rules of all families in one order. The first that holds names the state of the run."""
 
 from __future__ import annotations
 

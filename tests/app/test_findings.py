@@ -21,13 +21,13 @@ def in_chinese(log: LogReading) -> LogReading:
     known = load(lang="zh").signatures
     told = [
         replace(
-            one,
-            cause=known[one.id].cause,
-            remedies=tuple(fix.remedy() for fix in known[one.id].fixes("verl")),
+            finding,
+            cause=known[finding.id].cause,
+            remedies=tuple(fix.remedy() for fix in known[finding.id].fixes("verl")),
             count=12,
             ranks=(0, 1, 2, 3, 5),
         )
-        for one in log.findings
+        for finding in log.findings
     ]
     return replace(log, findings=tuple(told))
 

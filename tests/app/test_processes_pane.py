@@ -77,7 +77,7 @@ async def test_a_pid_that_is_used_again_is_not_the_chosen_process():
         await settle(pilot, app)
         await press(pilot, app, "4", "down", "down")
         assert "rank 3" in chosen_line(app)
-        other = tuple(replace(one, start_ticks=one.start_ticks + 5_000) for one in procs.processes)
+        other = tuple(replace(process, start_ticks=process.start_ticks + 5_000) for process in procs.processes)
         clock.now += 1
         feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=other)))
         await settle(pilot, app)
@@ -192,7 +192,8 @@ async def test_another_users_processes_name_the_command_that_shows_them(size: tu
     app, feed, clock, procs = app_with("healthy")
     right = "sudo hangtop --log /a/long/way/to/the/place/where/the/log/of/this/run/is/kept/train.log"
     hidden = tuple(
-        replace(one, rss_bytes=None, read_b_s=None, write_b_s=None, missing_right=right, user="bob") for one in procs.processes
+        replace(process, rss_bytes=None, read_b_s=None, write_b_s=None, missing_right=right, user="bob")
+        for process in procs.processes
     )
     feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=hidden, missing_right=right)))
     async with app.run_test(size=size) as pilot:
@@ -221,7 +222,7 @@ async def test_numbers_alone_change_seldom_trouble_shows_at_once():
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)
         before = pane_of(app).text()
-        busier = tuple(replace(one, rss_bytes=(one.rss_bytes or 0) * 2) for one in procs.processes)
+        busier = tuple(replace(process, rss_bytes=(process.rss_bytes or 0) * 2) for process in procs.processes)
         clock.now += 1
         feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=busier)))
         await settle(pilot, app)
@@ -247,7 +248,7 @@ async def test_the_command_that_grants_what_is_missing_takes_no_line_from_the_ta
         await settle(pilot, app)
         before = pane_of(app).want(app.view, 118).lines
         command = "sudo hangtop --log /home/ada/runs/train.log"  # fits into the head of a wide pane, not of half of one
-        foreign = tuple(replace(one, missing_right=command) for one in procs.processes)
+        foreign = tuple(replace(process, missing_right=command) for process in procs.processes)
         clock.now += 6
         feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=foreign, missing_right=command)))
         await settle(pilot, app)

@@ -54,7 +54,7 @@ def app() -> HangtopApp:
     driver = Process(NEVER, 1.0, NEVER, 1, "python", "python main.py", "S", "launcher", uid=os.geteuid(), user="alice")
     feed = AskedFeed(
         [
-            *(one for one in readings if not isinstance(one.value, RayReading)),
+            *(reading for reading in readings if not isinstance(reading.value, RayReading)),
             Reading("procs", HOST, at, ProcessReading(processes=(driver,), ray=(DRIVES,))),
             Reading("ray", HOST, at, RayReading((cluster,))),
         ]

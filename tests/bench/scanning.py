@@ -1,6 +1,6 @@
 """How fast a log is read, in CPU time, beside ripgrep with the same literals.
 
-Goals (design §9): catch-up at most 1.33 × the CPU of `rg -c -F`, a million lines a second on metrics alone, 200 MB/s on a storm
+Goals: catch-up at most 1.33 × the CPU of `rg -c -F`, a million lines a second on metrics alone, 200 MB/s on a storm
 of errors and on bars alone. Without ripgrep on the PATH the ratio is left out.
 """
 

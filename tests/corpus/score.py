@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from tests.fakes.read_log import INDEX
 
 CORPUS = Path(__file__).parent
 NOW = 1_800_000_000.0
@@ -59,18 +58,13 @@ def batches() -> Batches:
     return msgspec.toml.decode((CORPUS / "batches.toml").read_bytes(), type=Batches)
 
 
-@cache
-def index() -> LiteralIndex:
-    return LiteralIndex(load())
-
-
 def read(data: bytes, silence_s: float = 0.0) -> LogReading:
     """A log as the log source reads it, written to `silence_s` ago."""
-    digest = Digest(index(), 0)
+    digest = Digest(INDEX, 0)
     digest.feed(data)
     at = NOW - silence_s
     files = [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data), modified_at=at)]
-    return join_logs([digest.facts()], files, index().catalog, last_output_at=at, tail=digest.tail(200))
+    return join_logs([digest.facts()], files, INDEX.catalog, last_output_at=at, tail=digest.tail(200))
 
 
 def labelled() -> Iterator[tuple[str, Answer]]:

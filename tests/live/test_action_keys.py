@@ -49,9 +49,9 @@ async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypat
             assert "ranks   0-1" in screen_text(app)
             asked = len(app.feed.questions)
             await pilot.press("s")
-            assert [type(one) for one in app.feed.questions[asked:]] == [FlightAsk, StacksAsk]
+            assert [type(ask) for ask in app.feed.questions[asked:]] == [FlightAsk, StacksAsk]
             await pilot.press("l", "right", "enter")
-            looks = [one for one in app.feed.questions if isinstance(one, StacksAsk)]
+            looks = [ask for ask in app.feed.questions if isinstance(ask, StacksAsk)]
             assert (looks[-1].stop, looks[-1].locals) == ({}, True)
             await pilot.press("slash", *"1 ", "enter")
             await pilot.pause()
@@ -90,7 +90,7 @@ async def test_v_says_whom_it_stops_and_stops_nobody_before_it_is_told_to():
             await pilot.press("v", "v", "escape")
             assert len(app.feed.questions) == asked
             await pilot.press("v", "right", "enter")
-            (ask,) = [one for one in app.feed.questions[asked:] if isinstance(one, StacksAsk)]
+            (ask,) = [ask for ask in app.feed.questions[asked:] if isinstance(ask, StacksAsk)]
             assert ask.stop == {processes[0].pid: processes[0].start_ticks}
 
 

@@ -214,7 +214,7 @@ def test_links_second_names_and_other_names_are_no_leftovers(places: LeftoverPla
     file(shm / "my_own_data")
     (Path(places.ray[0]) / "session_latest").symlink_to(session(places))
     (Path(places.ray[0]) / "session_2026-01-10_08-00-00_111111_1").symlink_to(tmp_path)
-    assert {os.path.basename(one.path) for one in candidates(places)} == {"psm_second", SESSION}
+    assert {os.path.basename(candidate.path) for candidate in candidates(places)} == {"psm_second", SESSION}
     found = look(places)
     assert names(found) == {SESSION}
     assert "second name" in reasons(found)["psm_second"]

@@ -47,7 +47,7 @@ def said_of(run: DemoRun) -> tuple[str, list[int | None]]:
     """What `hangtop check` says of it, and whom it blames."""
     spec = WatchSpec(logs=(str(run.log),), stall_s=run.scenario.stall_s)
     _, verdict = asyncio.run(verdict_once(ProbeFeed(spec), spec, None))
-    return verdict.word, [one.rank for one in verdict.culprits]
+    return verdict.word, [culprit.rank for culprit in verdict.culprits]
 
 
 @pytest.fixture

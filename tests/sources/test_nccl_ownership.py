@@ -45,7 +45,7 @@ class Run:
     def __init__(self, log: Path, rank: subprocess.Popen[bytes]) -> None:
         self.rank = rank
         self.watch = Watch(log)
-        self.watch.until(lambda reading: any(one.pid == rank.pid for one in self.watch.ranks().values()), "the rank")
+        self.watch.until(lambda reading: any(value.pid == rank.pid for value in self.watch.ranks().values()), "the rank")
         self.source = NcclSource(self.watch.context)
 
     def look(self) -> NcclReading:

@@ -137,7 +137,9 @@ def test_a_rank_left_over_from_a_dead_run_is_an_orphan(tmp_path: Path) -> None:
         launcher.wait()
 
         def own(reading: ProcessReading) -> list[Process]:
-            return [one for one in reading.orphans if (stat := read_stat(one.pid)) is not None and stat.group == launcher.pid]
+            return [
+                orphan for orphan in reading.orphans if (stat := read_stat(orphan.pid)) is not None and stat.group == launcher.pid
+            ]
 
         (orphan,) = own(watch.until(own, "an orphan"))
         assert (orphan.role, orphan.rank) == ("rank", 0)
@@ -322,15 +324,15 @@ def test_a_hangtop_that_the_run_itself_started_is_no_member_of_it_and_no_orphan_
         handle = os.pidfd_open(probe)
         try:
             watch = Watch(log)
-            watch.until(lambda reading: {run.pid, train} <= {one.pid for one in reading.processes}, "the run is known")
-            assert probe not in {one.pid for one in watch.last.processes}
+            watch.until(lambda reading: {run.pid, train} <= {process.pid for process in reading.processes}, "the run is known")
+            assert probe not in {process.pid for process in watch.last.processes}
             signal.pidfd_send_signal(handle, signal.SIGSTOP)
             run.kill()
             run.wait(PATIENCE_S)
             eventually(lambda: (stat := read_stat(probe)) is not None and stat.ppid != run.pid, "it lost its parent")
             for _ in range(SELDOM):
                 watch.look()
-            assert probe not in {one.pid for one in (*watch.last.processes, *watch.last.orphans)}
+            assert probe not in {process.pid for process in (*watch.last.processes, *watch.last.orphans)}
         finally:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             os.close(handle)

@@ -59,7 +59,7 @@ def until(
     def seen() -> bool:
         for value in source.read(time.time()):
             if isinstance(value, RayReading):
-                found.extend(one for one in value.clusters if one.gcs_address == ray.gcs_address)
+                found.extend(cluster for cluster in value.clusters if cluster.gcs_address == ray.gcs_address)
         return bool(found) and bool(holds(found[-1]))
 
     wait_for(seen, timeout_s)

@@ -89,8 +89,8 @@ def test_one_of_two_clusters_is_restarted_and_all_else_lives_on(tmp_path: Path) 
         theirs = {pid for pid in other.pids() if pid not in ray.pids()}
         state, told = described(ray)
 
-        assert {one.pid for one in told.processes if one.kind == "driver"} == {driver.pid}
-        assert {one.pid for one in told.processes}.isdisjoint({*theirs, foreign.pid, os.getpid()})
+        assert {process.pid for process in told.processes if process.kind == "driver"} == {driver.pid}
+        assert {process.pid for process in told.processes}.isdisjoint({*theirs, foreign.pid, os.getpid()})
         refused = ray_action.plain_stop_refused(told, ME)
         assert isinstance(refused, Refusal)
         assert f"pid {foreign.pid} (for 'monitor.py' in it)" in refused.why or "and " in refused.why
@@ -110,7 +110,7 @@ def test_one_of_two_clusters_is_restarted_and_all_else_lives_on(tmp_path: Path) 
         assert driver.wait(PATIENCE_S) is not None
         assert not Path(told.folder or "").exists()
         after = ray.pid_of("gcs_server")
-        assert after not in {one.pid for one in told.processes}
+        assert after not in {process.pid for process in told.processes}
         assert {pid for pid in theirs if Path(f"/proc/{pid}").exists()} >= {bystander.pid, other.pid_of("gcs_server")}
         assert bystander.poll() is None
         assert foreign.poll() is None
@@ -176,7 +176,7 @@ def test_a_ray_that_has_died_is_started_again_with_what_was_seen_while_it_lived(
         finally:
             source.close()
         assert isinstance(told, RaySession)
-        assert not {"raylet", "gcs_server"} & {one.kind for one in told.processes}
+        assert not {"raylet", "gcs_server"} & {process.kind for process in told.processes}
         made = ray_action.restarted(state, told, ME)
         assert isinstance(made, Plan), made
         steps = list(execute(made, open_table()))
@@ -268,4 +268,6 @@ def _environ(pid: int) -> list[bytes]:
 def _timeline(folder: Path) -> str:
     lines = [json.loads(line) for line in (folder / "state" / "hangtop" / "actions.log").read_text().splitlines()]
     first = lines[0]["at"]
-    return "\n".join(f"{one['at'] - first:7.1f}  {one['kind']:<9} {one['text'][:110]}" for one in lines if not one.get("pid"))
+    return "\n".join(
+        f"{line['at'] - first:7.1f}  {line['kind']:<9} {line['text'][:110]}" for line in lines if not line.get("pid")
+    )

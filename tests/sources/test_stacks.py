@@ -20,13 +20,12 @@ import pytest
 from hangtop.cli.commands import stacks as command
 from hangtop.demo import DemoRun, scenario
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.stacks import source_lines
+from hangtop.probe.stacks import pyspy, source_lines
 from hangtop.probe.stacks import stack_source as source
 from hangtop.probe.stacks.stack_source import StackSource
 from hangtop.records.ask import StacksAsk
 from hangtop.records.stack import Frame, Stack, StacksReading, add_look
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.stacks import pyspy_text
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.stack_classes import classes, number
 from hangtop.system.processes.linux import read_stat
@@ -230,7 +229,7 @@ def test_the_source_lines_around_the_users_frames_come_along(start: Start) -> No
     pid = start(WAITS["lock"]).pid
     until_it_is_in(pid, "load_shard", "lock")
     reading = look(pid)
-    place = next(one for one in reading.excerpts if "    lock.acquire()" in one.lines)
+    place = next(excerpt for excerpt in reading.excerpts if "    lock.acquire()" in excerpt.lines)
     assert place.lines[4 - place.first] == "    lock.acquire()"
     assert not place.changed
 
@@ -238,7 +237,7 @@ def test_the_source_lines_around_the_users_frames_come_along(start: Start) -> No
 def test_the_loop_around_a_line_is_told_from_its_source(start: Start) -> None:
     pid = start(WAITS["user"]).pid
     until_it_is_in(pid, "spin")
-    said = {one.loop for one in look(pid).excerpts}
+    said = {excerpt.loop for excerpt in look(pid).excerpts}
     assert said == {"endless", "none"}, "and around the call of the function that loops there is none"
 
 
@@ -261,7 +260,7 @@ def test_a_source_edited_after_the_start_is_marked(start: Start, tmp_path: Path)
     until_it_is_in(process.pid, "load_shard", "lock")
     later = time.time() + 60
     os.utime(tmp_path / "program0.py", (later, later))
-    marks = [one.changed for one in look(process.pid).excerpts]
+    marks = [excerpt.changed for excerpt in look(process.pid).excerpts]
     assert marks
     assert all(marks)
 
@@ -373,12 +372,12 @@ def test_another_users_process_names_the_user_and_the_command(start: Start, tmp_
     pid = start(WAITS["lock"]).pid
     with TemporaryDirectory(dir="/tmp") as folder:  # where everybody may go
         os.chmod(folder, 0o755)
-        tool = shutil.copy(str(pyspy_text.find()), folder)
+        tool = shutil.copy(str(pyspy.find()), folder)
         os.chmod(tool, 0o755)
         refused = subprocess.run(
-            pyspy_text.command(tool, pid), user=65534, group=65534, extra_groups=[], capture_output=True, check=False
+            pyspy.command(tool, pid), user=65534, group=65534, extra_groups=[], capture_output=True, check=False
         )
-    dump = pyspy_text.Dump(pid, error=pyspy_text.first_words(refused.stderr), argv=("py-spy", "dump"))
+    dump = pyspy.Dump(pid, error=pyspy.first_words(refused.stderr), argv=("py-spy", "dump"))
     stack = source.stack_of(dump, None, 0.0)
     assert stack.problem is not None
     assert stack.problem.startswith("not permitted")
@@ -386,15 +385,15 @@ def test_another_users_process_names_the_user_and_the_command(start: Start, tmp_
 
 
 def test_without_py_spy_the_answer_is_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pyspy_text, "find", lambda: None)
+    monkeypatch.setattr(pyspy, "find", lambda: None)
     reading = look(os.getpid())
     assert reading.problem == "py-spy not found"
     assert reading.mend == f"{sys.executable} -m pip install py-spy"
 
 
 def test_a_dump_that_does_not_end_is_ended_at_its_limit() -> None:
-    (dump,) = pyspy_text.dumps([1], lambda pid: ("sleep", "6000"), limit_s=0.3)
-    assert dump == pyspy_text.Dump(1, error="no answer within 0.3 s", late=True, argv=("sleep", "6000"))
+    (dump,) = pyspy.dumps([1], lambda pid: ("sleep", "6000"), limit_s=0.3)
+    assert dump == pyspy.Dump(1, error="no answer within 0.3 s", late=True, argv=("sleep", "6000"))
 
 
 def test_no_more_than_sixteen_dumps_run_at_once(tmp_path: Path) -> None:
@@ -405,7 +404,7 @@ def test_no_more_than_sixteen_dumps_run_at_once(tmp_path: Path) -> None:
     script = (
         f"touch {running}/$$; ls {running} | wc -l >> {seen}; until {all_here}; do sleep 0.1; done; rm {running}/$$; echo '[]'"
     )
-    found = list(pyspy_text.dumps(range(40), lambda pid: ("sh", "-c", script), limit_s=PATIENCE_S))
+    found = list(pyspy.dumps(range(40), lambda pid: ("sh", "-c", script), limit_s=PATIENCE_S))
     assert sorted(dump.pid for dump in found if not dump.late) == list(range(40))
     assert max(int(line) for line in seen.read_text().split()) == 16
 
@@ -414,17 +413,17 @@ def test_a_dump_that_met_a_changing_stack_is_tried_again(tmp_path: Path) -> None
     tries = tmp_path / "tries"
     fails = "echo 'Error: Failed to get stack traces' >&2; exit 1"
     script = f"echo >> {tries}; if [ $(wc -l < {tries}) -lt 3 ]; then {fails}; fi; echo '[]'"
-    (dump,) = pyspy_text.dumps([1], lambda pid: ("sh", "-c", script), limit_s=PATIENCE_S)
+    (dump,) = pyspy.dumps([1], lambda pid: ("sh", "-c", script), limit_s=PATIENCE_S)
     assert (dump.pid, dump.error, dump.late) == (1, None, False)
 
 
 def test_output_that_is_no_dump_is_said_in_one_line() -> None:
-    (dump,) = pyspy_text.dumps([1], lambda pid: ("echo", "hello"), limit_s=PATIENCE_S)
+    (dump,) = pyspy.dumps([1], lambda pid: ("echo", "hello"), limit_s=PATIENCE_S)
     assert "this hangtop cannot read" in (dump.error or "")
 
 
 def test_control_codes_in_names_never_reach_the_screen() -> None:
-    frame = pyspy_text.frame(pyspy_text.SpyFrame("f\x1b[31m", "/a\x07.py", 3, (pyspy_text.SpyLocal("x", "\x1b]0;title\x07"),)))
+    frame = pyspy.frame(pyspy.SpyFrame("f\x1b[31m", "/a\x07.py", 3, (pyspy.SpyLocal("x", "\x1b]0;title\x07"),)))
     assert (frame.function, frame.file, frame.locals) == ("f", "/a.py", (("x", ""),))
 
 

@@ -125,7 +125,7 @@ def test_the_status_of_a_rank(flags: dict[str, object], told: str) -> None:
 def test_the_report_for_people_tells_the_odd_ones() -> None:
     communicators, version = read(REPORT)
     assert version == "2.26.2"
-    by_id = {one.id: one for one in communicators}
+    by_id = {communicator.id: communicator for communicator in communicators}
     mismatch, incomplete = by_id["00000000000000aa"], by_id["00000000000000bb"]
     assert mismatch.most == {"AllReduce": 41208, "AllGather": 12}
     assert mismatch.ranks == (

@@ -13,7 +13,8 @@ import pytest
 from hangtop.cli.main import hangtop as command_line
 from hangtop.diagnosis.check_report import LogSourceReport, Report
 from hangtop.records.reading import Reading
-from hangtop.records.verdict import Confidence, Kind, VerdictWord
+from hangtop.records.verdict import STATES, Confidence, Kind, VerdictWord
+from hangtop.tui.keys import ACT, IN_A_PANE, LOOK
 
 ROOT = Path(__file__).parents[2]
 README, SCHEMA, ARCHITECTURE = ROOT / "README.md", ROOT / "hangtop/SCHEMA.md", ROOT / "hangtop/ARCHITECTURE.md"
@@ -60,6 +61,19 @@ def test_every_word_of_the_report_is_told(words: Any) -> None:
 
 def test_a_recording_holds_the_fields_that_are_told() -> None:
     assert named_in(part(SCHEMA, "Recordings")) == {field.encode_name for field in msgspec.structs.fields(Reading)}
+
+
+def test_the_readme_says_of_each_verdict_what_check_exits_with() -> None:
+    told = re.findall(r"^\| `(\w+)` \|.*\| (\d) \|$", part(README, "How to read a verdict"), flags=re.MULTILINE)
+    assert dict(told) == {word: str(state.exit_code) for word, state in STATES.items()}
+
+
+def test_every_key_of_the_readme_is_one_and_every_action_has_its_key_there() -> None:
+    cells = [cell for line in part(README, "Keys").splitlines() for cell in line.split("|")[1:4:2]]
+    told = {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
+    known = {key for entry in (*LOOK, *IN_A_PANE) for key in entry.shown.split()} | {key.shown for key in ACT}
+    assert told - known <= {"x"}, "x is bound by the dialog of a running action"
+    assert {key.shown for key in ACT} <= told
 
 
 def test_every_command_of_the_readme_is_one() -> None:

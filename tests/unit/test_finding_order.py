@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.finding_order import in_order
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, WrittenAt, at_once
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from tests.fakes.read_log import INDEX
 
-INDEX = LiteralIndex(load())
 NOON = datetime(2026, 1, 11, 12, tzinfo=UTC).timestamp()
 CAUSE = Finding("cuda.oom", "fatal", "cause", 0, "CUDA out of memory", hang="crash")
 
@@ -50,7 +48,10 @@ def told(log: LogReading) -> tuple[object, ...]:
         (said.word, said.headline, said.confidence, said.message, said.detail),
         [(culprit.rank, culprit.confidence) for culprit in said.culprits],
         log.attempt,
-        [(one.id, one.attempt, one.severity, one.role, one.rank, one.text, one.doubt) for one in log.findings],
+        [
+            (finding.id, finding.attempt, finding.severity, finding.role, finding.rank, finding.text, finding.doubt)
+            for finding in log.findings
+        ],
     )
 
 

@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.logs.lines import split
 from hangtop.records.log import LogFile, LogReading
 from tests.fakes.genlog import generate
-
-INDEX = LiteralIndex(load())
+from tests.fakes.read_log import INDEX
 
 
 def digest(*chunks: bytes, rank: int | None = None) -> Digest:

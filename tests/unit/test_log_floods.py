@@ -8,17 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract import line_sampling, repeated_literals
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines import split
 from hangtop.logs.lines.block_lines import Lines
 from hangtop.logs.lines.split import Block
 from hangtop.logs.lines.timestamps import LogClock
+from tests.fakes.read_log import INDEX
 
-INDEX = LiteralIndex(load())
 ERROR = b"[rank3]: RuntimeError: CUDA error: device-side assert triggered\n"
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
-
-INDEX = LiteralIndex(load())
+from tests.fakes.read_log import INDEX
 
 
 def said(log: str) -> LogReading:

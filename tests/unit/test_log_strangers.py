@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogReading
-
-INDEX = LiteralIndex(load())
+from tests.fakes.read_log import INDEX
 
 RAYLET = "(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker PID: 52006\n"
 TIMED_OUT = (

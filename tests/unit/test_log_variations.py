@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hangtop.diagnosis.facts.silence_limits import limit_of
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-
-INDEX = LiteralIndex(load())
+from tests.fakes.read_log import INDEX
 
 
 def read(*texts: str | bytes, ranks: tuple[int | None, ...] = ()) -> LogReading:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.ray_sessions_named import MOST_SPEAKERS, together
 from hangtop.records.log import RaySaid, RaySpeaker
+from tests.fakes.read_log import INDEX
 
-INDEX = LiteralIndex(load())
 NAME = "session_2026-11-22_12-45-13_123456_7711"
 JOINS = "2026-11-22 12:46:00,404\tINFO worker.py:1841 -- Connecting to existing Ray cluster at address: 10.3.0.11:6379...\n"
 JOINED = (
@@ -61,12 +59,15 @@ def test_of_several_attempts_in_one_log_the_last_word_holds():
 def test_a_worker_that_joins_ray_speaks_for_itself():
     found = said(f"(WorkerDict pid=1107) {JOINS}")
     assert found.joined is None
-    assert [(one.name, one.pid) for one in found.speakers] == [("WorkerDict", 1107)]
+    assert [(speaker.name, speaker.pid) for speaker in found.speakers] == [("WorkerDict", 1107)]
 
 
 def test_who_spoke_is_known_by_class_pid_and_node():
     found = said("(WorkerDict pid=954, ip=127.0.0.4) rank 3 starts\n", "\x1b[36m(TaskRunner pid=12)\x1b[0m step:3 - loss:1\n")
-    assert {(one.name, one.pid, one.ip) for one in found.speakers} == {("WorkerDict", 954, "127.0.0.4"), ("TaskRunner", 12, "")}
+    assert {(speaker.name, speaker.pid, speaker.ip) for speaker in found.speakers} == {
+        ("WorkerDict", 954, "127.0.0.4"),
+        ("TaskRunner", 12, ""),
+    }
     many = said(*(f"(WorkerDict pid={pid}) rank {pid} of 4096\n" for pid in range(2_000)))
     assert len(many.speakers) <= MOST_SPEAKERS
 
@@ -88,5 +89,5 @@ def test_of_two_files_the_later_word_holds_and_all_who_spoke_count():
     for order in ((early, late, plain, None), (None, plain, late, early)):
         found = together(order)
         assert found.joined == "10.0.0.2:6379"
-        assert {one.name for one in found.speakers} == {"A", "B", "C"}
+        assert {speaker.name for speaker in found.speakers} == {"A", "B", "C"}
     assert together((None, None)) is None

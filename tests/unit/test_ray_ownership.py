@@ -73,7 +73,7 @@ def test_the_only_session_of_the_machine_is_not_the_run_s_for_that_even_where_th
     assert owned(alone) == ()
     assert clusters_of_run(alone) == ()
     assert rank_actors(alone) == {}
-    assert [one.session for one in strangers(alone)] == [NAME]
+    assert [stranger.session for stranger in strangers(alone)] == [NAME]
     assert said_of(strangers(alone), NOW).startswith(f"1 Ray session on this machine, not this run's: {NAME}, since ")
 
 

@@ -116,7 +116,7 @@ def test_where_the_tables_stand_for_a_dashboard_that_is_gone_they_are_trusted_un
     assert trouble.mend.startswith("Ray's own Python reads actors")
     assert stale_since(told, NOW) is None
     untold = replace(told, parts=(dashboard, RayPart("gcs_server", 2, 1.0, gone_at=NOW - 1)))
-    assert [one.part for one in troubles(untold, NOW)] == ["gcs_server", "dashboard"]
+    assert [trouble.part for trouble in troubles(untold, NOW)] == ["gcs_server", "dashboard"]
     assert stale_since(untold, NOW) == NOW - 5
 
 

@@ -107,7 +107,7 @@ def test_the_earliest_cause_is_named_before_its_victims() -> None:
     verdict = diagnose(run(5, findings=in_order((victim, OOM))), SPEC, NOW)
     assert verdict.headline == "Rank 4: CUDA out of memory."
     assert verdict.confidence == "certain"
-    assert [one.rank for one in verdict.culprits] == [4]
+    assert [culprit.rank for culprit in verdict.culprits] == [4]
     only_victim = diagnose(run(5, findings=(victim,)), SPEC, NOW)
     assert (only_victim.confidence, only_victim.culprits) == ("likely", ())
 
@@ -116,7 +116,7 @@ def test_the_one_rank_that_lost_no_connection_is_who_left_the_others() -> None:
     victim = Finding("dist.gloo_peer_closed", "fatal", "victim", 100, "Connection reset", rank=3, ranks=(0, 1, 3), hang="crash")
     four = {rank: RankLog(rank, step=5) for rank in range(4)}
     told = diagnose(replace(run(5, findings=(victim,)), ranks=four), SPEC, NOW)
-    assert [(one.rank, one.confidence) for one in told.culprits] == [(2, "possible")]
+    assert [(culprit.rank, culprit.confidence) for culprit in told.culprits] == [(2, "possible")]
     some = replace(victim, ranks=(0, 3))
     assert diagnose(replace(run(5, findings=(some,)), ranks=four), SPEC, NOW).culprits == ()
 

@@ -11,7 +11,7 @@ BATON = thread(Frame("FileBaton.wait", "/venv/lib/python3.11/site-packages/torch
 
 def test_a_lock_file_that_a_killed_build_left_behind_is_named_with_the_command_that_removes_it() -> None:
     said = diagnose(run({0: BATON, 1: BATON}, (process(0), process(1))), SPEC, NOW)
-    assert (said.word, [one.rank for one in said.culprits]) == ("hung", [0, 1])
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [0, 1])
     assert "a killed one left its lock file behind" in said.headline
     assert "-name lock -delete" in said.detail
 

@@ -62,7 +62,7 @@ def test_the_idle_gpu_of_a_rank_is_suspect_and_that_of_somebody_else_is_not() ->
     odd = replace(gpu(3, 0.0, 71.0), minor=3, processes=(GpuProcess(103, 1 << 30),))
     theirs = replace(gpu(4, 0.0, 71.0), minor=4, processes=(GpuProcess(900, 60 << 30),))
     verdict = diagnose(each_on_its_own(*SPINNING[:3], odd, theirs), SPEC, NOW)
-    assert [(one.rank, one.why) for one in verdict.culprits] == [(3, ("GPU 3 at 0 %",))]
+    assert [(culprit.rank, culprit.why) for culprit in verdict.culprits] == [(3, ("GPU 3 at 0 %",))]
     assert "3 GPUs wait busily" in verdict.headline
     ended = replace(each_on_its_own(*SPINNING[:3], theirs), procs=None)
     procs = ended.processes["n1"]
@@ -198,18 +198,24 @@ def test_in_a_container_that_hides_pids_the_local_rank_tells_the_gpu() -> None:
     state = beside_gpus(ONE_IDLE, {0: POLLS, 1: POLLS, 2: LOCKED, 3: POLLS}, idle)
     assert state.procs is not None
     hidden = tuple(
-        replace(one, devices=(0, 1, 2, 3), visible_devices=None, local_rank=one.rank, cpu_percent=0.0 if one.rank == 2 else 99.0)
-        for one in state.procs.processes
+        replace(
+            process,
+            devices=(0, 1, 2, 3),
+            visible_devices=None,
+            local_rank=process.rank,
+            cpu_percent=0.0 if process.rank == 2 else 99.0,
+        )
+        for process in state.procs.processes
     )
     polls = tuple(replace(one, subtree_cpu_percent=one.cpu_percent) for one in hidden)
     verdict = diagnose(replace(with_processes(state, ProcessReading(processes=polls)), looks=state.looks), SPEC, NOW)
-    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == ("hung", "nccl", [2])
+    assert (verdict.word, verdict.kind, [culprit.rank for culprit in verdict.culprits]) == ("hung", "nccl", [2])
 
 
 def test_who_never_launched_its_kernel_is_who_the_polling_ranks_wait_for() -> None:
     idle = replace(SPINS, cpu_percent=0.0, running_part=0.0)
     verdict = diagnose(beside_gpus(ONE_IDLE, {0: POLLS, 1: POLLS, 2: LOCKED, 3: POLLS}, idle), SPEC, NOW)
-    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == ("hung", "nccl", [2])
+    assert (verdict.word, verdict.kind, [culprit.rank for culprit in verdict.culprits]) == ("hung", "nccl", [2])
     assert "Rank 2 never entered a collective on the GPU; 3 ranks wait for it." in verdict.headline
 
 
@@ -254,7 +260,7 @@ LOST = replace(gpu(2, 98.0, 610.0), status="lost", why="fell off the bus", xid=7
 )
 def test_a_gpu_that_failed_holds_up_its_rank_whatever_the_others_compute(odd: Gpu, confidence: str, said: str) -> None:
     verdict = diagnose(each_on_its_own(*COMPUTING[:2], odd, COMPUTING[3]), SPEC, NOW)
-    assert (verdict.word, verdict.confidence, [one.rank for one in verdict.culprits]) == ("hung", confidence, [2])
+    assert (verdict.word, verdict.confidence, [culprit.rank for culprit in verdict.culprits]) == ("hung", confidence, [2])
     assert verdict.headline.startswith(said)
 
 

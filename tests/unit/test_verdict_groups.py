@@ -45,7 +45,7 @@ def said(sizes: Mapping[str, int], *stages: list[Thread]) -> Verdict:
 
 
 def blamed(verdict: Verdict) -> tuple[str, list[int | None]]:
-    return verdict.word, [one.rank for one in verdict.culprits]
+    return verdict.word, [culprit.rank for culprit in verdict.culprits]
 
 
 TP4_PP2 = {"pp": 2, "tp": 4}

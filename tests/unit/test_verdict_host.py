@@ -59,7 +59,7 @@ def test_a_limit_that_killed_before_the_watch_is_told_beside_and_decides_nothing
 def test_a_rank_that_died_while_the_others_write_on_is_named_in_a_run_that_runs() -> None:
     verdict = diagnose(without_rank_2(1), SPEC, NOW)
     assert (verdict.word, verdict.headline) == ("running", "Rank 2 died (killed by SIGKILL); the others go on.")
-    assert [(one.rank, one.confidence) for one in verdict.culprits] == [(2, "certain")]
+    assert [(culprit.rank, culprit.confidence) for culprit in verdict.culprits] == [(2, "certain")]
 
 
 def test_a_rank_that_ended_well_is_no_loss() -> None:

@@ -54,14 +54,15 @@ def looping(loop: Any, stack: Thread = SPIN, silence_s: float = 200, busy_childr
     more: dict[str, Any] = {"subtree_size": 3, "subtree_cpu_percent": 190.0} if busy_children else {}
     state = four(replace(stack, owns_gil=True), process(2, BUSY, "R", **more), silence_s=silence_s)
     excerpt = Excerpt(USER, 69, ("while True:", "    number += 1"), at=70, loop=loop)
-    return replace(state, looks=tuple(replace(one, excerpts=(excerpt,)) for one in state.looks))
+    return replace(state, looks=tuple(replace(look, excerpts=(excerpt,)) for look in state.looks))
 
 
 def half_read() -> RunState:
     state = looping("endless")
     other = replace(SPIN, frames=(Frame("poll_flag", USER, 69), STEP))
     last = replace(
-        state.looks[1], stacks=tuple(replace(one, threads=(other,)) if one.pid == 102 else one for one in state.looks[1].stacks)
+        state.looks[1],
+        stacks=tuple(replace(stack, threads=(other,)) if stack.pid == 102 else stack for stack in state.looks[1].stacks),
     )
     return replace(state, looks=(state.looks[0], last))
 
@@ -163,7 +164,7 @@ def wrong_port() -> RunState:
 )
 def test_the_verdict(state: RunState, word: str, kind: str | None, culprits: list[int]) -> None:
     verdict = diagnose(state, SPEC, NOW)
-    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == (word, kind, culprits)
+    assert (verdict.word, verdict.kind, [culprit.rank for culprit in verdict.culprits]) == (word, kind, culprits)
 
 
 @pytest.mark.parametrize("recent", [IDLE, BUSY], ids=["hung", "works"])
@@ -183,7 +184,7 @@ def test_who_is_held_by_another_look_at_its_stack_is_not_stopped() -> None:
     at_once = diagnose(four(LOCK, replace(held, state_since=NOW - 0.5)), SPEC, NOW)
     later = diagnose(four(LOCK, replace(held, state_since=NOW - 60)), SPEC, NOW)
     assert at_once.kind != "stopped"
-    assert (later.kind, [one.rank for one in later.culprits]) == ("stopped", [2])
+    assert (later.kind, [culprit.rank for culprit in later.culprits]) == ("stopped", [2])
 
 
 def test_a_rank_that_never_started_is_named() -> None:
@@ -192,7 +193,7 @@ def test_a_rank_that_never_started_is_named() -> None:
     state = run(dict.fromkeys((0, 1, 3), MEETING), processes, procs=ProcessReading(processes=processes, rendezvous=meeting))
     verdict = diagnose(state, SPEC, NOW)
     assert (verdict.word, verdict.kind) == ("hung", "rendezvous")
-    assert [one.rank for one in verdict.culprits] == [2]
+    assert [culprit.rank for culprit in verdict.culprits] == [2]
     assert "127.0.0.1:29500" in verdict.headline
     assert any("the run listens" in one.text for one in verdict.evidence)
 
@@ -214,7 +215,7 @@ def test_ranks_of_another_node_are_named_only_where_nobody_came_from_there(
     meeting = Rendezvous("n1", 29500, 8, listening=listens, established=4 + (from_elsewhere or 0), from_elsewhere=from_elsewhere)
     state = run(dict.fromkeys(range(4), MEETING), processes, procs=ProcessReading(processes=processes, rendezvous=meeting))
     verdict = diagnose(state, SPEC, NOW)
-    assert [one.rank for one in verdict.culprits] == culprits
+    assert [culprit.rank for culprit in verdict.culprits] == culprits
     assert says in verdict.headline
 
 
@@ -261,7 +262,7 @@ def test_a_rank_that_said_it_finished_and_left_is_not_the_end_of_a_run_whose_oth
     end = replace(state.log.stages[0], id="finish", title="finished", offset=90, at=NOW - silence_s)
     state = replace(state, log=replace(state.log, stages=(*state.log.stages, end)))
     ranks = (*(RankLog(rank, world=4, **others) for rank in (0, 1, 2)), RankLog(3, world=4, step=5, total=30, stage="finish"))
-    verdict = diagnose(replace(state, ranks={one.rank: one for one in ranks}), SPEC, NOW)
+    verdict = diagnose(replace(state, ranks={rank.rank: rank for rank in ranks}), SPEC, NOW)
     assert verdict.word == word
     assert verdict.stage.id == ("finish" if word == "finished" else "train_loop")
 
@@ -313,11 +314,11 @@ def test_a_data_worker_that_takes_its_time_for_each_sample_is_told_from_one_that
     state = loader(replace(IDLE, switches_s=0.7))
     place = Frame("__getitem__", USER, 31)
     sleeps = thread(place, wait="sleep")
-    looks = tuple(replace(one, stacks=(*one.stacks, Stack(500, NOW, (sleeps,), started_ticks=9))) for one in state.looks)
+    looks = tuple(replace(look, stacks=(*look.stacks, Stack(500, NOW, (sleeps,), started_ticks=9))) for look in state.looks)
 
     def around(loop: Loop) -> RunState:
         sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (STEP, "none")))
-        return replace(state, looks=tuple(replace(one, excerpts=sources) for one in looks))
+        return replace(state, looks=tuple(replace(look, excerpts=sources) for look in looks))
 
     assert diagnose(around("none"), SPEC, NOW).word == "slow"
     assert diagnose(around("asks"), SPEC, NOW).word == "hung"
@@ -325,7 +326,7 @@ def test_a_data_worker_that_takes_its_time_for_each_sample_is_told_from_one_that
 
 def test_a_run_of_one_process_whose_threads_wait_for_each_other_has_nobody_else_to_blame() -> None:
     said = diagnose(run({0: thread(Frame("Barrier._wait", THREADING, 690))}, (replace(process(0), world=1),)), SPEC, NOW)
-    assert (said.word, [one.rank for one in said.culprits]) == ("hung", [0])
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [0])
 
 
 def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
@@ -368,7 +369,7 @@ def test_of_ranks_that_all_wait_for_their_workers_the_one_whose_worker_died_is_t
     worker = Process(500, 1.0, 9, 102, "python", "", "Z", role="data worker", exit_code=-9)
     state = run(dict.fromkeys(range(4), BATCH), processes, procs=ProcessReading(processes=(*processes, worker)))
     verdict = diagnose(state, SPEC, NOW)
-    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == ("hung", "dataloader", [2])
+    assert (verdict.word, verdict.kind, [culprit.rank for culprit in verdict.culprits]) == ("hung", "dataloader", [2])
     assert verdict.evidence[0].text == "rank 2: its child, pid 500, is a zombie, killed by SIGKILL"
     done = replace(worker, exit_code=0)  # a helper that did its work, and that nobody asked for
     state = run(dict.fromkeys(range(4), BATCH), processes, procs=ProcessReading(processes=(*processes, done)))
@@ -389,7 +390,7 @@ def test_who_raised_and_was_kept_alive_is_where_its_peers_are_not() -> None:
     assert state.log is not None
     error = Finding("py.traceback", "fatal", "cause", 100, "RuntimeError: expected scalar type Half", hang="crash")
     said = diagnose(replace(state, log=replace(state.log, findings=(error,))), SPEC, NOW)
-    assert (said.word, [one.rank for one in said.culprits]) == ("crashed", [2])
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("crashed", [2])
 
 
 def test_no_right_to_read_stacks_gives_stalled_never_an_invented_culprit() -> None:
@@ -413,12 +414,12 @@ def test_a_look_from_before_the_silence_is_no_movement() -> None:
     state = four(LOCK)
     before = replace(four(SAVE).looks[0], ask=9, started_at=NOW - 400)
     verdict = diagnose(replace(state, looks=(before, *state.looks)), SPEC, NOW)
-    assert (verdict.word, [one.rank for one in verdict.culprits]) == ("hung", [2])
+    assert (verdict.word, [culprit.rank for culprit in verdict.culprits]) == ("hung", [2])
 
 
 def test_stacks_of_an_earlier_process_with_the_same_pid_do_not_count() -> None:
     state = four(LOCK)
-    looks = tuple(replace(one, stacks=tuple(replace(stack, started_ticks=6) for stack in one.stacks)) for one in state.looks)
+    looks = tuple(replace(look, stacks=tuple(replace(stack, started_ticks=6) for stack in look.stacks)) for look in state.looks)
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == "stalled"
 
 

@@ -18,7 +18,7 @@ def nccl(at: float, count: int, pid: int = 102) -> NcclReading:
 
 def test_nccl_counts_name_the_rank_where_stacks_show_all_alike() -> None:
     stuck = diagnose(four(ALL_REDUCE, nccl=(nccl(NOW - 20, 40), nccl(NOW - 10, 40))), SPEC, NOW)
-    assert (stuck.word, stuck.kind, [one.rank for one in stuck.culprits]) == ("hung", "nccl", [2])
+    assert (stuck.word, stuck.kind, [culprit.rank for culprit in stuck.culprits]) == ("hung", "nccl", [2])
     assert "launched 40 of 41 AllReduce" in stuck.headline
     assert stuck.culprits[0].why == ("launched 40 of 41 AllReduce",)
 
@@ -47,6 +47,6 @@ def test_a_flight_recorder_dump_names_the_rank_that_enqueued_less_unless_it_is_o
         FlightDump(rank, f"/tmp/fr_{rank}", NOW - 5, (FlightGroup("0", enqueued=3 if rank == 2 else 4),)) for rank in range(4)
     )
     fresh = diagnose(four(ALL_REDUCE, nccl=(NcclReading(at=NOW, dumps=dumps),)), SPEC, NOW)
-    assert [one.rank for one in fresh.culprits] == [2]
+    assert [culprit.rank for culprit in fresh.culprits] == [2]
     old = tuple(replace(dump, at=NOW - 900) for dump in dumps)
     assert diagnose(four(ALL_REDUCE, nccl=(NcclReading(at=NOW, dumps=old),)), SPEC, NOW).culprits == ()

@@ -48,7 +48,7 @@ def family(threads: dict[int, Thread], parent: Process | None = None, ranks: int
 
 def test_children_that_wait_for_each_other_are_ranks_by_the_order_of_their_start_and_that_is_said() -> None:
     said = diagnose(family({0: HUB, 1: WAITS, 2: STUCK, 3: WAITS, PARENT: JOINS}), SPEC, NOW)
-    assert (said.word, [one.rank for one in said.culprits]) == ("hung", [2])
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [2])
     assert said.culprits[0].why[-1] == "numbered by the order of start: nothing names its rank"
 
 
@@ -57,7 +57,7 @@ def test_a_manager_that_keeps_books_for_the_ranks_is_none_of_them() -> None:
     books = started(Frame("accept", managers, 170), Frame("serve_forever", managers, 178), main="unused", wait="socket")
     books = replace(books, frames=(*books.frames[:2], Frame("_run_server", managers, 600), *books.frames[3:]))
     said = diagnose(family({0: books, 1: WAITS, 2: WAITS, 3: STUCK, PARENT: JOINS}), SPEC, NOW)
-    assert [one.rank for one in said.culprits] == [2]
+    assert [culprit.rank for culprit in said.culprits] == [2]
 
 
 def test_who_waits_for_a_pool_that_has_nothing_to_do_is_to_blame_for_the_lost_task() -> None:
@@ -66,7 +66,7 @@ def test_who_waits_for_a_pool_that_has_nothing_to_do_is_to_blame_for_the_lost_ta
     idle = thread(asks, Frame("worker", pool, 114), Frame("run", MULTIPROCESSING, 108), Frame("_bootstrap", MULTIPROCESSING, 314))
     lost = thread(Frame("wait", THREADING, 320), Frame("get", pool, 767), Frame("map", pool, 367))
     said = diagnose(family({0: idle, 1: idle, PARENT: lost}), SPEC, NOW)
-    assert (said.word, [one.pid for one in said.culprits]) == ("hung", [100 + PARENT])
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [100 + PARENT])
     assert "waits for a child process" in said.headline
 
 
@@ -78,7 +78,7 @@ def test_who_waits_for_a_program_that_it_runs_alone_is_no_launcher_and_the_progr
         0, name="aws", command="aws s3 cp ckpt.pt s3://bucket/ckpt.pt --endpoint-url https://example.org/with/a/long/path"
     )
     said = diagnose(replace(state, procs=replace(state.procs, processes=(*state.procs.processes, tool))), SPEC, NOW)
-    assert (said.word, [one.pid for one in said.culprits]) == ("hung", [100 + PARENT])
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [100 + PARENT])
     assert "waits for `aws s3 cp ckpt.pt s3://bucket/ckpt.pt --endpoint-url …` in upload" in said.headline
 
 
@@ -96,7 +96,7 @@ def test_who_waits_for_a_thread_of_its_own_is_to_blame_and_not_what_stands_by(he
     if helper is None:
         state = replace(state, procs=replace(state.procs, processes=(*state.procs.processes, nameless(0, name="tracker"))))
     said = diagnose(state, SPEC, NOW)
-    assert (said.word, [one.pid for one in said.culprits]) == ("hung", [100 + PARENT])
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [100 + PARENT])
 
 
 def test_a_parent_that_works_is_no_launcher_and_its_children_that_wait_are_no_hang() -> None:
@@ -109,7 +109,7 @@ def test_a_parent_that_forked_one_less_than_the_log_counts_is_rank_0() -> None:
     waits = thread(Frame("exactly", USER, 30), Frame("reduce", USER, 40), wait="socket")
     locked = thread(Frame("load_shard", USER, 61), wait="file")
     said = diagnose(family({0: waits, 1: waits, 2: waits, PARENT: locked}, ranks=4), SPEC, NOW)
-    assert (said.word, [(one.rank, one.pid) for one in said.culprits]) == ("hung", [(0, 100 + PARENT)])
+    assert (said.word, [(culprit.rank, culprit.pid) for culprit in said.culprits]) == ("hung", [(0, 100 + PARENT)])
 
 
 def test_a_wait_for_the_network_is_judged_when_it_was_watched() -> None:

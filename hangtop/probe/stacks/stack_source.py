@@ -14,11 +14,10 @@ from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.facts.stack_pauses import STOPPABLE
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
-from hangtop.probe.stacks import source_lines
+from hangtop.probe.stacks import pyspy, source_lines
 from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
-from hangtop.stacks import pyspy_text
 from hangtop.system import ptrace_permission
 from hangtop.system.processes.kernel_threads import kernel_thread
 from hangtop.system.processes.linux import parse_stat
@@ -34,7 +33,7 @@ NO_PYTHON = "not a Python process, or its interpreter cannot be read"
 class StackSource(Source):
     """Answers `StacksAsk`. Never dumps by itself, because a dump costs CPU."""
 
-    deadline_s = 2 * pyspy_text.LIMIT_S
+    deadline_s = 2 * pyspy.LIMIT_S
 
     def __init__(self, context: ProbeContext) -> None:
         del context  # which processes, the question says
@@ -48,7 +47,7 @@ def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     """The parts of the answer. No process is waited for longer than 3 s."""
     began = time.monotonic()
     first = StacksReading(ask.ask, ask.pids, started_at=now, locals=ask.locals)
-    tool = pyspy_text.find()
+    tool = pyspy.find()
     if tool is None:
         mend = f"{sys.executable} -m pip install py-spy"
         yield replace(first, done=True, took_s=0.0, problem="py-spy not found", mend=mend)
@@ -60,9 +59,9 @@ def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     living = {pid: stat for pid, stat in known.items() if not _ended(stat)}
 
     def command_of(pid: int) -> tuple[str, ...]:
-        return pyspy_text.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
+        return pyspy.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
 
-    for dump in pyspy_text.dumps(living, command_of):
+    for dump in pyspy.dumps(living, command_of):
         stack = stack_of(dump, living[dump.pid], now + time.monotonic() - began)
         stacks.append(stack)
         yield StacksReading(ask.ask, stacks=(stack,))
@@ -81,7 +80,7 @@ def take_stacks(
 _numbers = count(1)
 
 
-def stack_of(dump: pyspy_text.Dump, stat: Stat | None, at: float) -> Stack:
+def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
     """One process as py-spy saw it, with the kernel's state of its threads."""
     started_ticks, state = (stat.start_ticks, stat.state) if stat else (0, None)
     stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped="--native" in dump.argv)
@@ -92,10 +91,10 @@ def stack_of(dump: pyspy_text.Dump, stat: Stat | None, at: float) -> Stack:
     return replace(stack, problem=problem, mend=mend)
 
 
-def _thread(pid: int, spied: pyspy_text.SpyThread) -> Thread:
+def _thread(pid: int, spied: pyspy.SpyThread) -> Thread:
     stands = kernel_thread(pid, spied.os_thread_id) if spied.os_thread_id else kernel_thread(pid, pid)
     name = clean_text(spied.thread_name or (f"thread {spied.os_thread_id}" if spied.os_thread_id else "thread"))
-    frames = tuple(pyspy_text.frame(frame) for frame in spied.frames)
+    frames = tuple(pyspy.frame(frame) for frame in spied.frames)
     return Thread(name, frames, spied.os_thread_id, spied.owns_gil, stands.state, stands.wait, stands.wchan)
 
 
@@ -105,7 +104,7 @@ def _may_stop(pid: int, start_ticks: int | None) -> bool:
     return stat is not None and stat.start_ticks == start_ticks and stat.state in STOPPABLE and _tracer(pid) is None
 
 
-def _reason(dump: pyspy_text.Dump) -> tuple[str, str | None]:
+def _reason(dump: pyspy.Dump) -> tuple[str, str | None]:
     """Why there is no stack, and the command that permits it."""
     error = dump.error or ""
     if ended := _ended(_stat(dump.pid)):

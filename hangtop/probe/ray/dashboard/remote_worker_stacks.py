@@ -17,10 +17,10 @@ from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.probe.ray.dashboard.ray_python import ChildError, RayPython
+from hangtop.probe.stacks import pyspy
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
 from hangtop.records.ray_workers import RemoteStacksReading
 from hangtop.records.stack import Stack, Thread
-from hangtop.stacks import pyspy_text
 
 AT_ONCE = 8
 TRACEBACK_S = 8.0
@@ -159,12 +159,12 @@ def _dumped(worker: RemoteWorker, told: NodeDumps, at: float) -> Stack:
     if problem == "no py-spy":
         return _stack(worker, at, problem=NO_PYSPY, mend="pip install py-spy, there")
     if dump is None or problem:
-        return _stack(worker, at, problem=clean_text(pyspy_text.first_words(problem.encode()))[:LONGEST_PROBLEM])
-    read = pyspy_text.read(worker.pid, bytes(dump))
+        return _stack(worker, at, problem=clean_text(pyspy.first_words(problem.encode()))[:LONGEST_PROBLEM])
+    read = pyspy.read(worker.pid, bytes(dump))
     threads = tuple(
         Thread(
             clean_text(spied.thread_name or f"thread {spied.os_thread_id}"),
-            tuple(pyspy_text.frame(frame) for frame in spied.frames),
+            tuple(pyspy.frame(frame) for frame in spied.frames),
             spied.os_thread_id,
             spied.owns_gil,
             "R" if spied.active else "S",

@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.records.log import Finding
-
-INDEX = LiteralIndex(load())
+from tests.fakes.read_log import INDEX
 
 
 def findings(log: str) -> list[Finding]:
@@ -66,7 +63,7 @@ def test_no_jump_is_seen_in(kind: str) -> None:
 
 
 def test_a_loss_that_stays_up_is_told_once() -> None:
-    assert [one.count for one in findings(steps([*[2.0] * 40, *[9.0] * 200]))] == [1]
+    assert [finding.count for finding in findings(steps([*[2.0] * 40, *[9.0] * 200]))] == [1]
 
 
 def test_rewards_are_not_judged() -> None:

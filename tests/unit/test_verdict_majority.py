@@ -24,7 +24,7 @@ def blamed(threads: dict[int, Thread], recent: RecentActivity = IDLE) -> list[in
     processes = tuple(process(rank, recent if rank != 2 else IDLE) for rank in threads)
     said = diagnose(run(threads, processes, silence_s=130), SPEC, NOW)
     assert "never entered" in said.headline
-    return [one.rank for one in said.culprits]
+    return [culprit.rank for culprit in said.culprits]
 
 
 BACKWARD = thread(Frame("backward", TENSOR, 600))
@@ -33,20 +33,20 @@ STUCK = thread(Frame("ask_rewards", USER, 61), wait="socket")
 
 def test_the_rank_that_is_elsewhere_is_who_the_crowd_waits_for() -> None:
     said = diagnose(four(STUCK, peers=swap()), SPEC, NOW)
-    assert (said.word, said.kind, [one.rank for one in said.culprits]) == ("hung", "cpu_collective", [2])
+    assert (said.word, said.kind, [culprit.rank for culprit in said.culprits]) == ("hung", "cpu_collective", [2])
     assert "never entered swap" in said.headline
 
 
 def test_a_root_that_gathers_a_line_further_on_is_of_the_crowd() -> None:
     processes = tuple(process(rank) for rank in range(4))
     said = diagnose(run({0: swap(37), 1: swap(), 2: STUCK, 3: swap()}, processes), SPEC, NOW)
-    assert [one.rank for one in said.culprits] == [2]
+    assert [culprit.rank for culprit in said.culprits] == [2]
 
 
 def test_in_a_script_of_one_function_the_lines_tell() -> None:
     waits = thread(Frame("recv", CONNECTION, 250), Frame("main", USER, 40), wait="pipe")
     odd = thread(Frame("main", USER, 47), wait="lock")
-    assert [one.rank for one in diagnose(four(odd, peers=waits), SPEC, NOW).culprits] == [2]
+    assert [culprit.rank for culprit in diagnose(four(odd, peers=waits), SPEC, NOW).culprits] == [2]
 
 
 def test_nobody_is_blamed_when_all_stand_in_the_crowd() -> None:
@@ -69,13 +69,15 @@ def test_who_sleeps_and_looks_again_is_of_the_crowd() -> None:
     polls = thread(Frame("until_all_are_here", USER, 50), wait="sleep")
     often = replace(IDLE, switches_s=10.0)
     processes = tuple(process(rank, often if rank != 2 else IDLE) for rank in range(4))
-    assert [one.rank for one in diagnose(run({0: polls, 1: polls, 2: STUCK, 3: polls}, processes), SPEC, NOW).culprits] == [2]
+    assert [
+        culprit.rank for culprit in diagnose(run({0: polls, 1: polls, 2: STUCK, 3: polls}, processes), SPEC, NOW).culprits
+    ] == [2]
 
 
 def test_gradients_that_wait_in_c_are_a_collective_and_another_collective_is_the_odd_one() -> None:
     gathers = thread(Frame("all_gather", C10D, 2200))
     said = diagnose(four(gathers, peers=BACKWARD), SPEC, NOW)
-    assert (said.word, said.kind, [one.rank for one in said.culprits]) == ("hung", "desync", [2])
+    assert (said.word, said.kind, [culprit.rank for culprit in said.culprits]) == ("hung", "desync", [2])
 
 
 def test_a_backward_that_computes_is_work() -> None:
@@ -87,7 +89,7 @@ def test_a_backward_that_computes_is_work() -> None:
 def test_a_rank_that_makes_a_group_alone_parted_from_its_peers() -> None:
     group = thread(Frame("_new_process_group_helper", C10D, 1600), Frame("new_group", C10D, 5000))
     said = diagnose(four(group, peers=BACKWARD), SPEC, NOW)
-    assert (said.kind, [one.rank for one in said.culprits]) == ("desync", [2])
+    assert (said.kind, [culprit.rank for culprit in said.culprits]) == ("desync", [2])
 
 
 def stepping(cpu_percent: float, switches_s: float) -> RunState:
@@ -153,14 +155,14 @@ def test_peers_that_ask_for_each_other_between_short_sleeps_wait_although_they_c
 
 def test_a_rank_without_a_process_is_who_a_crowd_of_all_others_waits_for() -> None:
     said = diagnose(run(dict.fromkeys((0, 1, 3), swap()), tuple(process(rank) for rank in (0, 1, 3))), SPEC, NOW)
-    assert (said.kind, [one.rank for one in said.culprits]) == ("dead_process", [2])
+    assert (said.kind, [culprit.rank for culprit in said.culprits]) == ("dead_process", [2])
 
 
 def test_ranks_that_came_to_one_barrier_by_different_ways_parted() -> None:
     barrier = Frame("Barrier._wait", "/usr/lib/python3.11/threading.py", 690)
     ways = {rank: thread(barrier, Frame("data_sync" if rank == 3 else "tensor_sync", USER, 40 + rank)) for rank in range(4)}
     said = diagnose(run(ways, tuple(process(rank) for rank in range(4))), SPEC, NOW)
-    assert (said.kind, [one.rank for one in said.culprits]) == ("desync", [3])
+    assert (said.kind, [culprit.rank for culprit in said.culprits]) == ("desync", [3])
     assert "ranks 0-2 through tensor_sync but rank 3 through data_sync" in said.headline
 
 
@@ -170,7 +172,7 @@ def test_who_waits_for_a_queue_of_the_others_waits_for_who_stands_apart_too() ->
     event = thread(Frame("wait", "/usr/lib/python3.11/threading.py", 320), Frame("load", USER, 61))
     processes = tuple(process(rank) for rank in range(4))
     said = diagnose(run({0: ALL_REDUCE, 1: ALL_REDUCE, 2: event, 3: empty}, processes), SPEC, NOW)
-    assert [one.rank for one in said.culprits] == [2]
+    assert [culprit.rank for culprit in said.culprits] == [2]
 
 
 def test_a_peer_that_was_caught_while_it_looked_whether_the_others_have_come_is_of_the_crowd() -> None:
@@ -178,7 +180,7 @@ def test_a_peer_that_was_caught_while_it_looked_whether_the_others_have_come_is_
     asleep, looks = thread(Frame("meet", USER, 31), wait="sleep"), thread(Frame("meet", USER, 30), state="R")
     processes = tuple(process(rank, recent if rank != 2 else IDLE) for rank in range(4))
     state = run({0: asleep, 1: asleep, 2: STUCK, 3: asleep}, processes, later={0: asleep, 1: looks, 2: STUCK, 3: asleep})
-    assert [one.rank for one in diagnose(state, SPEC, NOW).culprits] == [2]
+    assert [culprit.rank for culprit in diagnose(state, SPEC, NOW).culprits] == [2]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_who_sleeps_for_moments_makes_steps_where_its_source_shows_no_question(l
     place, outer = Frame("wait_for_frame", USER, 50), STEP
     known = ((place, loop, line), (outer, "none", ""))
     sources = tuple(Excerpt(one.file, one.line, (text,), at=one.line, loop=found) for one, found, text in known)
-    looks = tuple(replace(one, excerpts=sources) for one in state.looks)
+    looks = tuple(replace(look, excerpts=sources) for look in state.looks)
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
 
 
@@ -206,7 +208,7 @@ def test_who_is_woken_by_a_thread_of_its_own_again_and_again_gets_what_it_waits_
     waits = thread(Frame("get", "/usr/lib/python3.11/queue.py", 171), place)
     state = four(waits, process(2, replace(IDLE, switches_s=2.0)), silence_s=130)
     sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (STEP, "none")))
-    looks = tuple(replace(one, excerpts=sources) for one in state.looks)
+    looks = tuple(replace(look, excerpts=sources) for look in state.looks)
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
 
 
@@ -244,7 +246,7 @@ def test_a_blocked_rank_is_told_with_its_mount_and_whether_that_answers(
     assert state.procs is not None
     on = BlockedOn(102, "/data/shard-7", "/data", "nfs4", "nas:/data", answers)
     said = diagnose(replace(state, procs=replace(state.procs, blocked_on=(on,))), SPEC, NOW)
-    assert (said.word, said.kind, [one.rank for one in said.culprits]) == ("hung", "io_blocked", [2])
+    assert (said.word, said.kind, [culprit.rank for culprit in said.culprits]) == ("hung", "io_blocked", [2])
     assert headline in said.headline
     assert any(evidence in one.text for one in said.evidence)
 

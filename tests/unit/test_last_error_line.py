@@ -5,17 +5,15 @@ from __future__ import annotations
 import pytest
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from tests.fakes.read_log import INDEX
 
-INDEX = LiteralIndex(load())
 NOW = 1_800_000_000.0
 BARS = b"".join(b"step %d/400 loss=1.%d\n" % (step, step) for step in range(9))
 

@@ -7,9 +7,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.status.ray_methods import LEADS, methods
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile
 from hangtop.records.process import Process, ProcessReading, Writer
@@ -18,8 +16,8 @@ from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
+from tests.fakes.read_log import INDEX
 
-INDEX = LiteralIndex(load())
 NOW = 1_768_125_000.0
 DRIVER, NODE = 90, "n" * 56
 GKD = (

@@ -29,8 +29,15 @@ class Nodes(MemoryFeed):
         if isinstance(ask, RemoteStacksAsk):
             self.far.append(ask)
             found = tuple(
-                Stack(one.pid, NOW, (WAITS,) if ask.task else (), one.rank, host=one.host, problem=None if ask.task else OFF)
-                for one in ask.workers
+                Stack(
+                    worker.pid,
+                    NOW,
+                    (WAITS,) if ask.task else (),
+                    worker.rank,
+                    host=worker.host,
+                    problem=None if ask.task else OFF,
+                )
+                for worker in ask.workers
             )
             told = RemoteStacksReading(ask.ask, NOW, len(found), found, task=ask.task, done=True)
             self.put(Reading("rayworkers", "n1", NOW, told))

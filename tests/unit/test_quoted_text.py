@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile
+from tests.fakes.read_log import INDEX
 
-INDEX = LiteralIndex(load())
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
 TRACEBACK = 'Traceback (most recent call last):\n  File "/app/train.py", line 3, in <module>\n'
 

@@ -35,7 +35,7 @@ def test_spawned_interpreters_are_ranks_and_the_tracker_of_multiprocessing_is_no
 
 def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:
     dead = child(41, 110, command="", state="Z")
-    assert [one.pid for one in siblings((LAUNCHER, FORKS[0], dead, FORKS[2]))] == [41, 40, 42]
+    assert [sibling.pid for sibling in siblings((LAUNCHER, FORKS[0], dead, FORKS[2]))] == [41, 40, 42]
 
 
 def test_forks_whose_parent_writes_no_log_are_known_by_each_other() -> None:
