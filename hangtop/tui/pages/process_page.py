@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import get_args
 
 from hangtop.common import text
+from hangtop.common.text import MEGA
 from hangtop.records.process import Process, RecentActivity
 from hangtop.render.processes.process_lines import Part, members, odd_places, readings_of
-from hangtop.render.processes.process_rows import M, RowLook, named, table_rows
+from hangtop.render.processes.process_rows import RowLook, named, table_rows
 from hangtop.render.processes.process_tree import Folds, ProcessKey, TreeLine, TreeMember, tree
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
@@ -162,7 +163,7 @@ def _percent(value: float | None) -> str:
 
 
 def _rate(value: float | None) -> str:
-    return text.UNKNOWN if value is None else f"{value / M:,.1f} MB/s"
+    return text.UNKNOWN if value is None else f"{value / MEGA:,.1f} MB/s"
 
 
 def _wrapped(words: str, width: int) -> list[Row]:
