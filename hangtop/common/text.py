@@ -14,6 +14,8 @@ from unicodedata import east_asian_width
 
 UNKNOWN = "?"
 NOT_APPLICABLE = "–"
+GIB = 2**30
+MEGA = 1_000_000
 SPARKS = "▁▂▃▄▅▆"
 """Without `▇█`: neighbouring rows would merge."""
 BLOCKS = " ▁▂▃▄▅▆▇█"

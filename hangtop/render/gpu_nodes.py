@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.common.text import rank_ranges
+from hangtop.common.text import GIB, rank_ranges
 from hangtop.diagnosis.facts.gpu_outliers import (
     BAD,
     NO_TRACK,
@@ -24,7 +24,7 @@ from hangtop.diagnosis.facts.gpu_outliers import (
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row
-from hangtop.render.gpu_rows import G, hard, titled
+from hangtop.render.gpu_rows import hard, titled
 from hangtop.render.spans import Row
 
 BAR = 8
@@ -145,7 +145,7 @@ def _power(gpu: Gpu) -> float | None:
 
 
 def _used_gib(gpu: Gpu) -> float | None:
-    return None if gpu.used_bytes is None else gpu.used_bytes / G
+    return None if gpu.used_bytes is None else gpu.used_bytes / GIB
 
 
 def _host(row: NodeRow) -> Row:

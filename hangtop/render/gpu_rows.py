@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import text
+from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.gpu_outliers import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples, over
@@ -20,7 +21,6 @@ Painted = TypeVar("Painted")
 UTIL_BAR, POWER_BAR = 8, 6
 TREND, WIDE_TREND, WIDE = 10, 16, 76
 ODD_CELLS = 14
-G = 2**30
 GONE = frozenset({"lost", "unknown error", "reset needed", "not supported", "no permission"})
 """For these a reason is shown in place of values."""
 
@@ -141,8 +141,8 @@ def mig_rows(gpu: Gpu, width: int) -> list[Row]:
     """One row for each MIG slice: the driver gives its memory and processes, but no utilisation."""
     rows: list[Row] = []
     for part in gpu.mig or ():
-        used = text.UNKNOWN if part.used_bytes is None else f"{part.used_bytes / G:.1f}"
-        total = text.UNKNOWN if part.total_bytes is None else f"{part.total_bytes / G:.1f} G"
+        used = text.UNKNOWN if part.used_bytes is None else f"{part.used_bytes / GIB:.1f}"
+        total = text.UNKNOWN if part.total_bytes is None else f"{part.total_bytes / GIB:.1f} G"
         pids = [
             str(process.pid) for process in gpu.processes if process.instance is not None and process.instance == part.instance
         ]
@@ -283,7 +283,7 @@ def _memory(row: GpuRow) -> Row:
         if kinds & {"little memory", "grows"}
         else "ink"
     )
-    return (("?", "stale"),) if used is None else ((f"{used / G:.1f}", row.plain(role)),)
+    return (("?", "stale"),) if used is None else ((f"{used / GIB:.1f}", row.plain(role)),)
 
 
 def _temperature(row: GpuRow) -> Row:

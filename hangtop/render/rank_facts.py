@@ -10,6 +10,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from hangtop.common import text
+from hangtop.common.text import MEGA
 from hangtop.diagnosis.members.rank_gpus import gpu_of
 from hangtop.records.gpu import Gpu
 from hangtop.records.rank import Rank
@@ -19,7 +20,6 @@ from hangtop.state.run_state import RunState
 LABEL, MINE, PEERS = 12, 14, 14
 """Cells of the columns; the two value columns grow with their content."""
 WIDEST = 44
-M = 1_000_000
 A_MINUTE = 60 / 1.7e9
 """One minute as a fraction of unix time."""
 
@@ -41,7 +41,7 @@ def _number(value: object) -> float:
 
 
 def _mega(value: object) -> str:
-    return f"{_number(value) / M:,.1f}"
+    return f"{_number(value) / MEGA:,.1f}"
 
 
 def _below(rank: Rank, now: float) -> float | None:
@@ -65,8 +65,8 @@ FACTS: tuple[Fact, ...] = (
     Fact("CPU below", _below, lambda v: f"{_number(v):.0f} %", slack=0.5, least=10.0),
     Fact("memory", lambda r, now: r.process and r.process.rss_bytes, lambda v: text.size(int(_number(v))), slack=0.25),
     Fact("threads", lambda r, now: r.process and r.process.threads, lambda v: f"{v:,}", slack=0.5, least=4.0),
-    Fact("reads MB/s", lambda r, now: r.process and r.process.read_b_s, _mega, slack=1.0, least=M),
-    Fact("writes MB/s", lambda r, now: r.process and r.process.write_b_s, _mega, slack=1.0, least=M),
+    Fact("reads MB/s", lambda r, now: r.process and r.process.read_b_s, _mega, slack=1.0, least=MEGA),
+    Fact("writes MB/s", lambda r, now: r.process and r.process.write_b_s, _mega, slack=1.0, least=MEGA),
     Fact("started", lambda r, now: r.started_at, lambda v: text.clock(_number(v)), slack=A_MINUTE),
     Fact("lines", lambda r, now: r.lines or None, lambda v: f"{v:,}", slack=0.5),
 )
@@ -99,8 +99,8 @@ def gpu_facts(state: RunState) -> tuple[Fact, ...]:
         Fact("held back", of(lambda g: ", ".join(g.throttle) or "no"), news=True),
         Fact("ECC errors", of(lambda g: g.ecc_uncorrected), news=True),
         Fact("Xid", of(lambda g: "none" if g.xid is None else str(g.xid)), news=True),
-        Fact("PCIe", of(lambda g: _both(g.pcie_rx_bytes_s, g.pcie_tx_bytes_s)), _rate, slack=1.0, least=100 * M),
-        Fact("NVLink", of(lambda g: _both(g.nvlink_rx_bytes_s, g.nvlink_tx_bytes_s)), _rate, slack=0.5, least=100 * M),
+        Fact("PCIe", of(lambda g: _both(g.pcie_rx_bytes_s, g.pcie_tx_bytes_s)), _rate, slack=1.0, least=100 * MEGA),
+        Fact("NVLink", of(lambda g: _both(g.nvlink_rx_bytes_s, g.nvlink_tx_bytes_s)), _rate, slack=0.5, least=100 * MEGA),
     )
 
 

@@ -23,8 +23,7 @@ class Selection(NamedTuple):
 
 def select_process(view: View, key: ProcessKey) -> Selection:
     """The rank that this process is or descends from, else the process itself."""
-    processes = {host: reading.processes for host, reading in readings_of(view).items()}
-    by_pid = {(member.host, member.process.pid): member for member in members(view, processes)}
+    by_pid = {(member.host, member.process.pid): member for member in members(view, readings_of(view))}
     host, pid, start_ticks = key
     member = by_pid.get((host, pid))
     if member is None or member.process.start_ticks != start_ticks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -24,6 +25,8 @@ LOOK_S = 1.0
 WIDE_HEAD = 90
 UNFOLDED = Folds()
 Readings = Mapping[str, ProcessReading]
+Part = Literal["processes", "orphans", "zombies", "ended"]
+"""A field of a reading: processes of the run, and others by what became of them."""
 
 
 class TreeOptions(Struct, frozen=True):
@@ -66,8 +69,8 @@ def outline(readings: Readings) -> tuple[object, ...]:
 
 def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
     """All lines: culprits that are gone, the tree of the run, then everything else if asked for."""
-    run = members(view, {host: reading.processes for host, reading in readings.items()})
-    ended = members(view, {host: reading.ended for host, reading in readings.items()})
+    run = members(view, readings)
+    ended = members(view, readings, "ended")
     odd = odd_places(view, (*ended, *run))
     if left := left_behind(view, readings):
         odd |= {member.key: place for place, member in enumerate(left, len(odd))}
@@ -76,8 +79,8 @@ def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
     shown = _section([*gone, *run], odd, shape, "run")
     if shape.everything:
         others = {
-            "orphans": members(view, {host: reading.orphans for host, reading in readings.items()}),
-            "zombies": members(view, {host: reading.zombies for host, reading in readings.items()}),
+            "orphans": members(view, readings, "orphans"),
+            "zombies": members(view, readings, "zombies"),
             "ended": [member for member in ended if member.key not in odd],
         }
         for title, found in others.items():
@@ -91,8 +94,9 @@ def left_behind(view: View, readings: Readings) -> list[TreeMember]:
     if view.verdict is None or not view.verdict.state.ended:
         return []
     left = {(process.pid, process.start_ticks) for process in leftovers(view.state, over=True).processes}
-    known = members(view, {host: reading.processes for host, reading in readings.items()})
-    return [member for member in known if (member.process.pid, member.process.start_ticks) in left] if left else []
+    return (
+        [member for member in members(view, readings) if (member.process.pid, member.process.start_ticks) in left] if left else []
+    )
 
 
 def _section(found: Sequence[TreeMember], odd: Mapping[ProcessKey, int], shape: TreeOptions, root: str) -> list[TreeLine]:
@@ -109,14 +113,15 @@ def fits(member: TreeMember, pattern: str) -> bool:
     return pattern.casefold() in "\n".join((*named, process.doing)).casefold()
 
 
-def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[TreeMember]:
+def members(view: View, readings: Readings, part: Part = "processes") -> list[TreeMember]:
     """The processes with their rank and the GPU memory that they hold."""
     ranks = {(rank.process.pid, rank.process.start_ticks): rank for rank in view.ranks if rank.process is not None}
     found: list[TreeMember] = []
-    for host, there in processes.items():
+    for host, reading in readings.items():
         node = view.state.gpus.get(host)
         held = memory_of(node.reading.gpus) if node is not None else {}
-        for process in there:
+        processes: tuple[Process, ...] = getattr(reading, part)
+        for process in processes:
             sizes = [size for size in held.get(process.pid, {}).values() if size is not None]
             rank = ranks.get((process.pid, process.start_ticks))
             found.append(TreeMember(host, process, rank, sum(sizes) if sizes else None))

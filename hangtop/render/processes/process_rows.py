@@ -9,14 +9,13 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
+from hangtop.common.text import GIB, MEGA
 from hangtop.records.process import Process, exit_words
 from hangtop.records.ray_titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
 from hangtop.render.processes.process_tree import ProcessKey, TreeLine, TreeMember, kind_of, short_command, state_of
 from hangtop.render.spans import Row, cut
 
-G = 2**30
-M = 1_000_000
 BUSY_IO_B_S = 1_000_000.0
 ENDED = "–"
 
@@ -149,9 +148,9 @@ def _gpu_memory(row: ProcessRow) -> Row:
 
 
 def _gib(size: float) -> str:
-    if size >= 100 * G:
-        return f"{size / G:,.0f}"
-    return f"{size / G:.1f}" if size >= G / 10 else f"{size / G:.2f}"
+    if size >= 100 * GIB:
+        return f"{size / GIB:,.0f}"
+    return f"{size / GIB:.1f}" if size >= GIB / 10 else f"{size / GIB:.2f}"
 
 
 def _threads(row: ProcessRow) -> Row:
@@ -170,7 +169,7 @@ def _mega(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return text.UNKNOWN
-    total = sum(known) / M
+    total = sum(known) / MEGA
     return f"{total:.1f}" if 0.05 <= total < 10 else f"{total:.0f}"
 
 
@@ -228,4 +227,4 @@ def busy_io(node: TreeLine) -> str:
     """`w 412 MB/s` for a rank at work on files. Short: there are ten cells beside the GPUs."""
     written = sum(member.process.write_b_s or 0.0 for member in node.members)
     read = sum(member.process.read_b_s or 0.0 for member in node.members)
-    return ", ".join(f"{way} {rate / M:,.0f} MB/s" for way, rate in (("w", written), ("r", read)) if rate >= BUSY_IO_B_S)
+    return ", ".join(f"{way} {rate / MEGA:,.0f} MB/s" for way, rate in (("w", written), ("r", read)) if rate >= BUSY_IO_B_S)

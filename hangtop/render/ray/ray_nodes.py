@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
+from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
 from hangtop.records.ray import RayActor, RayCluster, RayNode
 from hangtop.render.columns import Column, fitting, number_cell, snugged, table_row, title_row
-from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
+from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, meant_to_end
 from hangtop.render.spans import Row, cut
 
 MOST_CELLS = 32
@@ -149,7 +150,7 @@ def _memory(row: NodeRow) -> Row:
     used, total = row.node.memory_used_bytes, row.node.memory_bytes
     if used is None or not total:
         return ((text.UNKNOWN, "stale"),)
-    return ((f"{used / G:,.0f}", _quiet(row)), (f"/{total / G:,.0f}", "muted"))
+    return ((f"{used / GIB:,.0f}", _quiet(row)), (f"/{total / GIB:,.0f}", "muted"))
 
 
 def _gpus(row: NodeRow) -> Row:
@@ -160,7 +161,7 @@ def _gpus(row: NodeRow) -> Row:
 def _gib(row: NodeRow, sizes: Iterable[int | None]) -> Row:
     """The sum of the known sizes in GiB."""
     known = [size for size in sizes if size is not None]
-    return number_cell(sum(known) / G if known else None, _quiet(row), ",.1f")
+    return number_cell(sum(known) / GIB if known else None, _quiet(row), ",.1f")
 
 
 def _report(row: NodeRow) -> Row:

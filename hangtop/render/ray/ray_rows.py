@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
+from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since
 from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import meaning
@@ -32,7 +33,6 @@ STATE_WORDS = {
     "gone": "gone",
     "dead": "dead",
 }
-G = 2**30
 
 
 Order = Literal["oddness", "rank", "age", "memory", "CPU"]
@@ -246,7 +246,7 @@ def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[
         (full, Column("pid", 8, 1, _pids, right=True)),
         (full and any(actor.gpus for actor in actors), Column("gpu", 5, 1, _gpus, right=True)),
         (known(lambda actor: actor.cpu_percent), _sum_column("cpu", 5, lambda actor: actor.cpu_percent)),
-        (known(lambda actor: actor.rss_bytes), _sum_column("rss G", 6, lambda actor: actor.rss_bytes, G)),
+        (known(lambda actor: actor.rss_bytes), _sum_column("rss G", 6, lambda actor: actor.rss_bytes, GIB)),
         (full and any(actor.gpu_memory_bytes for actor in actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
         (known(lambda actor: actor.pending_tasks), _sum_column("calls", 5, lambda actor: actor.pending_tasks)),
         (True, Column("state", 12, 0, _state, snug=True)),
@@ -258,7 +258,7 @@ def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[
 
 def _gpu_memory(row: ActorRow) -> Row:
     known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
-    return ((f"{sum(known) / G:.1f}" if known else text.NOT_APPLICABLE, _role(row, "ink") if known else "stale"),)
+    return ((f"{sum(known) / GIB:.1f}" if known else text.NOT_APPLICABLE, _role(row, "ink") if known else "stale"),)
 
 
 FOR: Column[ActorRow] = Column("for", 7, 0, _for, right=True)

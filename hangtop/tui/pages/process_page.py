@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from hangtop.common import text
+from hangtop.common.text import MEGA
 from hangtop.records.process import Process, RecentActivity
-from hangtop.render.processes.process_lines import members, odd_places, readings_of
-from hangtop.render.processes.process_rows import M, RowLook, named, table_rows
+from hangtop.render.processes.process_lines import Part, members, odd_places, readings_of
+from hangtop.render.processes.process_rows import RowLook, named, table_rows
 from hangtop.render.processes.process_tree import Folds, ProcessKey, TreeLine, TreeMember, tree
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
@@ -49,7 +51,7 @@ class ProcessScreen(PageScreen):
             return [((f"No process {self.key[1]} any more.", "muted"),)]
         elif self._gone_at is None:
             self._gone_at = view.now
-        gone = f"gone since {text.clock(self._gone_at)}; last known values" if self._gone_at else None
+        gone = f"is gone since {text.clock(self._gone_at)}; last known values" if self._gone_at else None
         return page_rows(self._last, found, view, width, gone)
 
     def open(self) -> None:
@@ -61,8 +63,8 @@ class ProcessScreen(PageScreen):
 def all_members(view: View) -> list[TreeMember]:
     """All processes in the readings, each once."""
     known: dict[ProcessKey, TreeMember] = {}
-    for part in ("processes", "orphans", "zombies", "ended"):
-        for member in members(view, {host: getattr(reading, part) for host, reading in readings_of(view).items()}):
+    for part in get_args(Part):
+        for member in members(view, readings_of(view), part):
             known.setdefault(member.key, member)
     return list(known.values())
 
@@ -161,7 +163,7 @@ def _percent(value: float | None) -> str:
 
 
 def _rate(value: float | None) -> str:
-    return text.UNKNOWN if value is None else f"{value / M:,.1f} MB/s"
+    return text.UNKNOWN if value is None else f"{value / MEGA:,.1f} MB/s"
 
 
 def _wrapped(words: str, width: int) -> list[Row]:

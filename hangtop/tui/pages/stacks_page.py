@@ -117,7 +117,11 @@ class StacksScreen(PageScreen):
             why = "hangtop is --read-only" if pids and not self._may_send else "; ".join(pausing.spared)
             self._say(f"no process is stopped: {why or 'no process of this run is known on this machine'}")
             return
-        lines = (f"This {pausing.said}.", *pausing.spared, "py-spy cannot read frames of C code without. The run goes on then.")
+        lines = (
+            f"This {pausing.said}.",
+            *pausing.spared,
+            "py-spy reads frames of C code only while a process is stopped. The run goes on after that.",
+        )
         self.app.push_screen(
             QuestionScreen.before("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
         )
