@@ -7,7 +7,7 @@ from msgspec import Struct
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
@@ -102,7 +102,7 @@ class Snapshot(Struct, frozen=True):
 def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     """The case of this moment."""
     log = state.log or LogReading(files=())
-    ranks = join(state)
+    ranks = join_ranks(state)
     stage = current_stage(log, ranks)
     silence_s = None if log.last_output_at is None else max(0.0, now - log.last_output_at)
     limit, plan = limit_of(state, spec, stage), stage_plan(log, stage)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.monitor.verdict_history import VerdictEntry
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
@@ -30,7 +30,7 @@ class View(Struct, frozen=True, dict=True):
     @cached_property
     def ranks(self) -> tuple[Rank, ...]:
         """The ranks, joined once."""
-        return join(self.state)
+        return join_ranks(self.state)
 
     @property
     def reading_yet(self) -> bool:

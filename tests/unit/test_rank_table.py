@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.probe.processes.run_members import gpu_numbers
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.log import LogReading, RankLog
@@ -34,7 +34,7 @@ def process(pid: int, rank: int | None, state: str = "S", **more: object) -> Pro
 
 
 def only(state: RunState) -> Rank:
-    (rank,) = join(state)
+    (rank,) = join_ranks(state)
     return rank
 
 
@@ -45,7 +45,7 @@ def test_a_stray_child_with_the_number_of_its_rank_does_not_stand_for_it(order: 
 
 
 def test_of_the_log_alone_each_rank_has_its_lag_behind_the_furthest() -> None:
-    ranks = join(state_of(logs(RankLog(1, step=7, total=9, last_at=90.0), RankLog(0, step=10), RankLog(2))))
+    ranks = join_ranks(state_of(logs(RankLog(1, step=7, total=9, last_at=90.0), RankLog(0, step=10), RankLog(2))))
     assert [(rank.rank, rank.lag, rank.pid, rank.state) for rank in ranks] == [
         (0, 0, None, None),
         (1, 3, None, None),
@@ -64,7 +64,7 @@ def test_a_rank_that_never_wrote_is_known_by_its_process() -> None:
 def test_log_and_process_meet_by_rank_and_by_pid_where_the_environment_is_hidden() -> None:
     hidden = Process(7, 50.0, 70, 1, "python", "python train.py", "D", "other", None)
     state = state_of(logs(RankLog(0, pid=7, step=4), RankLog(1)), ProcessReading(processes=(hidden, process(8, 1))))
-    assert [(rank.rank, rank.pid, rank.state, rank.step) for rank in join(state)] == [(0, 7, "D", 4), (1, 8, "S", None)]
+    assert [(rank.rank, rank.pid, rank.state, rank.step) for rank in join_ranks(state)] == [(0, 7, "D", 4), (1, 8, "S", None)]
 
 
 def test_a_rank_that_was_started_again_is_the_living_process() -> None:
@@ -103,11 +103,11 @@ def test_who_has_not_joined_stands_out_only_when_others_have() -> None:
     both = (process(7, 0), process(8, 1))
     met = Rendezvous("n1", 29500, 2, True, 1, joined=(0,), missing=(1,))
     nobody = Rendezvous("n1", 29500, 2, True, 0, joined=(), missing=(0, 1))
-    ranks = join(state_of(ProcessReading(processes=both, rendezvous=met)))
+    ranks = join_ranks(state_of(ProcessReading(processes=both, rendezvous=met)))
     assert [rank.why for rank in ranks] == [None, "has not joined its peers at the master port"]
-    assert [rank.why for rank in join(state_of(ProcessReading(processes=both, rendezvous=nobody)))] == [None, None]
+    assert [rank.why for rank in join_ranks(state_of(ProcessReading(processes=both, rendezvous=nobody)))] == [None, None]
     trains = logs(RankLog(0, step=4), RankLog(1, step=4))
-    assert [rank.why for rank in join(state_of(trains, ProcessReading(processes=both, rendezvous=met)))] == [None, None]
+    assert [rank.why for rank in join_ranks(state_of(trains, ProcessReading(processes=both, rendezvous=met)))] == [None, None]
 
 
 def test_the_gpu_is_the_one_where_the_rank_or_its_engine_holds_most_memory() -> None:
@@ -164,7 +164,7 @@ def test_in_a_container_the_gpu_is_told_by_the_files_that_a_rank_holds(
 def test_the_same_pid_on_two_hosts_is_two_ranks() -> None:
     state = state_of(ProcessReading(processes=(process(7, 0),)), host="n1")
     state = state_of(ProcessReading(processes=(process(7, 1),)), host="n2", state=state)
-    assert [(rank.rank, rank.pid, rank.host) for rank in join(state)] == [(0, 7, "n1"), (1, 7, "n2")]
+    assert [(rank.rank, rank.pid, rank.host) for rank in join_ranks(state)] == [(0, 7, "n1"), (1, 7, "n2")]
 
 
 def test_a_ray_worker_says_its_actor_and_method_in_its_title() -> None:
@@ -178,7 +178,7 @@ def test_what_ray_knows_of_an_actor_without_a_process_here_is_joined() -> None:
     ray = RayReading(clusters=(RayCluster("session_1", actors=(actor,)),), named=True)
     rank = only(state_of(LogReading(files=(), profiles=("verl", "ray")), ray))
     assert (
-        join(state_of(LogReading(files=(), profiles=("verl", "ray")), RayReading(ray.clusters))) == ()
+        join_ranks(state_of(LogReading(files=(), profiles=("verl", "ray")), RayReading(ray.clusters))) == ()
     )  # not proven to be this run's
     assert (rank.rank, rank.world, rank.host, rank.gpu, rank.actor, rank.doing) == (4, 8, "n2", 3, "WorkerDict", "generate")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.status.ray_methods import in_words, meaning, methods, stage
 from hangtop.logs.catalog.load import load
 from hangtop.records.process import Process, ProcessReading
@@ -82,5 +82,5 @@ def test_no_name_stands_twice_for_the_same_class():
 def test_the_title_of_a_rank_s_process_tells_its_stage_and_what_it_does():
     process = Process(7, 50.0, 70, 1, "ray::WorkerDict", "ray::WorkerDict.actor_rollout_generate_sequences", "S", "rank", 2)
     state = fold(RunState(), Reading("procs", "n1", 60.0, ProcessReading(processes=(process,))))
-    (rank,) = join(state)
+    (rank,) = join_ranks(state)
     assert (rank.stage, rank.doing) == ("rollout", "generates: actor_rollout_generate_sequences")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, same_files, with_remote_stacks
 from hangtop.monitor.headless import RemoteStackRequester
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
@@ -115,7 +115,7 @@ def test_a_pid_of_another_node_is_not_taken_for_the_same_pid_here():
 
 def test_a_rank_on_another_node_does_what_its_stack_there_says():
     state = fold(ranks(None, None), Reading("rayworkers", "n1", NOW, RemoteStacksReading(7, NOW, 1, (far(1),), done=True)))
-    doing_now = {rank.rank: rank.doing for rank in join(state)}
+    doing_now = {rank.rank: rank.doing for rank in join_ranks(state)}
     assert doing_now[0] is None
     assert "load_shard" in (doing_now[1] or "")
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.records.process import Process, ProcessReading
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.roles import program
@@ -90,7 +90,7 @@ def clients(processes: Iterable[Process]) -> Iterator[str]:
 
 def on_another_node(state: RunState, host: str, rank: int) -> str | None:
     """The node of this rank and the command that stops it there; `None` when it is not known to be on another node."""
-    found = next((row.host for row in join(state) if row.rank == rank), None)
+    found = next((row.host for row in join_ranks(state) if row.rank == rank), None)
     if not host or not found or found == host:
         return None
     log = state.log.files[0].path if state.log is not None and state.log.files else "LOG"

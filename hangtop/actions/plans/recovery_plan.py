@@ -13,7 +13,7 @@ from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
 from hangtop.actions.plans.stop_plan import frees, number_of
 from hangtop.diagnosis.facts.silence_limits import current_stage
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.launch import LaunchReading
@@ -133,7 +133,7 @@ def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
     if not spec.logs or "-" in spec.logs:
         return None
     log = state.log
-    last = current_stage(log, join(state)) if log is not None else None
+    last = current_stage(log, join_ranks(state)) if log is not None else None
     return Watch(
         logs=spec.logs,
         stage=last.id if last else "",

@@ -11,7 +11,7 @@ from hangtop.actions.plans.consequences import clients, of_a_part, on_another_no
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_gpus import memory_of
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.records.ask import Ask
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal, Target
@@ -79,7 +79,7 @@ def _place(state: RunState) -> RunPlace | None:
     logs = tuple(file.path for file in state.log.files if file.path != "-") if state.log is not None else ()
     if state.log is None or not logs:
         return None
-    stage = current_stage(state.log, join(state))
+    stage = current_stage(state.log, join_ranks(state))
     return RunPlace(logs, stage.title if stage is not None else "", state.log.progress.step)
 
 

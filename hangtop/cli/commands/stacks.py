@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hangtop.common import clock
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.stack_pauses import StackPauses, pause
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.remote_stacks import same_files
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of
@@ -75,7 +75,7 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
     processes = () if state.procs is None else state.procs.processes
     here = {process.pid for process in processes}
-    ranks = {rank.rank: rank.process.pid for rank in join(state) if rank.process is not None and rank.process.pid in here}
+    ranks = {rank.rank: rank.process.pid for rank in join_ranks(state) if rank.process is not None and rank.process.pid in here}
     others = tuple(process.pid for process in processes if process.pid not in ranks.values() and process.role != "launcher")
     if not ranks and not others and not far:
         out.write("hangtop stacks: no process of this run is known on this machine: give --pid, or run hangtop where it runs\n")

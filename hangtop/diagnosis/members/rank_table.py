@@ -49,7 +49,7 @@ class KnownOfRanks(Struct, frozen=True):
 
 
 @memoized
-def join(state: RunState) -> tuple[Rank, ...]:
+def join_ranks(state: RunState) -> tuple[Rank, ...]:
     """One record for each rank that any source knows, by number."""
     known = _known(state)
     numbers = sorted({*state.ranks, *known.process, *known.actor})

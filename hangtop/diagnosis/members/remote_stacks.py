@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
 from hangtop.records.ray import RayActor
@@ -38,7 +38,7 @@ def _is_away(actor: RayActor) -> bool:
 def with_remote_stacks(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:
     """(looks, stacks of the last look together with the stacks of other nodes, each with its rank). Where no look was taken
     here, the stacks of other nodes are the look."""
-    known = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
+    known = {rank.rank: rank.pid for rank in join_ranks(state) if rank.pid is not None}
     far = state.far_stacks
     here = number(looks[-1].stacks, known) if looks else ()
     if far is None:

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 
 from hangtop.common.text import rank_ranges, some
 from hangtop.diagnosis.facts.stack_pauses import pause
-from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, with_remote_stacks
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.monitor.questions import late, unanswered
@@ -83,7 +83,7 @@ class StacksScreen(PageScreen):
         waits += far_rows(view.state.far_stacks, width, may_ask=self._may_send)
         found = [] if shown is None else rows(shown, width)
         if found and not self._typed:
-            ranks = {rank.pid: rank.rank for rank in join(view.state) if rank.pid is not None}
+            ranks = {rank.pid: rank.rank for rank in join_ranks(view.state) if rank.pid is not None}
             counted = collective_rows(view.state.nccl, ranks, width)
             found += [(), *counted[:-1]] if counted else []
         nothing: list[Row] = [((f"No stack of {self._typed!r}: / and Enter shows all again.", "ink"),)] if self._typed else []
