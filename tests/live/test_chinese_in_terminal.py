@@ -8,7 +8,7 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from tests.fakes.terminal import Terminal
+from tests.fakes.screen_terminal import Terminal
 
 SIZES = ((80, 24), (120, 40))
 PLAY = """

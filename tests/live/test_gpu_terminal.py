@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.nvml.stand_in import StandInDriver
-from tests.fakes.terminal import Terminal, quits_at_once
+from tests.fakes.screen_terminal import Terminal, quits_at_once
 
 SIZE = (120, 40)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hangtop.system.stores import launch_store
+from tests.fakes.screen_terminal import Terminal, children, quits_at_once
 from tests.fakes.started import end_run, lives
-from tests.fakes.terminal import Terminal, children, quits_at_once
 
 PROGRAM = "import time; print('step: 1 loss: 1.9', flush=True); time.sleep(600)"
 

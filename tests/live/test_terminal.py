@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.processes import eventually
-from tests.fakes.terminal import Terminal, children, play, quits_at_once
+from tests.fakes.screen_terminal import Terminal, children, play, quits_at_once
 
 
 def bytes_a_second(terminal: Terminal, seconds: float) -> float:

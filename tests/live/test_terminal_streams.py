@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.fakes.processes import eventually
-from tests.fakes.terminal import Terminal, play
+from tests.fakes.screen_terminal import Terminal, play
 
 
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
