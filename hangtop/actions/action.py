@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the list of actions is read before the first paint, and by 
     from hangtop.actions.plans.presets import Preset
     from hangtop.records.ask import Ask
     from hangtop.records.plan import OwnProcess, Plan, Refusal
-    from hangtop.records.ray import RayCluster
+    from hangtop.records.ray.cluster import RayCluster
     from hangtop.records.verdict import Verdict
     from hangtop.records.watch_spec import WatchSpec
     from hangtop.state.run_state import RunState

@@ -18,7 +18,7 @@ from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
 from hangtop.records.host import HostReading
 from hangtop.records.process import Process, ProcessReading
-from hangtop.records.ray import RayReading
+from hangtop.records.ray.cluster import RayReading
 from hangtop.records.reading import Reading, Value
 
 WHOLE_EVERY_S = 60.0

@@ -7,7 +7,7 @@ from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, LaunchAsk, LeftoversAs
 from hangtop.records.health import LATE_S
 from hangtop.records.launch import LaunchReading
 from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.ray_session import RaySession
+from hangtop.records.ray.session import RaySession
 from hangtop.state.run_state import RunState
 
 Answer = LaunchReading | LeftoversReading | RaySession | None

@@ -15,9 +15,9 @@ from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.nccl import NcclReading
 from hangtop.records.process import ProcessReading
-from hangtop.records.ray import RayDaemons, RayReading
-from hangtop.records.ray_session import RaySession
-from hangtop.records.ray_workers import ActorLogReading, RemoteStacksReading
+from hangtop.records.ray.cluster import RayDaemons, RayReading
+from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksReading
+from hangtop.records.ray.session import RaySession
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 

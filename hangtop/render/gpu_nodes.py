@@ -10,17 +10,7 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.common.text import GIB, rank_ranges
-from hangtop.diagnosis.facts.gpu_outliers import (
-    BAD,
-    NO_TRACK,
-    ODD,
-    FactKind,
-    GpuFact,
-    all_lately,
-    busy_waits,
-    facts,
-    is_current,
-)
+from hangtop.diagnosis.facts.gpu_outliers import BAD, NO_TRACK, ODD, FactKind, GpuFact, all_lately, busy_waits, facts, is_current
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row

@@ -10,7 +10,7 @@ from msgspec import Struct
 from hangtop.common import text
 from hangtop.diagnosis.facts.stack_pauses import USUAL_S
 from hangtop.records.process import Process
-from hangtop.records.ray_workers import RemoteStacksReading
+from hangtop.records.ray.remote_workers import RemoteStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
 from hangtop.render.spans import BLANK, Row, Span, align, cut
 from hangtop.stacks.activity import activity_of

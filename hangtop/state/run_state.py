@@ -19,9 +19,9 @@ from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.nccl import NcclReading
 from hangtop.records.nccl import add_look as add_nccl_look
 from hangtop.records.process import ProcessReading
-from hangtop.records.ray import RayReading
-from hangtop.records.ray_session import RaySession
-from hangtop.records.ray_workers import ActorLogReading, RemoteStacksReading, add_remote
+from hangtop.records.ray.cluster import RayReading
+from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksReading, add_remote
+from hangtop.records.ray.session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading

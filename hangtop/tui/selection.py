@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hangtop.records.process import Process
-from hangtop.records.ray import RayActor
+from hangtop.records.ray.cluster import RayActor
 from hangtop.render.processes.process_lines import members, readings_of
 from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.render.view import View

@@ -14,8 +14,8 @@ from hangtop.records.ask import Ask, LaunchAsk, RayAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import RayStart
 from hangtop.records.process import Process, ProcessReading, RayTie
-from hangtop.records.ray import RayCluster, RayDriver, RayReading
-from hangtop.records.ray_session import RayProcess, RaySession
+from hangtop.records.ray.cluster import RayCluster, RayDriver, RayReading
+from hangtop.records.ray.session import RayProcess, RaySession
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.system.stores import launch_store

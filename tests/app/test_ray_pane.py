@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from hangtop.records.ask import ActorLogAsk, Ask
 from hangtop.records.log import LogFile, LogReading
-from hangtop.records.ray import Death, RayActor, RayCluster, RayNode, RayReading
-from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
+from hangtop.records.ray.cluster import Death, RayActor, RayCluster, RayNode, RayReading
+from hangtop.records.ray.remote_workers import ActorLogReading, WorkerOutput
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.ray.ray_rows import key_of

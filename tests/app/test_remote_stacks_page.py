@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hangtop.records.ask import Ask, RemoteStacksAsk
 from hangtop.records.log import LogFile, LogReading
-from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
-from hangtop.records.ray_workers import RemoteStacksReading
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode, RayReading
+from hangtop.records.ray.remote_workers import RemoteStacksReading
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.records.watch_spec import WatchSpec

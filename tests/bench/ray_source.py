@@ -18,7 +18,7 @@ from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.records import wire
 from hangtop.records.log import LogReading
-from hangtop.records.ray import RayReading
+from hangtop.records.ray.cluster import RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.ray.ray_rows import actor_rows, table_rows

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.log import LogFile, LogLine, LogReading, Progress, RankLog
-from hangtop.records.ray import RayActor, RayCluster, RayReading
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import fold

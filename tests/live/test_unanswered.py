@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.records.ask import ActorLogAsk, AskEnd, PageAsk, StacksAsk, kind_of
 from hangtop.records.health import Heartbeat, SourceHealth
-from hangtop.records.ray import RayActor, RayCluster, RayReading
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.render.ray.ray_rows import key_of
 from hangtop.tui.dialogs.action_dialog import ActionScreen

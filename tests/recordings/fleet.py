@@ -10,7 +10,7 @@ from verl import START
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.nccl import FlightDump, FlightGroup, NcclReading
 from hangtop.records.process import Process, ProcessReading
-from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayReading
+from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
 

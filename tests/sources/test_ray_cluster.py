@@ -26,7 +26,7 @@ from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.probe.source import Source, open_source
 from hangtop.records.ask import ActorLogAsk
-from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.stacks.stack_classes import classes

@@ -17,7 +17,7 @@ from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.probe.ray.local.daemons import daemon_of
 from hangtop.probe.ray.ray_source import RaySource, parse_address
 from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.table import Stat
 from tests.fakes.processes import PATIENCE_S, python

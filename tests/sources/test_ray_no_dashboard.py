@@ -18,7 +18,7 @@ from hangtop.probe.ray.dashboard import poll
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.probe.source import Source, open_source
-from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold

@@ -24,7 +24,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import OwnProcess, Plan, Refusal
-from hangtop.records.ray_session import RaySession
+from hangtop.records.ray.session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold

@@ -20,7 +20,7 @@ from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.token import find_token
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.source import Absent
-from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, Family, running

@@ -15,7 +15,7 @@ from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.probe.ray.dashboard.poll import ACTORS, GROUPS, ApiView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.state_tables import AFTER_FAILURE_S, CHILD_S, EVERY_S, PATIENCE_S, GcsTables
-from hangtop.records.ray import RayApi, RayCluster, RayPart
+from hangtop.records.ray.cluster import RayApi, RayCluster, RayPart
 from tests.fakes.ray_cluster import wait_for
 
 NOW = 1_768_125_000.0

@@ -16,7 +16,7 @@ from hangtop.probe.ray.local.worker_files import rank_files, worker_files
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import BESIDE, PageReading
 from hangtop.records.process import ProcessReading, Writer
-from hangtop.records.ray import RayActor, RayCluster, RayDriver
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayDriver
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
@@ -160,7 +160,7 @@ def test_ranks_of_several_jobs_are_nobody_s(run):
 def test_the_ray_source_finds_the_files_of_the_job_whose_driver_writes_the_log(run):
     from hangtop.diagnosis.members.ray_ownership import clusters_of_run
     from hangtop.probe.ray.ray_source import RaySource
-    from hangtop.records.ray import RayReading
+    from hangtop.records.ray.cluster import RayReading
 
     both = replace(run.cluster(), actors=(*run.actors(), *run.actors("02000000")))
     source = RaySource(run.context)

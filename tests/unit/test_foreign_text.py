@@ -14,7 +14,7 @@ from hangtop.cli.commands.action import show
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.plan import Refusal
-from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.spans import plain as in_words
 from hangtop.state.run_state import RunState

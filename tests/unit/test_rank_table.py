@@ -11,7 +11,7 @@ from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.log import LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, RecentActivity, Rendezvous
 from hangtop.records.rank import Rank
-from hangtop.records.ray import RayActor, RayCluster, RayReading
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.state.run_state import RunState, fold

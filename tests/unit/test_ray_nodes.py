@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.records.ray import RayActor, RayApi, RayCluster, RayNode
+from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayNode
 from hangtop.render.ray.ray_nodes import LEGEND, node_rows, node_table
 
 NOW = 1_768_125_000.0

@@ -10,7 +10,7 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned, rank_actors, said_of, strangers
 from hangtop.records.log import LogFile, LogReading, RaySaid, RaySpeaker
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
-from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayPart, RayReading
+from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold

@@ -15,8 +15,8 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.log import LogReading
 from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Removal
 from hangtop.records.process import Process, ProcessReading, RayTie
-from hangtop.records.ray import RayCluster, RayNode, RayReading
-from hangtop.records.ray_session import RayMatch, RayProcess, RaySession
+from hangtop.records.ray.cluster import RayCluster, RayNode, RayReading
+from hangtop.records.ray.session import RayMatch, RayProcess, RaySession
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows
 from hangtop.render.spans import plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.records.ray import Death, RayActor, RayApi, RayCluster
+from hangtop.records.ray.cluster import Death, RayActor, RayApi, RayCluster
 from hangtop.render.ray.ray_lines import death_rows, summary, trouble_rows
 from hangtop.render.ray.ray_rows import actor_rows, table_rows
 from tests.unit.test_ray_rules import HEALTHY, NOW, cluster, worker

@@ -9,7 +9,7 @@ from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since, trou
 from hangtop.diagnosis.facts.ray_pending import lacking, pending_resources
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.log import LogFile, LogReading
-from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
+from hangtop.records.ray.cluster import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold

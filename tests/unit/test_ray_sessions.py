@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.process import Process, ProcessReading
-from hangtop.records.ray import RayCluster, RayDriver, RayPart, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayDriver, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec

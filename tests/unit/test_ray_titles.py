@@ -8,7 +8,7 @@ from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.daemons import daemon_of, without_secrets
 from hangtop.probe.ray.local.session_files import WORKER_LOG
 from hangtop.probe.ray.local.worker_names import verl_ranks
-from hangtop.records.ray_titles import WorkerTitle, assigned_title
+from hangtop.records.ray.titles import WorkerTitle, assigned_title
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogReading
 from hangtop.records.process import Process, ProcessReading, RecentActivity
-from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
 
 

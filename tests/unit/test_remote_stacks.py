@@ -7,8 +7,8 @@ from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, same_file
 from hangtop.monitor.headless import RemoteStackRequester
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.records.log import LogFile, LogReading
-from hangtop.records.ray import RayActor, RayCluster, RayReading
-from hangtop.records.ray_workers import RemoteStacksReading, add_remote
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayReading
+from hangtop.records.ray.remote_workers import RemoteStacksReading, add_remote
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.render.stack_rows import StackView, far_rows, summary

@@ -14,7 +14,7 @@ from hangtop.actions.plans.restart_plan import answered, launch_ask, restart_pla
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
-from hangtop.records.ray import RayCluster, RayPart, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayPart, RayReading
 from hangtop.records.verdict import Verdict
 from hangtop.render.plan_rows import rows
 from hangtop.render.spans import plain

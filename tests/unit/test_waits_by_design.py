@@ -11,7 +11,7 @@ from hangtop.logs.digest import Digest
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile
 from hangtop.records.process import Process, ProcessReading, Writer
-from hangtop.records.ray import RayActor, RayApi, RayCluster, RayNode, RayReading
+from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec

@@ -18,7 +18,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.plan import RayStart, Step
-from hangtop.records.ray import RayCluster, RayNode, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayNode, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores import launch_store
 

@@ -18,8 +18,8 @@ from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import LeftAlone, OwnProcess, Plan, RayStart, Refusal, Target
 from hangtop.records.process import Process
-from hangtop.records.ray import RayCluster, RayNode
-from hangtop.records.ray_session import RayKind, RayProcess, RaySession
+from hangtop.records.ray.cluster import RayCluster, RayNode
+from hangtop.records.ray.session import RayKind, RayProcess, RaySession
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 

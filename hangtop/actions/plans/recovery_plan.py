@@ -18,8 +18,8 @@ from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import EvidenceCommand, LeftAlone, OwnProcess, Plan, Refusal, Target, Watch
-from hangtop.records.ray import RayCluster
-from hangtop.records.ray_session import RaySession
+from hangtop.records.ray.cluster import RayCluster
+from hangtop.records.ray.session import RaySession
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec, as_options
 from hangtop.state.run_state import RunState

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hangtop.common.memo import memoized
 from hangtop.common.text import clock, some
-from hangtop.records.ray import RayActor, RayCluster, RayNode, RayPart
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode, RayPart
 
 STALE_AFTER_S = 15.0
 TABLES_STALE_S = 45.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from hangtop.common.memo import memoized
-from hangtop.records.ray import Demand, PlacementGroup, RayActor, RayCluster, RayNode
+from hangtop.records.ray.cluster import Demand, PlacementGroup, RayActor, RayCluster, RayNode
 
 PLAIN_RESOURCES = {"CPU", "GPU", "memory"}
 

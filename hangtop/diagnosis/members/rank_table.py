@@ -19,8 +19,8 @@ from hangtop.records.parallel_layout import ParallelLayout, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank import Rank
 from hangtop.records.rank_coordinates import by_arguments, by_title, places
-from hangtop.records.ray import RayActor
-from hangtop.records.ray_titles import parse_title
+from hangtop.records.ray.cluster import RayActor
+from hangtop.records.ray.titles import parse_title
 from hangtop.records.stack import Stack
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children

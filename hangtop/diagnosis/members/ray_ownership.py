@@ -23,7 +23,7 @@ from hangtop.common.memo import memoized
 from hangtop.common.text import moment, some
 from hangtop.records.log import RaySaid, RaySpeaker
 from hangtop.records.process import ProcessReading, RayTie
-from hangtop.records.ray import RayActor, RayCluster
+from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.state.run_state import RunState
 
 SAME_START_S = 1.0

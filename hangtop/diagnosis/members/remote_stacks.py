@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
-from hangtop.records.ray import RayActor
+from hangtop.records.ray.cluster import RayActor
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.stacks.stack_classes import number
 from hangtop.state.run_state import RunState

@@ -12,7 +12,7 @@ from hangtop.diagnosis.members.writer_presence import nobody_writes, without_lea
 from hangtop.diagnosis.rules.verdict_builders import hung_verdict, silence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.ray_methods import LEADS, meaning
-from hangtop.records.ray import RayActor, RayCluster
+from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 MOST_CULPRITS = 16

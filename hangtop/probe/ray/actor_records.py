@@ -20,8 +20,8 @@ from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.ray_processes import LocalWorker
 from hangtop.probe.ray.local.worker_names import verl_ranks
-from hangtop.records.ray import ActorState, RayActor
-from hangtop.records.ray_titles import WorkerTitle, assigned_title, short_class
+from hangtop.records.ray.cluster import ActorState, RayActor
+from hangtop.records.ray.titles import WorkerTitle, assigned_title, short_class
 
 SAME_START_S = 1.0
 LASTING_S = 1.9

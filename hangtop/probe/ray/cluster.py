@@ -22,7 +22,7 @@ from hangtop.probe.ray.dashboard.worker_place import STREAMS, place_of
 from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
 from hangtop.probe.ray.local.ray_processes import LocalWorker
-from hangtop.records.ray import PlacementGroup, RayCluster, RayDriver, RayNode
+from hangtop.records.ray.cluster import PlacementGroup, RayCluster, RayDriver, RayNode
 from hangtop.system.processes.users import Users
 
 MOST_ACTORS = 2_048

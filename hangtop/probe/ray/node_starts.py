@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hangtop.probe.ray.local.daemons import Daemon, without_secrets
 from hangtop.probe.ray.local.start_options import environ_of_start, python_of, resources_of, start_command, without_block
 from hangtop.records.plan import RayStart
-from hangtop.records.ray import DaemonKind
+from hangtop.records.ray.cluster import DaemonKind
 from hangtop.system.stores import launch_store
 
 Told = tuple[tuple[RayStart, ...], str, tuple[str, ...]]

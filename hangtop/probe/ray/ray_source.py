@@ -28,7 +28,7 @@ from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.ask import RayAsk
-from hangtop.records.ray import RayActor, RayCluster, RayReading
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Value
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.open_table import open_table

@@ -18,7 +18,7 @@ from hangtop.probe.ray.local.session_files import driver_jobs
 from hangtop.probe.ray.local.session_owners import LEADING
 from hangtop.probe.ray.node_starts import starts_of
 from hangtop.probe.ray.session_cleanup import left_of_session
-from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession
+from hangtop.records.ray.session import RayKind, RayMatch, RayProcess, RaySession
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
 from hangtop.system.processes.tree import children_of, descendants

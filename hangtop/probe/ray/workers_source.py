@@ -17,7 +17,7 @@ from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
 from hangtop.probe.source import Source
 from hangtop.records.ask import ActorLogAsk, RemoteStacksAsk
-from hangtop.records.ray_workers import ActorLogReading
+from hangtop.records.ray.remote_workers import ActorLogReading
 from hangtop.records.reading import Value
 
 MOST_FILES_A_LOOK = 16

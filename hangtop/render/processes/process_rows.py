@@ -11,7 +11,7 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.common.text import GIB, MEGA
 from hangtop.records.process import Process, exit_words
-from hangtop.records.ray_titles import parse_title
+from hangtop.records.ray.titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
 from hangtop.render.processes.process_tree import ProcessKey, TreeLine, TreeMember, kind_of, short_command, state_of
 from hangtop.render.spans import Row, cut

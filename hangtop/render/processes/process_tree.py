@@ -10,7 +10,7 @@ from msgspec import Struct
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import Process
 from hangtop.records.rank import Rank
-from hangtop.records.ray_titles import parse_title
+from hangtop.records.ray.titles import parse_title
 
 Order = Literal["tree", "cpu", "memory", "io"]
 ORDERS: tuple[Order, ...] = ("tree", "cpu", "memory", "io")

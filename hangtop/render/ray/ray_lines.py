@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hangtop.common import text
 from hangtop.diagnosis.facts.ray_health import RayTrouble, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
-from hangtop.records.ray import RayCluster
+from hangtop.records.ray.cluster import RayCluster
 from hangtop.render.ray.ray_rows import WAITING, ActorRow, meant_to_end
 from hangtop.render.source_status import old_row
 from hangtop.render.spans import Row, cut, dotted

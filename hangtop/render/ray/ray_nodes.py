@@ -11,7 +11,7 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
-from hangtop.records.ray import RayActor, RayCluster, RayNode
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode
 from hangtop.render.columns import Column, fitting, number_cell, snugged, table_row, title_row
 from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, meant_to_end
 from hangtop.render.spans import Row, cut

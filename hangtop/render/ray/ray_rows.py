@@ -14,7 +14,7 @@ from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since
 from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import meaning
-from hangtop.records.ray import RayActor, RayCluster
+from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.render.spans import Row
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned, said_of, started_at, strangers
-from hangtop.records.ray import RayCluster
+from hangtop.records.ray.cluster import RayCluster
 from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import Row, cut, dotted

@@ -8,7 +8,7 @@ from typing import cast
 from textual import events
 
 from hangtop.common import text
-from hangtop.records.ray import RayCluster
+from hangtop.records.ray.cluster import RayCluster
 from hangtop.render.ray.ray_sessions import drivers, session_table
 from hangtop.render.spans import BLANK, Row, between, cut
 from hangtop.render.view import View

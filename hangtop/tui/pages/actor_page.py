@@ -10,8 +10,8 @@ from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import in_words
 from hangtop.monitor.questions import end_of, late, unanswered
 from hangtop.records.ask import ActorLogAsk
-from hangtop.records.ray import RayActor, RayCluster
-from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
+from hangtop.records.ray.cluster import RayActor, RayCluster
+from hangtop.records.ray.remote_workers import ActorLogReading, WorkerOutput
 from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
 from hangtop.render.ray.ray_sessions import clusters_shown
 from hangtop.render.spans import BLANK, Row, cut

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.ray_health import troubles
-from hangtop.records.ray import RayCluster
+from hangtop.records.ray.cluster import RayCluster
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.ray.ray_lines import death_rows, summary, trouble_rows, wish_rows
 from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table

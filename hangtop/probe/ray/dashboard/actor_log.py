@@ -12,7 +12,7 @@ from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, LogPart
 from hangtop.probe.ray.dashboard.worker_place import STREAMS, place_of
 from hangtop.records.ask import ActorLogAsk
-from hangtop.records.ray_workers import WorkerOutput
+from hangtop.records.ray.remote_workers import WorkerOutput
 from hangtop.system.files.read_errors import in_words
 
 MOST_LINES = 40

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.records.ray import ApiAnswer, Demand, RayApi
+from hangtop.records.ray.cluster import ApiAnswer, Demand, RayApi
 
 Data = TypeVar("Data")
 

@@ -19,7 +19,7 @@ from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.probe.ray.dashboard.ray_python import ChildError, RayPython
 from hangtop.probe.stacks import pyspy
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
-from hangtop.records.ray_workers import RemoteStacksReading
+from hangtop.records.ray.remote_workers import RemoteStacksReading
 from hangtop.records.stack import Stack, Thread
 
 AT_ONCE = 8

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from hangtop.common.clean_text import clean_text
-from hangtop.records.ray import Death
+from hangtop.records.ray.cluster import Death
 
 _EXIT = re.compile(r"Worker exit type: (?P<type>\w+)\s+Worker exit detail: (?P<detail>.*)", re.DOTALL)
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line \d+, in ')

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hangtop.common.addresses import is_loopback
 from hangtop.probe.ray.local.start_options import options_of
-from hangtop.records.ray import DaemonKind, RayPart
+from hangtop.records.ray.cluster import DaemonKind, RayPart
 from hangtop.system.processes.table import Identity
 
 SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from hangtop.probe.ray.local.daemons import Daemon, DaemonStart, daemon_of
 from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.records.ray import DaemonKind
-from hangtop.records.ray_titles import WorkerTitle, assigned_title
+from hangtop.records.ray.cluster import DaemonKind
+from hangtop.records.ray.titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import is_on_our_network
 from hangtop.system.processes.proc_files import status_of

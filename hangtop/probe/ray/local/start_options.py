@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from hangtop.records.ray import DaemonKind
+from hangtop.records.ray.cluster import DaemonKind
 
 Words = Mapping[DaemonKind, Sequence[str]]
 """The command lines of one node's daemons, by kind."""

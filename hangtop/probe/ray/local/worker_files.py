@@ -9,7 +9,7 @@ from msgspec import Struct
 from hangtop.diagnosis.facts.ray_health import outlier_actors
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.worker_place import STREAMS
-from hangtop.records.ray import RayActor, RayCluster
+from hangtop.records.ray.cluster import RayActor, RayCluster
 
 MOST_FILES = 512
 """Two for each of the first 256 ranks."""

@@ -1,0 +1,1 @@
+"""What is known of Ray clusters, sessions, workers and their titles."""
