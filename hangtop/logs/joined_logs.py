@@ -33,11 +33,7 @@ def join_logs(
 ) -> LogReading:
     """The reading of all files. `profile`: the one that the user chose. `known`: ranks sent before, left out if nothing changed.
     `beside`: files of single ranks, which tell nothing of the stage and progress of the run."""
-    scores: dict[str, int] = {}
-    for file in facts:
-        for name, score in file.scores.items():
-            scores[name] = max(score, scores.get(name, 0))
-    profiles = active(catalog.profiles, scores, profile)
+    profiles = active(catalog.profiles, _best_scores(facts), profile)
     everything = (*facts, *beside)
     courses = {file.file: _course(file, profiles, catalog) for file in facts}
     lead = max(facts, key=lambda file: _weight(file, courses), default=None)
@@ -46,8 +42,7 @@ def join_logs(
     events = attempts.renumbered(course.events)
     ranks = _ranks(everything, attempts, profiles)
     progress, kind = _progress(facts, attempts, profiles)
-    paces = [file.paces[kind] for file in facts if kind in file.paces] if kind else []
-    pace = max(paces, key=lambda paced: paced.pace.steps, default=PaceFacts(Pace(), {})).pace
+    pace = _pace(facts, kind)
     known = known or {}
     scanned, size = sum(file.scanned_bytes for file in files), sum(file.size_bytes for file in files)
     lines = [file.lines for file in files]
@@ -79,6 +74,21 @@ def join_logs(
         ray=ray_sessions_named.together(file.ray for file in facts),
         teacher_wait_s=profiles[0].teacher_wait_s if profiles else 0.0,
     )
+
+
+def _best_scores(facts: Sequence[FileFacts]) -> dict[str, int]:
+    """The best score of each profile in any file."""
+    scores: dict[str, int] = {}
+    for file in facts:
+        for name, score in file.scores.items():
+            scores[name] = max(score, scores.get(name, 0))
+    return scores
+
+
+def _pace(facts: Sequence[FileFacts], kind: Kind | None) -> Pace:
+    """The pace of the file that has most steps of this kind."""
+    paces = [file.paces[kind] for file in facts if kind in file.paces] if kind else []
+    return max(paces, key=lambda paced: paced.pace.steps, default=PaceFacts(Pace(), {})).pace
 
 
 def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
