@@ -63,8 +63,10 @@ def lives(pid: int) -> bool:
         return False
 
 
-async def test_a_probe_that_dies_is_named_and_started_again() -> None:
-    feed = ProbeFeed(WatchSpec(), child("import sys; sys.exit(3)"))
+async def test_a_probe_that_dies_is_named_and_started_again(tmp_path: Path) -> None:
+    mark = f"import pathlib, sys, time; mark = pathlib.Path({str(tmp_path / 'died')!r})"
+    dies_once = f"{mark}\nif not mark.exists(): mark.touch(); sys.exit(3)\n"
+    feed = ProbeFeed(WatchSpec(), child(f"{dies_once}time.sleep(600)"))
     async with following(feed) as readings:
         gone = await until(readings, ProbeState, problem="exit code 3")
         assert isinstance(gone.value, ProbeState)

@@ -183,7 +183,7 @@ def child():
     if pid == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         {middle}
-        sys.stdout.write(f"{{os.getpid()}}\\n"); sys.stdout.flush()
+        os.write(1, f"{{os.getpid()}}\\n".encode())  # the signal may have come while "up" was being written
         time.sleep(600)
 def leave(*_):
     child()

@@ -48,18 +48,21 @@ def run(
     then the Ray sessions to choose from follow, if any."""
     planner, now = action.load_planner(), clock.now()
     request = Request(own_process(), planner.narrowed(spec), now, choices, evidence=evidence_path(now))
-    state, plan = asyncio.run(_planned(planner, request, feed_of(request.spec)))
+    state, plan, asked = asyncio.run(_planned(planner, request, feed_of(request.spec)))
     if isinstance(plan, Plan):
         plan = with_presets(plan, choices.presets, choices.variables)
     code = show(plan, action.name, yes=yes, out=out)
-    if isinstance(plan, Refusal):
+    if (
+        isinstance(plan, Refusal) and asked is None
+    ):  # what it lacks may be the name of a session; later refusals lack other things
         out.writelines(f"{line}\n" for line in _sessions(planner, state, request, action.name))
     return code
 
 
-async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunState, Plan | Refusal]:
-    """What is known, and the plan: first what it needs, then the answers to its questions."""
-    state, asked = RunState(), None
+async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunState, Plan | Refusal, tuple[Ask, ...] | None]:
+    """What is known, the plan, and what was asked for it (`None`: nothing could be): first what it needs, then the answers."""
+    state: RunState = RunState()
+    asked: tuple[Ask, ...] | None = None
     reads_processes, first_look_s = "procs" in request.spec.sources, None
     async for state, waited_s in looks(feed, FIRST_LOOK_S + planner.patience_s):
         if first_look_s is None and (not reads_processes or state.procs is not None or waited_s > FIRST_LOOK_S):
@@ -73,12 +76,12 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
             if not isinstance(found, Refusal):
                 asked = _ask(feed, found)
             elif not state.ray or waited_s - first_look_s > SOURCES_S:  # what tells whose a Ray session is may still come
-                return state, found
+                return state, found, None
         if asked is not None and all(answered(state, ask) for ask in asked):
-            return state, planner.plan(state, request, asked)
+            return state, planner.plan(state, request, asked), asked
         if asked and (why := unanswered(state, *asked)) is not None:
-            return state, Refusal(why)
-    return state, Refusal(too_long(state))
+            return state, Refusal(why), asked
+    return state, Refusal(too_long(state)), asked
 
 
 def _ask(feed: Feed, asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
