@@ -9,7 +9,7 @@ from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.panes.gpus_pane import GpusPane
-from tests.app.play import Clock, MemoryFeed, screen_text, session, settle
+from tests.app.play import Clock, MemoryFeed, screen_text, seen, session, settle
 
 HOST = "n1"
 PIDS_HIDDEN = "this container hides the GPU processes"
@@ -110,7 +110,7 @@ async def test_hidden_pids_are_said_once_below_the_table():
     app, feed, _, at = app_with_gpus()
     feed.put(reading(at, *(gpu(i, at) for i in range(4)), pids_hidden=True, notes=(PIDS_HIDDEN,)))
     async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+        await seen(pilot, app, PIDS_HIDDEN)
         assert screen_text(app).count(PIDS_HIDDEN) == 1
 
 

@@ -327,11 +327,13 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: LeftoverP
         "from hangtop.records.plan import Plan;"
         "from hangtop.system.processes.open_table import open_table; import time;"
         "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
-        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.CancelFlag()))"
+        "plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan);"
+        "print(*(step.text for step in removing.remove(plan, open_table(), removing.CancelFlag())))"
     )
     plan = Plan("clean", "Clean", removals=look(places).found)
-    done = subprocess.run([sys.executable, "-c", program], input=msgspec.json.encode(plan), check=False, timeout=240)
-    assert done.returncode == 9
+    asked = msgspec.json.encode(plan)
+    done = subprocess.run([sys.executable, "-c", program], input=asked, capture_output=True, check=False, timeout=240)
+    assert done.returncode == 9, done.stdout.decode()
     assert not folder.exists()
     (aside,) = Path(places.ray[0]).glob(".hangtop-clean-*")
     assert (aside / SESSION / "logs" / "raylet.out").exists()
