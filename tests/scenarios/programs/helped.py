@@ -94,10 +94,10 @@ def main() -> int:
     parser.add_argument("--folder", default=".")
     args = parser.parse_args()
     folder = Path(args.folder)
-    if args.status.startswith("pool"):
-        pools(folder, 60.0 if args.status == "pool_works" else 0.0)
+    if args.how.startswith("pool"):
+        pools(folder, 60.0 if args.how == "pool_works" else 0.0)
     else:
-        trains(folder, 3 if args.status == "starves" else -1, args.status == "trains")
+        trains(folder, 3 if args.how == "starves" else -1, args.how == "trains")
     return 0
 
 
