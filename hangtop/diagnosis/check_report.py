@@ -120,9 +120,7 @@ def report(snapshot: Snapshot, verdict: Verdict) -> Report:
 
 def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
-    busy = [
-        member for member in snapshot.members if member.activity is None or member.activity.kind != "idle"
-    ] or snapshot.members
+    busy = [member for member in snapshot.members if member.does != "idle"] or snapshot.members
     alone = not snapshot.ranks and len(busy) == 1
     return tuple(replace(culprit, rank=0) if alone and culprit.rank is None else culprit for culprit in verdict.culprits)
 

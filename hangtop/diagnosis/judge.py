@@ -14,15 +14,13 @@ from hangtop.diagnosis.rules import (
     crash_rules,
     dataloader_rules,
     dead_rank_rules,
+    end_rules,
     gpu_rules,
     log_health_rules,
     log_rules,
-    nccl_rules,
     ray_rules,
     rendezvous_rules,
-    stopped_rules,
     wait_rules,
-    writer_rules,
 )
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.records.verdict import Evidence, Verdict
@@ -34,12 +32,12 @@ Rule = Callable[[Snapshot], Verdict | None]
 
 RULES: tuple[Rule, ...] = (
     log_health_rules.blind,
-    stopped_rules.by_you,
+    end_rules.by_you,
     crash_rules.crashed,
-    log_rules.finished,
-    writer_rules.writer_gone,
+    end_rules.finished,
+    end_rules.writer_gone,
     ray_rules.driver_gone,
-    log_rules.pipe_closed,
+    end_rules.pipe_closed,
     gpu_rules.driver_hung,
     dead_rank_rules.dead,
     dead_rank_rules.stopped,
@@ -58,7 +56,7 @@ RULES: tuple[Rule, ...] = (
     wait_rules.straggler,
     ray_rules.actor_apart,
     ray_rules.leader_alone,
-    nccl_rules.left_out,
+    wait_rules.left_out,
     wait_rules.all_wait,
     gpu_rules.spins,
     wait_rules.standing_still,
@@ -86,7 +84,7 @@ def judge(snapshot: Snapshot) -> Verdict:
     verdict = replace(
         verdict, evidence=evidence, silence_s=snapshot.silence_s, limit_s=snapshot.limit.stalled_s, stage=snapshot.stage_now
     )
-    return stopped_rules.with_passage(snapshot, verdict)
+    return end_rules.with_passage(snapshot, verdict)
 
 
 def _with_gpus(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:

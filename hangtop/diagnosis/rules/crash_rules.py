@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hangtop.common.text import moment, some
-from hangtop.diagnosis.facts.message_text import found, sentence, short, who
+from hangtop.diagnosis.facts.messages import found, rank_before, sentence, short
 from hangtop.diagnosis.facts.silence_limits import FINISH
+from hangtop.diagnosis.rules.verdict_builders import as_culprits
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.stragglers import steps_behind
 from hangtop.logs.finding_order import HARMLESS, is_after
@@ -24,7 +25,7 @@ def crashed(snapshot: Snapshot) -> Verdict | None:
     first, *others = told
     return Verdict(
         word="crashed",
-        headline=f"{who(first)}{sentence(short(first.text))}",
+        headline=f"{rank_before(first)}{sentence(first.text)}",
         refute="the run writes further steps after this message",
         confidence=_sure(first),
         culprits=_who_failed(snapshot, first),
@@ -81,9 +82,8 @@ def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
 def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
     """The rank whose message it is, unless it only suffered; else the one that stands out otherwise, if it is only one."""
     if finding.rank is not None and finding.role != "victim":
-        pid = next((rank.pid for rank in snapshot.ranks if rank.rank == finding.rank), None)
         sure: Confidence = "possible" if finding.doubt else "certain" if finding.role == "cause" else "likely"
-        return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),)
+        return (Culprit(finding.rank, snapshot.pid_of.get(finding.rank), None, sure, (short(finding.text),)),)
     ways = (_ended_badly, _stopped_before, _stands_apart) if finding.rank is None else (_never_complained,)
     told = next((culprits for way in ways if (culprits := way(snapshot))), ())
     return told if len(told) == 1 else ()
@@ -92,7 +92,7 @@ def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
 def _ended_badly(snapshot: Snapshot) -> tuple[Culprit, ...]:
     gone = [member for member in snapshot.members if member.status == "gone"]
     failed = [member for member in gone if member.process is None or member.process.exit_code != 0]
-    return tuple(Culprit(member.rank, member.pid, member.host, "likely", (member.text,)) for member in failed)
+    return as_culprits(failed, "likely")
 
 
 def _stopped_before(snapshot: Snapshot) -> tuple[Culprit, ...]:
@@ -106,22 +106,16 @@ def _stands_apart(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """Has a process still, and is not where its peers wait: it raised, and something keeps it."""
     here = [member for member in snapshot.members if member.status != "gone"]
     apart = [member for member in here if not member.waits_for_peers] if any(member.waits_for_peers for member in here) else []
-    return tuple(Culprit(member.rank, member.pid, member.host, "possible", (member.text,)) for member in apart)
+    return as_culprits(apart, "possible")
 
 
 def _never_complained(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """All others lost their connection to a peer."""
-    victims = {
-        rank
-        for finding in snapshot.findings
-        if finding.role == "victim"
-        for rank in (*finding.ranks, finding.rank)
-        if rank is not None
-    }
+    complained = [finding for finding in snapshot.findings if finding.role == "victim"]
+    victims = {rank for finding in complained for rank in (*finding.ranks, finding.rank)}
     silent = [rank for rank in snapshot.ranks if rank.rank not in victims]
-    return tuple(
-        Culprit(rank.rank, rank.pid, rank.host, "possible", ("all its peers lost a connection, it did not",)) for rank in silent
-    )
+    why = ("all its peers lost a connection, it did not",)
+    return tuple(Culprit(rank.rank, rank.pid, rank.host, "possible", why) for rank in silent)
 
 
 def _after_finish(snapshot: Snapshot, finding: Finding) -> bool:

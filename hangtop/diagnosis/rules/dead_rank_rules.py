@@ -9,7 +9,7 @@ from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.stack_pauses import LONGEST_S
 from hangtop.diagnosis.members.rank_numbering import missing_here
 from hangtop.diagnosis.rules import log_rules
-from hangtop.diagnosis.rules.verdict_builders import count, names, plural_s, rank_names, stack_evidence
+from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, rank_names, stack_evidence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
@@ -61,15 +61,13 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
         how = "its end was not seen" if launcher.exit_code is None else exit_words(launcher.exit_code)
         evidence = [Evidence("procs", f"launcher, pid {launcher.pid}: {how} at {clock(launcher.state_since)}")]
         headline = f"The launcher is gone ({how}); {count(left)} run on without it."
-    culprits = tuple(Culprit(member.rank, member.pid, member.host, "certain", (member.text,)) for member in gone)
+    culprits = as_culprits(gone, "certain")
     culprits += tuple(culprit for culprit in calm.culprits if culprit.rank not in {dead.rank for dead in culprits})
     return replace(calm, headline=headline, culprits=culprits, evidence=(*evidence, *calm.evidence))
 
 
 def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | None:
     """The launcher that left these ranks alone. A parent of the launcher may leave before it, and it goes on."""
-    if snapshot.procs is None:
-        return None
     pids = {process.pid for process in snapshot.procs.processes}
     if all(member.process is None or member.process.ppid in pids for member in left):
         return None
@@ -98,10 +96,8 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
     missing = missing_here(here, max(worlds, default=None))
     if not snapshot.is_quiet or not waiting or not missing:
         return None
-    logs = {rank.rank: rank for rank in snapshot.ranks}
-    pids = {rank: logs[rank].pid if rank in logs else None for rank in missing}
-    why = "has no process here any more"
-    culprits = tuple(Culprit(rank, pids[rank], None, "likely", (why, "its peers wait in a collective")) for rank in missing)
+    why, pids = ("has no process here any more", "its peers wait in a collective"), snapshot.pid_of
+    culprits = tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in missing)
     name = rank_names(list(missing))
     return Verdict(
         word="hung",
@@ -172,13 +168,5 @@ def _verdict(snapshot: Snapshot, odd: list[MemberStatus], kind: Kind, headline: 
     waiting = [member for member in snapshot.members if member.waits_for_peers]
     if waiting:
         evidence.append(stack_evidence(waiting))
-    culprits = tuple(Culprit(member.rank, member.pid, member.host, "certain", (member.text,)) for member in odd)
-    return Verdict(
-        word="hung",
-        headline=headline,
-        refute=refutes[kind],
-        kind=kind,
-        confidence="certain",
-        culprits=culprits,
-        evidence=tuple(evidence),
-    )
+    culprits = as_culprits(odd, "certain")
+    return Verdict("hung", headline, refutes[kind], kind, "certain", culprits=culprits, evidence=tuple(evidence))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.common.text import clock
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.health import NO_ANSWER_S, SILENT_S
-from hangtop.records.verdict import Evidence, Verdict
+from hangtop.records.verdict import Verdict
 
 FIRST_STUCK_S = 30.0
 """The first look, after a glimpse at the last lines, loads what is known of messages: on a crowded machine that took 10 s."""
@@ -27,7 +27,7 @@ def blind(snapshot: Snapshot) -> Verdict | None:
         headline=f"Cannot see the log: {reason}",  # no full stop: it ends with a command as often as not
         refute="a new reading of the log arrives",
         confidence="certain",
-        evidence=(Evidence("log", snapshot.last_output),) if seen else (),
+        evidence=(snapshot.last_output,) if seen else (),
         detail="What is shown is old. The run may be well." if seen else "The run may be well.",
     )
 

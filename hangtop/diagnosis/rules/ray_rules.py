@@ -169,9 +169,9 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
 def _only_actors_here(snapshot: Snapshot) -> bool:
     """Nobody writes the log, and no process of the run is here but workers of its Ray session. A lead is no driver: Ray knows all
     of its own."""
-    if snapshot.procs is None:
+    if snapshot.state.procs is None:
         return False
-    known = without_leads(snapshot.procs)
+    known = without_leads(snapshot.state.procs)
     others = tuple(process for process in known.processes if process.pid not in known.of_ray)
     return nobody_writes(replace(snapshot.state, procs=replace(known, processes=others)))
 

@@ -23,7 +23,7 @@ from hangtop.records.process import Process, exit_words
 from hangtop.records.rank import Rank
 from hangtop.records.stack import StacksReading
 from hangtop.stacks.activity import A_CHILD, Activity, activity_of
-from hangtop.stacks.frames import own
+from hangtop.stacks.frames import DoingKind, own
 from hangtop.stacks.loops import (
     IO_BYTES_S,
     Looks,
@@ -73,6 +73,11 @@ class MemberStatus(Struct, frozen=True):
     @property
     def waits_for_peers(self) -> bool:
         return self.status in ("collective", "rendezvous")
+
+    @property
+    def does(self) -> DoingKind | None:
+        """By its stack; `None` without one."""
+        return None if self.activity is None else self.activity.kind
 
     @property
     def alive(self) -> bool:
@@ -235,14 +240,13 @@ def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, sil
 
 def _with_child(member: MemberStatus, processes: Iterable[Process]) -> MemberStatus:
     """A member that waits for its only child waits for the program that the child runs."""
-    if member.activity is None or member.activity.kind != "child":
+    if member.does != "child":
         return member
-    living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, member)]
-    return replace(member, text=member.text.replace(A_CHILD, f"`{living[0]}`")) if len(living) == 1 else member
-
-
-def _lives_below(process: Process, member: MemberStatus) -> bool:
-    return process.ppid == member.pid and not process.exited
+    children = [each for each in processes if each.ppid == member.pid and not each.exited]
+    if len(children) != 1:
+        return member
+    command = shorten(children[0].command, LONGEST_COMMAND, placeholder=" …")
+    return replace(member, text=member.text.replace(A_CHILD, f"`{command}`"))
 
 
 def _telling(process: Process, stacks: Looks) -> Looks:
