@@ -14,28 +14,23 @@ MEMBERS = ("procs", "stacks")
 """Sources of evidence that tell what processes do."""
 
 
-def missing_permissions(snapshot: Snapshot) -> tuple[Evidence, ...]:
+def missing_permissions(snapshot: Snapshot) -> Iterator[Evidence]:
     """What could not be looked at, as evidence: processes that may be the run's, of another user or without a fact that tells,
     and stacks that may not be read."""
-    return tuple(Evidence(source, text, None) for source, text in _missing(snapshot))
-
-
-def _missing(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     procs = snapshot.procs
-    if procs is not None and (procs.hidden or procs.leads) and not procs.processes and procs.note:
-        yield "procs", procs.note
-    if snapshot.state.looks:
-        look = snapshot.state.looks[-1]
-        refused = [f"{problem}: {mend}" for problem, mend in ((stack.problem, stack.mend) for stack in look.stacks) if mend]
-        if refused and not any(stack.threads for stack in look.stacks):
-            yield "stacks", refused[0]
+    if (procs.hidden or procs.leads) and not procs.processes and procs.note:
+        yield Evidence("procs", procs.note, None)
+    stacks = snapshot.state.looks[-1].stacks if snapshot.state.looks else ()
+    refused = [f"{stack.problem}: {stack.mend}" for stack in stacks if stack.mend]
+    if refused and not any(stack.threads for stack in stacks):
+        yield Evidence("stacks", refused[0], None)
 
 
 def doubted(snapshot: Snapshot, verdict: Verdict) -> Verdict:
     """The verdict, at most possible where it rests on processes that are only taken for the run's. That is so where nobody is
     seen to write the log."""
     procs = snapshot.procs
-    if procs is None or not procs.taken:
+    if not procs.taken:
         return verdict
     known = {process.pid for process in procs.processes}
     why = "only probably of this run: nobody is seen to write the log"
@@ -43,8 +38,7 @@ def doubted(snapshot: Snapshot, verdict: Verdict) -> Verdict:
         replace(culprit, confidence="possible", why=(*culprit.why, why)) if culprit.pid in known else culprit
         for culprit in verdict.culprits
     )
-    rests_on_them = culprits != verdict.culprits or any(evidence.source in MEMBERS for evidence in verdict.evidence)
-    if not rests_on_them:
+    if culprits == verdict.culprits and not any(evidence.source in MEMBERS for evidence in verdict.evidence):
         return verdict
     said = (Evidence("procs", procs.note, None),) if procs.note else ()
     return replace(verdict, confidence="possible", culprits=culprits, evidence=(*verdict.evidence, *said))

@@ -75,37 +75,31 @@ def troubles(cluster: RayCluster, now: float) -> tuple[RayTrouble, ...]:
     return (*_sick_parts(cluster), *_sick_api(cluster), *_sick_nodes(cluster, now), *_leftovers(cluster))
 
 
-PART_NAMES = {
-    "raylet": "raylet",
-    "gcs_server": "GCS",
-    "dashboard": "dashboard",
-    "dashboard_part": "dashboard's",
-    "agent": "agent",
-    "runtime_env_agent": "runtime environment agent",
-    "autoscaler": "autoscaler",
-    "log_monitor": "log monitor",
-    "client_server": "client server",
-}
-ENDS_RAY = {
-    "gcs_server": "drivers and raylets give up 60 s later",
-    "raylet": "its workers end with it, or stay behind",
-    "dashboard": "of other nodes nobody tells what runs there",
-    "agent": "its node reports nothing more",
-}
-ORDER = ("gcs_server", "raylet", "dashboard", "dashboard_part", "agent", "runtime_env_agent")
-"""The parts without which we or the run see less. An autoscaler or client server that is gone hurts nobody here."""
+class _Daemon(Struct, frozen=True):
+    """A kind of daemon. `ends`: what follows when it is gone. `below`: the kind with which it dies."""
+
+    name: str
+    ends: str = ""
+    below: str | None = None
 
 
-FOLLOWS = {"agent": "raylet", "runtime_env_agent": "raylet", "dashboard_part": "dashboard"}
-"""An agent dies with the raylet of its node, parts with their dashboard."""
+DAEMONS: dict[str, _Daemon] = {
+    "gcs_server": _Daemon("GCS", "drivers and raylets give up 60 s later"),
+    "raylet": _Daemon("raylet", "its workers end with it, or stay behind"),
+    "dashboard": _Daemon("dashboard", "of other nodes nobody tells what runs there"),
+    "dashboard_part": _Daemon("dashboard's", below="dashboard"),
+    "agent": _Daemon("agent", "its node reports nothing more", below="raylet"),
+    "runtime_env_agent": _Daemon("runtime environment agent", below="raylet"),
+}
+"""The parts without which we or the run see less, roots first. An autoscaler or client server that is gone hurts nobody here."""
 
 
 def _sick_parts(cluster: RayCluster) -> list[RayTrouble]:
     """Daemons here that are stopped, gone or a zombie, and that no other has replaced. What follows from another is left out."""
-    ordered = sorted((part for part in cluster.parts if part.kind in ORDER), key=lambda part: ORDER.index(part.kind))
+    ordered = [part for kind in DAEMONS for part in cluster.parts if part.kind == kind]
     sick = [(part, trouble) for part in ordered if (trouble := _trouble_of(part, cluster)) is not None]
     roots = {(part.kind, _node_of(part)) for part, _ in sick}
-    return [trouble for part, trouble in sick if (FOLLOWS.get(part.kind), _node_of(part)) not in roots]
+    return [trouble for part, trouble in sick if (DAEMONS[part.kind].below, _node_of(part)) not in roots]
 
 
 def _node_of(part: RayPart) -> str | None:
@@ -114,7 +108,8 @@ def _node_of(part: RayPart) -> str | None:
 
 
 def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
-    name = f"{PART_NAMES[part.kind]} {part.name}".strip()
+    daemon = DAEMONS[part.kind]
+    name = f"{daemon.name} {part.name}".strip()
     if part.gone_at is None and part.state in "Tt":
         return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is stopped", f"kill -CONT {part.pid}")
     if part.gone_at is None and part.state == "D":
@@ -122,8 +117,8 @@ def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
     if (part.gone_at is None and part.state != "Z") or any(_serves(other, part) for other in cluster.parts):
         return None
     replaced = part.kind == "dashboard" and _told_by_tables(cluster)
-    after = None if replaced else ENDS_RAY.get(part.kind)
-    gone = f"gone since {clock(part.gone_at)}{': ' + after if after else ''}"
+    after = f": {daemon.ends}" if daemon.ends and not replaced else ""
+    gone = f"gone since {clock(part.gone_at)}{after}"
     how = gone if part.gone_at is not None else "a zombie: it is dead, and nobody collected it"
     mend = BY_TABLES if replaced else "R starts Ray again with the same options"
     return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", mend, dead=True)
