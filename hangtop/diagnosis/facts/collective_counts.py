@@ -48,7 +48,8 @@ def _behind(comm: Communicator, then: Communicator | None) -> Iterator[Behind]:
     be what the others wait for."""
     past = {} if then is None else {rank.rank: (rank.counts, rank.status) for rank in then.ranks}
     usual, usual_then = _usual(comm), {} if then is None else _usual(then)
-    lowest = {operation: min(rank.counts.get(operation, most) for rank in comm.ranks) for operation, most in usual.items()}
+    told = {operation: (most, *(rank.counts.get(operation, most) for rank in comm.ranks)) for operation, most in usual.items()}
+    lowest = {operation: min(counts) for operation, counts in told.items()}
     for rank in comm.ranks:
         same = None if then is None else past.get(rank.rank) == (rank.counts, rank.status)
         if rank.status in ("missing", "dead"):
