@@ -58,8 +58,8 @@ class Snapshot(Struct, frozen=True):
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes whose stacks tell: the members, their parents, which may be members, and the data workers below them."""
-        members = [member.pid for member in self.members if member.pid is not None and member.status != "gone"]
-        above = {member.process.ppid for member in self.members if member.process is not None}
+        members = [member.pid for member in self.members if member.status != "gone"]
+        above = {member.process.ppid for member in self.members}
         parents = [process.pid for process in self.procs.processes if process.pid in above and process.role == "other"]
         workers = [process.pid for process in self.procs.processes if process.role == "data worker"]
         return tuple(dict.fromkeys((*members, *parents, *workers)))

@@ -34,10 +34,10 @@ def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     return tuple(Evidence("host", line) for line in (*told, *_grows(state)))
 
 
-def want_of_memory(machine: HostReading | None, process: Process | None) -> Evidence | None:
+def want_of_memory(machine: HostReading | None, process: Process) -> Evidence | None:
     """Why this process, ended by SIGKILL or nobody knows how, was killed for want of memory; `None`: nothing says so. It is but
     possible (`supports` is `None`) where only the count of its limit speaks for it, which may be of an earlier run."""
-    if machine is None or process is None or process.exit_code not in (SIGKILL, None):
+    if machine is None or process.exit_code not in (SIGKILL, None):
         return None
     if machine.oom_at is not None and abs(machine.oom_at - (process.state_since or machine.oom_at)) <= KILLED_WITHIN_S:
         return Evidence("host", f"the kernel's out-of-memory killer struck at {clock(machine.oom_at)}")

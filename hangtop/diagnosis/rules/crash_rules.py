@@ -91,7 +91,7 @@ def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
 
 def _ended_badly(snapshot: Snapshot) -> tuple[Culprit, ...]:
     gone = [member for member in snapshot.members if member.status == "gone"]
-    failed = [member for member in gone if member.process is None or member.process.exit_code != 0]
+    failed = [member for member in gone if member.process.exit_code != 0]
     return as_culprits(failed, "likely")
 
 

@@ -15,6 +15,7 @@ from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mou
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
+from hangtop.stacks.loops import recently
 
 SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""
@@ -29,7 +30,7 @@ def dead(snapshot: Snapshot) -> Verdict | None:
     """
     gone = [member for member in snapshot.members if member.status == "gone"]
     left = [member for member in snapshot.members if member.status != "gone"]
-    done = all(member.process is not None and member.process.exit_code == 0 for member in gone)
+    done = all(member.process.exit_code == 0 for member in gone)
     patience_s = snapshot.quiet_s if done else min(SOON_S, snapshot.quiet_s)
     if not gone or not left or snapshot.silence_s is None or snapshot.silence_s < patience_s:
         return None
@@ -44,11 +45,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
 
     Stands last: the run goes on, and whatever else is wrong with it counts more.
     """
-    gone = [
-        member
-        for member in snapshot.members
-        if member.status == "gone" and member.process is not None and member.process.exit_code != 0
-    ]
+    gone = [member for member in snapshot.members if member.status == "gone" and member.process.exit_code != 0]
     left = [member for member in snapshot.members if member.status != "gone"]
     launcher = _lost_launcher(snapshot, left)
     if not left or not (gone or launcher is not None):
@@ -69,7 +66,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
 def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | None:
     """The launcher that left these ranks alone. A parent of the launcher may leave before it, and it goes on."""
     pids = {process.pid for process in snapshot.procs.processes}
-    if all(member.process is None or member.process.ppid in pids for member in left):
+    if all(member.process.ppid in pids for member in left):
         return None
     return next((process for process in snapshot.procs.ended if process.role == "launcher"), None)
 
@@ -78,7 +75,7 @@ def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evid
     """Of what they died, and what shows it."""
     machine = snapshot.state.machine
     starved = next((found for member in gone if (found := want_of_memory(machine, member.process)) is not None), None)
-    code = gone[0].process.exit_code if gone[0].process is not None else None
+    code = gone[0].process.exit_code
     why = gone[0].text if code is None else exit_words(code)
     why = "killed for want of memory" if starved is not None and starved.supports else why
     return why, [*(_state(member) for member in gone[:2]), *([starved] if starved is not None else [])]
@@ -91,7 +88,7 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
     """
     waiting = [member for member in snapshot.members if member.status == "collective"]
     here = {member.rank for member in snapshot.members if member.rank is not None}
-    worlds = [member.process.world or 0 for member in snapshot.members if member.process is not None]
+    worlds = [member.process.world or 0 for member in snapshot.members]
     worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     missing = missing_here(here, max(worlds, default=None))
     if not snapshot.is_quiet or not waiting or not missing:
@@ -125,10 +122,8 @@ def stopped(snapshot: Snapshot) -> Verdict | None:
 
 def _held_for_a_look(member: MemberStatus, now: float) -> bool:
     """Whether it is traced since a moment only."""
-    process = member.process
-    if process is None or process.state != "t":
-        return False
-    return process.state_since is None or now - process.state_since < LONGEST_S
+    since = member.process.state_since
+    return member.process.state == "t" and (since is None or now - since < LONGEST_S)
 
 
 def blocked(snapshot: Snapshot) -> Verdict | None:
@@ -139,11 +134,9 @@ def blocked(snapshot: Snapshot) -> Verdict | None:
     stuck = [member for member in snapshot.members if member.status == "blocked"]
     if not stuck or not snapshot.is_quiet:
         return None
-    process = stuck[0].process
-    place = None if process is None else process.wchan or (process.recent.wchan if process.recent is not None else None)
-    driver = in_gpu_driver(place)
-    kind: Kind = "driver_hung" if driver else "io_blocked"
-    where = "in the GPU driver" if driver else "in the file system or its device"
+    place = stuck[0].process.wchan or recently(stuck[0].process).wchan
+    kind: Kind = "driver_hung" if in_gpu_driver(place) else "io_blocked"
+    where = "in the GPU driver" if kind == "driver_hung" else "in the file system or its device"
     evidence = [_state(member, ", no byte moves") for member in stuck[:3]]
     if found := blocked_on(snapshot.procs, {member.pid for member in stuck}):
         where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"

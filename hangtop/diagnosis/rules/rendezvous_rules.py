@@ -58,7 +58,7 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
 
 def missing_ranks(snapshot: Snapshot) -> list[int]:
     """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
-    worlds = [member.process.world for member in snapshot.members if member.process is not None and member.process.world]
+    worlds = [member.process.world for member in snapshot.members if member.process.world]
     here = {member.rank for member in snapshot.members} | {rank.rank for rank in snapshot.ranks if rank.process is not None}
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
 

@@ -39,7 +39,7 @@ from hangtop.records.checkpoints import GIVEN
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.activity import FOR_PEERS
-from hangtop.stacks.loops import IO_BYTES_S
+from hangtop.stacks.loops import IO_BYTES_S, recently
 from hangtop.stacks.process_groups import functions, waits_within
 
 GROWN_S = 30.0
@@ -293,20 +293,15 @@ def _may_write(snapshot: Snapshot, bytes_s: float) -> bool:
     Ranks on machines that nobody watches may."""
     if missing_ranks(snapshot):
         return True
-    readings = [*snapshot.state.processes.values()] or ([snapshot.state.procs] if snapshot.state.procs is not None else [])
-    alive = [process for each in readings for process in each.processes if not process.exited]
-    known = [
-        max(process.recent.passed_b_s, process.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
-        for process in alive
-        if process.recent is not None and process.recent.passed_b_s is not None
-    ]
-    return len(known) < len(alive) or sum(known) > OWN_PART * bytes_s
+    readings = [*snapshot.state.processes.values()] or [snapshot.procs]
+    alive = [recently(process) for each in readings for process in each.processes if not process.exited]
+    known = [(recent.passed_b_s, recent.io_b_s or 0.0) for recent in alive if recent.passed_b_s is not None]
+    # what is mapped into memory passes through no call
+    return len(known) < len(alive) or sum(map(max, known)) > OWN_PART * bytes_s
 
 
 def _life(member: MemberStatus) -> str:
     process = member.process
-    if process is None:
-        return member.text
     cpu = process.subtree_cpu_percent or process.cpu_percent or 0.0
     io = process.subtree_io_b_s or 0.0
     moved = ", its stack moves" if member.moved else ""
@@ -320,5 +315,5 @@ def _at_work(members: list[MemberStatus]) -> str:
     verb, _, rest = first.text.partition(" ")
     if verb in ("works", "saves", "loads", "compiles"):
         return f"{verb[:-1] if many else verb} {rest}"
-    by_others = first.does == "idle" and first.process is not None and first.process.subtree_size > 1
+    by_others = first.does == "idle" and first.process.subtree_size > 1
     return f"{'are' if many else 'is'} at work: {'its child processes compute' if by_others else first.text}"

@@ -16,6 +16,7 @@ from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.stack import Frame
 from hangtop.stacks.activity import NAMELESS, Activity
 from hangtop.stacks.frames import own, owner
+from hangtop.stacks.loops import recently
 from hangtop.stacks.process_groups import FOR_OTHERS, functions
 
 POLLS_S = 1.0
@@ -67,16 +68,13 @@ def waits_for_others(member: MemberStatus) -> bool:
     """Whether it stands still in a wait that a peer may end, whatever it is called."""
     if member.activity is None or member.moved is not False:
         return False
-    asks = (
-        member.status == "works" and member.doubted and member.activity.kind == "sleep"
-    )  # it may as well ask its peers, with a limit
+    asks = member.status == "works" and member.doubted and member.does == "sleep"  # it may ask its peers, with a limit
     if member.status != "waits" and not asks:
         return False
-    recent = member.process.recent if member.process is not None else None
-    if member.activity.kind == "idle" and not functions(member.activity):
+    if member.does == "idle" and not functions(member.activity):
         return False  # a server of a library that nobody asks; an event loop that the program runs itself is a wait like others
-    polls = member.activity.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
-    return member.activity.kind in FOR_OTHERS or polls
+    polls = member.does == "sleep" and (recently(member.process).switches_s or 0.0) >= POLLS_S
+    return member.does in FOR_OTHERS or polls
 
 
 def place_of(known: Activity) -> Hashable:
