@@ -13,30 +13,10 @@ from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Frame
 
 DoingKind = Literal[
-    "collective",
-    "rendezvous",
-    "backward",
-    "dataloader",
-    "loader_worker",
-    "build_lock",
-    "compile",
-    "checkpoint",
-    "load",
-    "gpu",
-    "remote",
-    "idle",
-    "child",
-    "queue",
-    "join",
-    "lock",
-    "sleep",
-    "network",
-    "pipe",
-    "io",
-    "stopped",
-    "user",
-    "waits",
-]
+    "collective", "rendezvous", "backward", "dataloader", "loader_worker", "build_lock", "compile", "checkpoint", "load", "gpu",
+    "remote", "idle", "child", "queue", "join", "lock",
+    "sleep", "network", "pipe", "io", "stopped", "user", "waits",
+]  # fmt: skip
 """What a thread does; down to `lock` the strongest explanation first. `backward` computes, or waits for its peers in C++.
 `user` works in its own code, `waits` in an unknown way."""
 Phase = Literal["weights", "checkpoint", "load", "eval", "compile", "generate", "data"]
@@ -104,7 +84,7 @@ def owner(file: str) -> Owner:
     if _NATIVE.search(file):
         return "native"
     name, known = package_of(file), table().packages
-    if name in (None, PYTHON):
+    if name is None or name == PYTHON:
         return "user" if name is None else "python"
     return "plumbing" if name in known.plumbing else "framework" if name in known.frameworks else "package"
 
@@ -130,15 +110,15 @@ def own(frames: tuple[Frame, ...]) -> tuple[int, ...]:
     return ()
 
 
+def rule(frame: Frame) -> DoingKind | None:
+    """What a frame of a known library says."""
+    return _rule(frame.function, frame.file)
+
+
 @lru_cache(maxsize=4096)
 def _rule(function: str, file: str) -> DoingKind | None:
     frame = Frame(function, file, 0)
     return next((rule.kind for rule in table().rule if rule.says(frame)), None)
-
-
-def rule(frame: Frame) -> DoingKind | None:
-    """What a frame of a known library says."""
-    return _rule(frame.function, frame.file)
 
 
 def named(frame: Frame) -> DoingKind | None:

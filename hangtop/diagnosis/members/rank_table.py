@@ -23,7 +23,7 @@ from hangtop.records.ray.cluster import RayActor
 from hangtop.records.ray.titles import parse_title
 from hangtop.records.stack import Stack
 from hangtop.stacks.activity import Activity, activity_of
-from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children
+from hangtop.stacks.process_groups import entries, meet, takes_part, watches_children
 from hangtop.state.run_state import RunState
 
 BEHIND_STEPS = 2
@@ -151,7 +151,6 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
     world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
     group = siblings(processes, world or least or None, entries(stacks.values()))
-    seen = peers(stacks[process.pid] for process in group if process.pid in stacks)
     launcher = next((process for process in processes if group and process.pid == group[0].ppid), None)
     children = [stacks[process.pid] for process in group if process.pid in stacks]
     above = stacks.get(launcher.pid) if launcher is not None else None
@@ -159,7 +158,7 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     count = world or least
     if above is not None and count <= 1 and takes_part(above, children):
         count = len(group) + 1
-    return by_order(with_parent(group, parent, count), world, least, meets=len(seen) > 1)
+    return by_order(with_parent(group, parent, count), world, least, meets=meet(children))
 
 
 def _least(state: RunState) -> int | None:
