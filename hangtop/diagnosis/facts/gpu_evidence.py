@@ -20,19 +20,8 @@ from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.records.verdict import Evidence
 from hangtop.state.run_state import RunState
 
-WORTH_SAYING = (
-    "lost",
-    "reset needed",
-    "unknown error",
-    "empty",
-    "memory errors",
-    "remap",
-    "xid",
-    "little memory",
-    "hot",
-    "grows",
-)
-"""Facts with a line of their own; the others are in the lines on answers and on work."""
+SAID_ELSEWHERE = ("no answer", "idle", "busy-wait", "not supported", "no permission", "late")
+"""Facts that the lines on answers and on work tell."""
 SAID_OF_ONE = 3
 """With more GPUs than that in the same trouble, only their numbers are said."""
 
@@ -46,31 +35,25 @@ def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
         of_the_run = [fact for fact in facts(node, now, mine) if mine is None or fact.index in mine]
         for line in (*_silent(node), *_works(node, now, mine), *_others(of_the_run)):
             hosts.setdefault(line, []).append(host)
-    several = len(state.gpus) > 1
-    lines = sorted(hosts, key=lambda line: len(hosts[line])) if several else hosts
-    return tuple(Evidence("gpu", (_where(hosts[line]) if several else "") + line[0], line[1]) for line in lines)
-
-
-def _where(hosts: Sequence[str]) -> str:
-    """Nodes of which the same is to be said share a line; what is said of one alone comes first."""
-    return f"{hosts[0]}: " if len(hosts) == 1 else f"{some(len(hosts), 'node')}: "
+    evidence = []
+    for (text, supports), where in sorted(hosts.items(), key=lambda line: len(line[1])):  # first what is said of one node alone
+        nodes = where[0] if len(where) == 1 else some(len(where), "node")
+        evidence.append(Evidence("gpu", f"{nodes}: {text}" if len(state.gpus) > 1 else text, supports))
+    return tuple(evidence)
 
 
 def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
-    if node.reading.stuck_in and node.reading.stuck_since is not None:
-        yield (
-            f"the {node.reading.vendor} driver gives no answer since {clock(node.reading.stuck_since)}: {node.reading.stuck_in}",
-            True,
-        )
+    reading = node.reading
+    if reading.stuck_in and reading.stuck_since is not None:
+        yield f"the {reading.vendor} driver gives no answer since {clock(reading.stuck_since)}: {reading.stuck_in}", True
         return
-    silent = sorted(
-        (gpu for gpu in node.reading.gpus if gpu.status == "no answer" and gpu.since), key=lambda gpu: gpu.since or 0.0
-    )
+    silent = [gpu for gpu in reading.gpus if gpu.status == "no answer" and gpu.since]
+    silent.sort(key=lambda gpu: gpu.since or 0.0)
     if not silent:
         return
-    alike = [gpu for gpu in silent if clock(gpu.since) == clock(silent[0].since)]
-    first, rest = alike, silent[len(alike) :]
-    whole = " (the whole driver)" if node.reading.stuck_since else ""
+    first = [gpu for gpu in silent if clock(gpu.since) == clock(silent[0].since)]
+    rest = silent[len(first) :]
+    whole = " (the whole driver)" if reading.stuck_since else ""
     others = f", {_named(rest)} since {clock(rest[0].since)}" if rest else ""
     yield f"{_named(first)} silent since {clock(first[0].since)}{others}{whole}", True
 
@@ -92,7 +75,7 @@ def _works(node: NodeGpus, now: float, mine: Collection[int] | None) -> Iterable
 
 
 def _others(found: Sequence[GpuFact]) -> Iterable[tuple[str, bool]]:
-    for kind in WORTH_SAYING:
+    for kind in dict.fromkeys(fact.kind for fact in found if fact.kind not in SAID_ELSEWHERE):
         alike = [fact for fact in found if fact.kind == kind]
         if len(alike) > SAID_OF_ONE:
             yield f"{numbered('GPU', (fact.index for fact in alike))}: {kind}", True

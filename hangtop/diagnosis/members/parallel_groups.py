@@ -99,10 +99,8 @@ def odd_in_groups(waiting: Sequence[MemberStatus]) -> list[MemberStatus] | None:
     for level in (lambda member: inner_group(member.place) or member.place, lambda member: stage_of(member.place)):
         groups = _split(waiting, level)
         most = [{id(member) for member in _together(group, lambda member: member.call)} for group in groups]
-        odd = [
-            member for group, chosen in zip(groups, most, strict=True) if chosen for member in group if id(member) not in chosen
-        ]
-        if odd:
+        parted = [(group, chosen) for group, chosen in zip(groups, most, strict=True) if chosen]
+        if odd := [member for group, chosen in parted for member in group if id(member) not in chosen]:
             return [member for member in odd if member.call not in PAIRWISE] or odd
     return []
 
@@ -162,7 +160,7 @@ def _functions(member: MemberStatus) -> frozenset[str]:
 
 
 def _call(member: MemberStatus) -> Hashable:
-    return "collective" if member.waits_for_peers else leaf_call(member.activity) if member.activity is not None else None
+    return "collective" if member.waits_for_peers else leaf_call(member)
 
 
 def _for_a_byte(member: MemberStatus) -> bool:

@@ -58,7 +58,7 @@ def join_ranks(state: RunState) -> tuple[Rank, ...]:
 
 def _known(state: RunState) -> KnownOfRanks:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
-    told = _by_log(state) or _said_ranks(state, readings)
+    told = {log.pid: log.rank for log in state.ranks.values() if log.pid is not None} or _said_ranks(state, readings)
     order = {} if told else _by_order(state, readings)
     host, process = _processes(readings, told or order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
@@ -114,25 +114,16 @@ def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, i
             number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
             if number is None:
                 continue
-            if number not in found or (not process.exited and _preference(process) >= _preference(found[number])):
+            other = found.get(number)
+            if other is None or (not process.exited and (other.exited or process.ppid != 1 or other.ppid == 1)):
                 hosts[number], found[number] = host, process
     return hosts, found
-
-
-def _preference(process: Process) -> tuple[bool, bool]:
-    return not process.exited, process.ppid != 1
-
-
-def _by_log(state: RunState) -> dict[int, int]:
-    return {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
 
 
 def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
     """Rank by pid of processes on this machine without a number in their environment: the numbers that they tell otherwise,
     and the dead among the ranks."""
-    if len(readings) != 1:
-        return {}
-    processes = next(iter(readings.values())).processes
+    processes = _only_here(readings)
     ranks = {process.rank: process for process in processes if process.role == "rank" and process.rank is not None}
     if ranks:
         return dead(processes, ranks, max((process.world or 0 for process in ranks.values()), default=0) or _least(state))
@@ -141,11 +132,14 @@ def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict
     return numbers | dead(processes, here, _least(state))
 
 
+def _only_here(readings: Mapping[str, ProcessReading]) -> tuple[Process, ...]:
+    """The processes where one machine is known: on several the order of their start tells nothing."""
+    return next(iter(readings.values())).processes if len(readings) == 1 else ()
+
+
 def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
     """Rank by pid where nothing else tells it: not the environment, the pid that the log names, or what a process says itself."""
-    if len(readings) != 1:
-        return {}
-    processes = next(iter(readings.values())).processes
+    processes = _only_here(readings)
     if any(process.role == "rank" for process in processes):
         return {}
     stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
@@ -244,11 +238,13 @@ def _shorter(process: Process | None, known: KnownOfRanks, method: str | None) -
             return ("in kernel",)
         said = exit_words(process.exit_code) if process.exited and process.exit_code is not None else ""
         return (said, said.removeprefix("killed by ")) if said else ()
-    now = _at_last_look(process, known) if process is not None else None
+    now = _at_last_look(process, known)
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
 
 
-def _at_last_look(process: Process, known: KnownOfRanks) -> Activity | None:
+def _at_last_look(process: Process | None, known: KnownOfRanks) -> Activity | None:
+    if process is None:
+        return None
     stack = known.stacks.get((process.pid, process.start_ticks)) or known.stacks.get((process.pid, 0))
     return activity_of(stack) if stack is not None else None
 

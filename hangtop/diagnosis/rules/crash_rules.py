@@ -19,7 +19,13 @@ def crashed(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `finished`: a run may fail at its last step.
     """
-    told = [finding for finding in snapshot.findings if _may_end_it(finding) and not _after_finish(snapshot, finding)]
+    told = [
+        finding
+        for finding in snapshot.findings
+        if finding.severity != "hint" and not finding.survived and finding.hang not in HARMLESS and finding.role != "noise"
+    ]
+    if snapshot.stage is not None and snapshot.stage.id == FINISH:  # what is printed afterwards does not unfinish the run
+        told = [finding for finding in told if not is_after(finding, snapshot.stage)]
     if not any(finding.severity == "fatal" and "crash" in finding.hang for finding in told):
         return None
     first, *others = told
@@ -39,10 +45,6 @@ def crashed(snapshot: Snapshot) -> Verdict | None:
         detail=first.cause,
         message=first.id,
     )
-
-
-def _may_end_it(finding: Finding) -> bool:
-    return finding.severity != "hint" and not finding.survived and finding.hang not in HARMLESS and finding.role != "noise"
 
 
 def _sure(first: Finding) -> Confidence:
@@ -116,11 +118,6 @@ def _never_complained(snapshot: Snapshot) -> tuple[Culprit, ...]:
     silent = [rank for rank in snapshot.ranks if rank.rank not in victims]
     why = ("all its peers lost a connection, it did not",)
     return tuple(Culprit(rank.rank, rank.pid, rank.host, "possible", why) for rank in silent)
-
-
-def _after_finish(snapshot: Snapshot, finding: Finding) -> bool:
-    """What is printed after the run said that it finished does not unfinish it."""
-    return snapshot.stage is not None and snapshot.stage.id == FINISH and is_after(finding, snapshot.stage)
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:

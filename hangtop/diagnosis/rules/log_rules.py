@@ -8,6 +8,7 @@ from hangtop.common.text import clock, duration, numbered, some
 from hangtop.common.text import pace as pace_words
 from hangtop.diagnosis.facts.messages import found, last_error_line, said_last, sentence
 from hangtop.diagnosis.members.writer_presence import nobody_writes
+from hangtop.diagnosis.rules.verdict_builders import stage_kind
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.stragglers import steps_behind, stragglers
 from hangtop.logs.finding_order import began_after
@@ -47,7 +48,7 @@ def repeats_itself(snapshot: Snapshot) -> Verdict | None:
             word="stalled",
             headline=f"Only one message keeps coming: {sentence(finding.text)}",
             refute="a step or another stage line appears",
-            kind=KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown"),
+            kind=_kind_of(finding),
             evidence=(found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
             detail=finding.cause,
             message=finding.id,
@@ -110,36 +111,36 @@ def _last_cause(snapshot: Snapshot) -> Finding | None:
 
 
 def _stalled_headline(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> str:
-    since = snapshot.silent_since
+    since = f"No output since {snapshot.silent_since} {snapshot.where}"
     if nobody_writes(snapshot.state):
-        return f"No output since {since} {snapshot.where}, and no process here writes the log: the run died, or runs elsewhere."
+        return f"{since}, and no process here writes the log: the run died, or runs elsewhere."
     if behind:
         ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
-        return f"{ranks.capitalize()} stayed behind; no output since {since}."
+        return f"{ranks.capitalize()} stayed behind; no output since {snapshot.silent_since}."
     if snapshot.procs.leads and snapshot.procs.note:
-        return f"No output since {since} {snapshot.where}; {snapshot.procs.note}."
+        return f"{since}; {snapshot.procs.note}."
     error = _last_cause(snapshot) or last_error_line(snapshot)
-    if error is not None:
-        return f"No output since {since} {snapshot.where}; before it: {sentence(error.text)}"
-    return f"No output since {since} {snapshot.where}; the cause is not known yet."
+    return f"{since}; the cause is not known yet." if error is None else f"{since}; before it: {sentence(error.text)}"
 
 
 def _stalled_refute(snapshot: Snapshot) -> str:
-    if snapshot.procs.leads:
-        pids = " ".join(f"--pid {pid}" for pid in snapshot.procs.leads[:3])
-        return f"new output, or a process that may be the run is at work: {pids} shows it"
-    return "new output, or a sign of life that hangtop cannot see from here"
+    pids = " ".join(f"--pid {pid}" for pid in snapshot.procs.leads[:3])
+    may_be = f"a process that may be the run is at work: {pids} shows it"
+    return f"new output, or {may_be if pids else 'a sign of life that hangtop cannot see from here'}"
 
 
 def _kind(snapshot: Snapshot) -> Kind:
     hanging = [finding for finding in snapshot.findings if finding.hang in ("hang", "hang-then-crash", "either")]
     if hanging:
-        return KIND_OF_CATEGORY.get(hanging[0].id.partition(".")[0], "unknown")
+        return _kind_of(hanging[0])
     if nobody_writes(snapshot.state):
         return "dead_process"
-    stage = snapshot.stage.id if snapshot.stage is not None else ""
-    by_stage: dict[str, Kind] = {"weight_sync": "weight_sync", "dist_init": "rendezvous", "rollout": "generation"}
-    return by_stage.get(stage, "unknown")
+    meets = snapshot.stage is not None and snapshot.stage.id == "dist_init"
+    return "rendezvous" if meets else stage_kind(snapshot) or "unknown"
+
+
+def _kind_of(finding: Finding) -> Kind:
+    return KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown")
 
 
 def _stall_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
@@ -158,16 +159,15 @@ def slow(snapshot: Snapshot) -> Verdict | None:
     """
     if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.slow_s:
         return None
-    if _announced(snapshot):
-        why = f"the log announced a wait until {clock(snapshot.log.announced_until)}"
-    else:
-        why = f"this stage may be silent for {duration(snapshot.limit.stalled_s)}"
+    limit = duration(snapshot.limit.stalled_s)
+    until = f"the log announced a wait until {clock(snapshot.log.announced_until)}"
+    why = until if _announced(snapshot) else f"this stage may be silent for {limit}"
     return Verdict(
         word="slow",
         headline=f"Quiet since {snapshot.silent_since} {snapshot.where}; {why}.",
-        refute=f"still silent after {duration(snapshot.limit.stalled_s)}",
+        refute=f"still silent after {limit}",
         confidence="possible",
-        evidence=(Evidence("log", f"silent since {snapshot.silent_since}, limit {duration(snapshot.limit.stalled_s)}"),),
+        evidence=(Evidence("log", f"silent since {snapshot.silent_since}, limit {limit}"),),
         next=(("f", "follow"),),
         detail=_usual_cause(snapshot),
     )
@@ -207,23 +207,17 @@ def running(snapshot: Snapshot) -> Verdict:
 
 
 def _running_detail(snapshot: Snapshot) -> str:
+    parts = []
     steps = {rank.step for rank in snapshot.ranks if rank.step is not None}
-    together = (
-        f"All {some(len(snapshot.ranks), 'rank')} in step {steps.pop():,}. "
-        if len(steps) == 1 and len(snapshot.ranks) > 1
-        else ""
-    )
     if late := [rank.rank for rank in steps_behind(snapshot) if rank.rank is not None]:
-        together = f"{numbered('rank', late).capitalize()} behind the others. "
-    longest = snapshot.log.longest_silence_s
-    quiet = "" if longest is None or math.isnan(longest) else f"Longest silence so far {duration(longest)}, "
-    typical = (
-        ""
-        if snapshot.plan is None or snapshot.plan.typical_s is None
-        else f"This stage takes about {duration(snapshot.plan.typical_s)}. "
-    )
-    limit = f"limit {duration(snapshot.limit.stalled_s)}."
-    return f"{together}{typical}{quiet}{limit if quiet else limit.capitalize()}"
+        parts.append(f"{numbered('rank', late).capitalize()} behind the others.")
+    elif len(steps) == 1 and len(snapshot.ranks) > 1:
+        parts.append(f"All {some(len(snapshot.ranks), 'rank')} in step {steps.pop():,}.")
+    if snapshot.plan is not None and snapshot.plan.typical_s is not None:
+        parts.append(f"This stage takes about {duration(snapshot.plan.typical_s)}.")
+    longest, limit = snapshot.log.longest_silence_s, f"limit {duration(snapshot.limit.stalled_s)}."
+    known = longest is not None and not math.isnan(longest)
+    return " ".join((*parts, f"Longest silence so far {duration(longest)}, {limit}" if known else limit.capitalize()))
 
 
 def _usual_cause(snapshot: Snapshot) -> str:

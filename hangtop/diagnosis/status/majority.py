@@ -30,16 +30,14 @@ def with_majority(members: tuple[MemberStatus, ...], world: int = 0) -> tuple[Me
     Nothing changes where a known collective explains the wait, where no place has a majority, and where all members stand at
     one place and nobody of the `world` is missing: then they may wait for anything.
     """
-    if any(member.waits_for_peers for member in members) or not all(
-        member.activity or member.status == "gone" for member in members
-    ):
-        return members
     here = [member for member in members if member.status != "gone"]
+    if any(member.waits_for_peers or member.activity is None for member in here):
+        return members
     is_short = world > len(here)
     chosen = _like(here, _most(here, place_of))
     if len(chosen) == len(here) and not is_short:
         chosen = _like(here, _most(here, _lines))
-    if not chosen or (len(chosen) == len(here) and not is_short):
+    if len(chosen) == len(here) and not is_short:
         return members
     return tuple(as_waiting(member) if member in chosen else member for member in members)
 
@@ -55,12 +53,8 @@ def _most(members: Sequence[MemberStatus], key: Callable[[Activity], Hashable]) 
 
 def _like(members: Sequence[MemberStatus], chosen: Sequence[MemberStatus]) -> list[MemberStatus]:
     """The chosen, and members that wait in the same call a line away, as a root that gathers does, unless that leaves nobody."""
-    calls = {leaf_call(member.activity) for member in chosen if member.activity is not None}
-    alike = [
-        member
-        for member in members
-        if member in chosen or (waits_for_others(member) and member.activity and leaf_call(member.activity) in calls)
-    ]
+    calls = {leaf_call(member) for member in chosen}
+    alike = [member for member in members if member in chosen or (waits_for_others(member) and leaf_call(member) in calls)]
     return alike if len(alike) < len(members) else list(chosen)
 
 
@@ -84,13 +78,14 @@ def place_of(known: Activity) -> Hashable:
 
 def _lines(known: Activity) -> Hashable:
     frames = known.thread.frames
-    return tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames)), leaf_call(known)
+    lines = tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames))
+    return lines, known.kind, frames[0].function, frames[0].file
 
 
-def leaf_call(known: Activity) -> Hashable:
-    """What it stands in at last, in whatever library."""
-    leaf = known.thread.frames[0]
-    return known.kind, leaf.function, leaf.file
+def leaf_call(member: MemberStatus) -> Hashable:
+    """What it stands in at last, in whatever library; `None` where no stack tells."""
+    leaf = None if member.activity is None else member.activity.thread.frames[0]
+    return None if leaf is None else (member.does, leaf.function, leaf.file)
 
 
 def as_waiting(member: MemberStatus, elsewhere: frozenset[str] = frozenset()) -> MemberStatus:
