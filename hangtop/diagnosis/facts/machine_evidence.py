@@ -75,24 +75,15 @@ def _grows(state: RunState) -> Iterator[str]:
     rates = {key: rate for key, track in state.tracks.items() if (rate := growth(track.held_bytes, least=GROWTH_BYTES))}
     if not rates:
         return
-    numbers = {
-        (host, process.pid, process.start_ticks): process.rank
-        for host, each in state.processes.items()
-        for process in each.processes
-    }
+    here = ((host, process) for host, reading in state.processes.items() for process in reading.processes)
+    numbers = {(host, process.pid, process.start_ticks): process.rank for host, process in here}
     ranks = {rank for key in rates if (rank := numbers.get(key)) is not None}
     who = numbered("rank", ranks) if len(ranks) == len(rates) else ", ".join(f"pid {pid}" for _, pid, _ in sorted(rates))
     each = " each" if len(rates) > 1 else ""
-    left, hourly = _left(state.machine), sum(rates.values())
-    full_s = None if left is None else 3600 * left / hourly
+    machine = state.machine or HostReading(cores=0)
+    limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
+    rests = (machine.available_bytes, None if limit is None or used is None else max(0, limit - used))
+    left = min((rest for rest in rests if rest is not None), default=None)  # bytes that the run may still take
+    full_s = None if left is None else 3600 * left / sum(rates.values())
     when = f", full in {age(full_s)}" if full_s is not None and full_s < FULL_IN_S else ""
     yield f"{who}: memory grows by {max(rates.values()) / G:.1f} G an hour{each}{when}"
-
-
-def _left(machine: HostReading | None) -> int | None:
-    """Bytes that the run may still take."""
-    if machine is None:
-        return None
-    limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
-    rests = [machine.available_bytes, None if limit is None or used is None else max(0, limit - used)]
-    return min((rest for rest in rests if rest is not None), default=None)

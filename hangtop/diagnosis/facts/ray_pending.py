@@ -47,10 +47,8 @@ def _pending_group(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingRe
     asks = " + ".join(f"{count} × {resources(bundle)}" if count > 1 else resources(bundle) for bundle, count in group.bundles)
     said = [lacking(bundle, nodes) for bundle, _ in group.bundles]
     lack, impossible = next((why for why in said if why[1]), next((why for why in said if why[0]), ("", False)))
-    name = f"placement group {group.name or group.id[:8]}"
-    return PendingResource(
-        name, asks, lack or ("infeasible, says Ray" if group.infeasible else ""), group.since, impossible or group.infeasible
-    )
+    name, says = f"placement group {group.name or group.id[:8]}", "infeasible, says Ray" if group.infeasible else ""
+    return PendingResource(name, asks, lack or says, group.since, impossible or group.infeasible)
 
 
 def _pending_tasks(demand: Demand, cluster: RayCluster) -> PendingResource | None:
