@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import some
 from hangtop.records.stack import Excerpt, Frame, Stack, Thread
 from hangtop.stacks.activity import Activity, activity_of
@@ -66,11 +67,9 @@ def _steps(known: Activity, *, lines: bool) -> tuple[Step, ...]:
 
 def classes(stacks: Iterable[Stack]) -> tuple[StackClass, ...]:
     """The stacks folded by call path: smallest class first, classes that wait for their peers last, then by rank."""
-    groups: dict[tuple[Step, ...], list[tuple[Stack, Activity]]] = {}
-    for stack in stacks:
-        if known := activity_of(stack):
-            # one that runs moves from line to line
-            groups.setdefault(_steps(known, lines=not known.thread.runs), []).append((stack, known))
+    told = [(stack, known) for stack in stacks if (known := activity_of(stack))]
+    # one that runs moves from line to line
+    groups = grouped(told, lambda member: _steps(member[1], lines=not member[1].thread.runs))
     parting = _parting([_steps(group[0][1], lines=True) for group in groups.values()])
     found = [
         StackClass(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.nccl import Communicator, FlightDump, FlightGroup
@@ -81,11 +82,8 @@ def behind_in_flight(dumps: Iterable[FlightDump]) -> tuple[Behind, ...]:
     Ranks may enqueue ahead: one whose own last collective nobody has completed waits in it. Where that is not told, only the last
     of all does not wait.
     """
-    groups: dict[str, list[tuple[int, FlightGroup]]] = {}
-    for dump in dumps:
-        for group in dump.groups:
-            if group.enqueued is not None:
-                groups.setdefault(group.id, []).append((dump.rank, group))
+    told = ((dump.rank, group) for dump in dumps for group in dump.groups if group.enqueued is not None)
+    groups = grouped(told, lambda member: member[1].id)
     return tuple(member for group in groups.values() for member in _behind_in_group(group))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.common.text import clock, some
 from hangtop.records.ray.cluster import RayActor, RayCluster, RayPart
@@ -201,10 +202,8 @@ def _leftovers(cluster: RayCluster) -> Iterator[RayTrouble]:
 def outlier_actors(cluster: RayCluster) -> tuple[OutlierActor, ...]:
     """Actors that stand out: by their own state first, then by difference from their peers of the same class and job."""
     odd = [OutlierActor(actor, why) for actor in cluster.actors if (why := _own_oddness(actor)) is not None]
-    peers: dict[tuple[str | None, str], list[RayActor]] = {}
-    for actor in cluster.actors:
-        if actor.state in LIVE:
-            peers.setdefault((actor.job, actor.cls), []).append(actor)
+    living = (actor for actor in cluster.actors if actor.state in LIVE)
+    peers = grouped(living, lambda actor: (actor.job, actor.cls))
     return (*odd, *(actor for group in peers.values() for actor in _apart(group)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.records.ray.cluster import Demand, PlacementGroup, RayActor, RayCluster, RayNode
 
@@ -26,10 +27,8 @@ class PendingResource(Struct, frozen=True):
 def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
     """Actors, placement groups and tasks that wait for resources, and why they do not get them. What can never be granted
     comes first."""
-    alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}
-    for actor in cluster.actors:
-        if actor.state == "resources":
-            alike.setdefault((actor.cls, tuple(sorted(actor.resources.items()))), []).append(actor)
+    waiting = (actor for actor in cluster.actors if actor.state == "resources")
+    alike = grouped(waiting, lambda actor: (actor.cls, tuple(sorted(actor.resources.items()))))
     found = [_pending_actors(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
     found += [_pending_group(group, cluster.nodes) for group in cluster.groups]
     found += [pending for demand in cluster.demand if (pending := _pending_tasks(demand, cluster)) is not None]

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import rank_ranges, some
 from hangtop.records.process import Process, ProcessReading
 
@@ -38,10 +39,8 @@ class StackPauses(Struct, frozen=True):
     @property
     def spared(self) -> tuple[str, ...]:
         """The processes that are read without a stop, by reason."""
-        pids: dict[str, list[int]] = {}
-        for pid, reason in self.left_out.items():
-            pids.setdefault(reason, []).append(pid)
-        return tuple(f"not stopped: pid {rank_ranges(alike)}, {reason}" for reason, alike in pids.items())
+        by_reason = grouped(self.left_out, self.left_out.__getitem__)
+        return tuple(f"not stopped: pid {rank_ranges(pids)}, {reason}" for reason, pids in by_reason.items())
 
 
 def pause(procs: ProcessReading | None, pids: Collection[int]) -> StackPauses:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.diagnosis.status.majority import as_waiting, leaf_call, place_of, waits_for_others
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.parallel_layout import Place
@@ -45,7 +46,7 @@ def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
     here = [member for member in members if member.status != "gone"]
     if not all(inner_group(member.place) is not None or stage_of(member.place) for member in here):
         return members
-    groups = _split(here, lambda member: inner_group(member.place) or stage_of(member.place))
+    groups = list(grouped(here, lambda member: inner_group(member.place) or stage_of(member.place)).values())
     most = [_together(group, _place) for group in groups]
     whole = [group for group, chosen in zip(groups, most, strict=True) if len(chosen) == len(group)]
     parted = [member for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for member in chosen]
@@ -97,7 +98,7 @@ def odd_in_groups(waiting: Sequence[MemberStatus]) -> list[MemberStatus] | None:
     if not all(member.place for member in waiting):
         return None
     for level in (lambda member: inner_group(member.place) or member.place, lambda member: stage_of(member.place)):
-        groups = _split(waiting, level)
+        groups = list(grouped(waiting, level).values())
         most = [{id(member) for member in _together(group, lambda member: member.call)} for group in groups]
         parted = [(group, chosen) for group, chosen in zip(groups, most, strict=True) if chosen]
         if odd := [member for group, chosen in parted for member in group if id(member) not in chosen]:
@@ -130,13 +131,6 @@ def group_of(member: MemberStatus, members: Iterable[MemberStatus]) -> InnerGrou
     if len(calls) != 1 or not all(other.waits_for_peers for other in others) or (member.waits_for_peers and member.call in calls):
         return None
     return InnerGroup(INNER[member.place[-1][0]], next(iter(calls)), others)
-
-
-def _split(members: Iterable[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[list[MemberStatus]]:
-    groups: dict[Hashable, list[MemberStatus]] = {}
-    for member in members:
-        groups.setdefault(key(member), []).append(member)
-    return list(groups.values())
 
 
 def _together(group: Sequence[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[MemberStatus]:

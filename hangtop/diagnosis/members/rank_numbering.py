@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
+from hangtop.common.grouped import grouped
 from hangtop.records.process import Process
 from hangtop.system.processes.roles import RELAYS, SHELLS, is_forked, is_service
 
@@ -41,10 +42,8 @@ def siblings(
     function that a child was started with, where its stack tells. A hub or a loader beside the ranks is none of them.
     """
     known = {process.pid: process for process in processes}
-    groups: dict[int, list[Process]] = {}
-    for process in known.values():
-        if process.ppid > 1 and _may_be_rank(process) and not serves(process):
-            groups.setdefault(_started_by(process, known), []).append(process)
+    children = [each for each in known.values() if each.ppid > 1 and _may_be_rank(each) and not serves(each)]
+    groups = grouped(children, lambda process: _started_by(process, known))
     alike = [_same_entry(_alike(group, known.get(parent)), world, entries) for parent, group in groups.items()]
     largest = max(alike, key=len, default=[])
     families = [group for group in alike if len(group) == len(largest)]
@@ -130,10 +129,7 @@ def by_argument(processes: Iterable[Process]) -> dict[int, int]:
 
     A number after the word rank; else one that counts all of them from 0, if there is one alone.
     """
-    groups: dict[tuple[str, ...], list[Process]] = {}
-    for process in processes:
-        if _may_be_rank(process):
-            groups.setdefault(tuple(NUMBER.split(process.command)), []).append(process)
+    groups = grouped(filter(_may_be_rank, processes), lambda process: tuple(NUMBER.split(process.command)))
     for words, alike in sorted(groups.items(), key=lambda entry: -len(entry[1])):
         group = _topmost(alike)
         rows = [[int(number) for number in NUMBER.findall(process.command)] for process in group]

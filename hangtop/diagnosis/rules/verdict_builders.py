@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import duration, numbered, rank_ranges, some
 from hangtop.diagnosis.facts.collective_counts import reasons
 from hangtop.diagnosis.members.parallel_groups import group_of
@@ -80,9 +81,7 @@ def stage_kind(snapshot: Snapshot) -> Kind | None:
 
 
 def stack_evidence(waiting: Iterable[MemberStatus]) -> Evidence:
-    by_call: dict[str, list[MemberStatus]] = {}
-    for member in waiting:
-        by_call.setdefault(member.call or member.status, []).append(member)
+    by_call = grouped(waiting, lambda member: member.call or member.status)
     return Evidence("stacks", ", ".join(f"{names(members)} in {call}" for call, members in by_call.items()))
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import every, rate
 from hangtop.diagnosis.facts import collective_counts
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE, group_of, inner_group, odd_in_groups, stage_of, undecided
@@ -255,10 +256,8 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
     members = [member for member in members if member.does != "idle"] or members
     looping = members[0].status == "loops"
     kind: Kind = "python_loop" if looping else stage_kind(snapshot) or "unknown"
-    alike: dict[str, list[MemberStatus]] = {}
-    for member in members:
-        alike.setdefault(f"{member.text}{still(member)}", []).append(member)
-    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(snapshot))
+    alike = list(grouped(members, lambda member: f"{member.text}{still(member)}").items())
+    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in alike[:2]), silence(snapshot))
     refute = "its stack moves, or it uses CPU"
     if orphaned := [member for member in members if any(child.exit_code != 0 for child in dead_workers(snapshot, member))]:
         its = "its own" if len(orphaned) == 1 else "their own"
