@@ -15,7 +15,7 @@ from pathlib import Path
 from hangtop.common.decode_toml import decode_toml
 from hangtop.common.text import wrap
 from hangtop.logs.catalog.load import Catalog
-from hangtop.logs.catalog.signature import Fix, Setting, Signature, compiled
+from hangtop.logs.catalog.signature import Setting, Signature, compiled
 from hangtop.records.log import ROLES, TRACEBACK
 
 WIDTH = 100
@@ -38,7 +38,8 @@ def page(signature: Signature, lang: str = "en", framework: str | None = None) -
     lines += _section(word["meaning"], [signature.cause])
     lines.append(word["todo"])
     for number, fix in enumerate(signature.fixes(framework), 1):
-        first, *rest = wrap(_said(fix, framework), WIDTH - 5)
+        only = f"[{', '.join(fix.frameworks)}] " if fix.frameworks and framework is None else ""
+        first, *rest = wrap(only + fix.text, WIDTH - 5)
         paste = [f"       {word[fix.where]}:  {fix.set}"] if fix.set else []
         lines += [f"  {number}. {first}", *(f"     {line}" for line in rest), *paste]
     lines.append("")
@@ -128,10 +129,6 @@ def nearest(query: str, catalog: Catalog, most: int = 5) -> tuple[str, ...]:
     )
     close = difflib.get_close_matches(query.lower(), list(catalog.signatures), n=most, cutoff=0.6)
     return tuple(dict.fromkeys((*close, *by_words)))[:most]
-
-
-def _said(fix: Fix, framework: str | None) -> str:
-    return fix.text if framework is not None or not fix.frameworks else f"[{', '.join(fix.frameworks)}] {fix.text}"
 
 
 def _section(title: str, paragraphs: Iterable[str]) -> list[str]:

@@ -6,15 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from hangtop.common.median import median
 from hangtop.common.text import clock, numbered, some
-from hangtop.diagnosis.facts.gpu_outliers import (
-    BUSY_UTIL_PERCENT,
-    IDLE_UTIL_PERCENT,
-    GpuFact,
-    busy_waits,
-    facts,
-    judged_of,
-    power_part,
-)
+from hangtop.diagnosis.facts import gpu_outliers
+from hangtop.diagnosis.facts.gpu_outliers import GpuFact
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.records.verdict import Evidence
@@ -32,7 +25,7 @@ def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     hosts: dict[tuple[str, bool], list[str]] = {}
     for host, node in state.gpus.items():
         mine = of_run(state, host)
-        of_the_run = [fact for fact in facts(node, now, mine) if mine is None or fact.index in mine]
+        of_the_run = [fact for fact in gpu_outliers.facts(node, now, mine) if mine is None or fact.index in mine]
         for line in (*_silent(node), *_works(node, now, mine), *_others(of_the_run)):
             hosts.setdefault(line, []).append(host)
     evidence = []
@@ -60,18 +53,17 @@ def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
 
 def _works(node: NodeGpus, now: float, mine: Collection[int] | None) -> Iterable[tuple[str, bool]]:
     """`GPUs 0-2 4-7 at 100 % but 13 % of power (busy-waiting); GPU 3 at 0 %`. Normal power speaks against a hang."""
-    judged = judged_of(node, now, mine)
-    waiting = [gpu for gpu in judged if busy_waits(gpu)]
-    idle = [gpu for gpu in judged if gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT]
-    working = [gpu for gpu in judged if gpu not in waiting and (gpu.util_percent or 0) >= BUSY_UTIL_PERCENT]
+    judged = gpu_outliers.judged_of(node, now, mine)
+    waiting = [gpu for gpu in judged if gpu_outliers.busy_waits(gpu)]
+    idle = [gpu for gpu in judged if gpu.util_percent is not None and gpu.util_percent <= gpu_outliers.IDLE_UTIL_PERCENT]
+    working = [gpu for gpu in judged if gpu not in waiting and (gpu.util_percent or 0) >= gpu_outliers.BUSY_UTIL_PERCENT]
+    rest = f"; {_at(idle)}" if idle else ""
     if waiting:
-        rest = f"; {_named(idle)} at {_util(idle)} %" if idle else ""
-        yield f"{_named(waiting)} at {_util(waiting)} % but {_power(waiting)} % of power (busy-waiting){rest}", True
+        yield f"{_at(waiting)} but {_power(waiting)} % of power (busy-waiting){rest}", True
     elif judged and len(idle) == len(judged):
-        yield f"{_named(idle)} at {_util(idle)} %: nothing computes", True
+        yield f"{_at(idle)}: nothing computes", True
     if working:
-        rest = f"; {_named(idle)} at {_util(idle)} %" if idle and not waiting else ""
-        yield f"{_named(working)} at {_util(working)} % and {_power(working)} % of power{rest}", False
+        yield f"{_at(working)} and {_power(working)} % of power{'' if waiting else rest}", False
 
 
 def _others(found: Sequence[GpuFact]) -> Iterable[tuple[str, bool]]:
@@ -87,10 +79,10 @@ def _named(gpus: Sequence[Gpu]) -> str:
     return numbered("GPU", (gpu.index for gpu in gpus))
 
 
-def _util(gpus: Sequence[Gpu]) -> str:
-    return f"{median(gpu.util_percent or 0 for gpu in gpus):.0f}"
+def _at(gpus: Sequence[Gpu]) -> str:
+    return f"{_named(gpus)} at {median(gpu.util_percent or 0 for gpu in gpus):.0f} %"
 
 
 def _power(gpus: Sequence[Gpu]) -> str:
-    parts = [part for gpu in gpus if (part := power_part(gpu)) is not None]
+    parts = [part for gpu in gpus if (part := gpu_outliers.power_part(gpu)) is not None]
     return f"{100 * median(parts):.0f}" if parts else "?"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -14,7 +13,7 @@ from hangtop.diagnosis.members.rank_numbering import by_order, dead, said, sibli
 from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
 from hangtop.diagnosis.status.kernel_block import is_blocked
-from hangtop.records.log import RankLog
+from hangtop.records.log import LogReading, RankLog
 from hangtop.records.parallel_layout import ParallelLayout, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank import Rank
@@ -44,8 +43,8 @@ class KnownOfRanks(Struct, frozen=True):
     far: dict[int, Stack]
     held: dict[str, dict[int, dict[int, int]]]
     furthest: int | None
-    ordered: frozenset[int] = frozenset()
-    places: Mapping[int, Place] = MappingProxyType({})
+    ordered: frozenset[int]
+    places: Mapping[int, Place]
 
 
 @memoized
@@ -62,23 +61,21 @@ def _known(state: RunState) -> KnownOfRanks:
     order = {} if told else _by_order(state, readings)
     host, process = _processes(readings, told or order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
-    spoke_at = state.log.last_output_at if state.log is not None else None
-    looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
+    looks = [stack for look in state.looks for stack in look.stacks if _still_holds(stack, state)]
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
-    steps = [log.step for log in state.ranks.values() if log.step is not None]
     return KnownOfRanks(
         host=host,
         process=process,
         actor=rank_actors(state),
         absent=frozenset(rank for rendezvous in met if rendezvous.joined for rank in rendezvous.missing),
         stacks={(stack.pid, stack.started_ticks): stack for stack in looks},
-        far={stack.rank: stack for stack in far if stack.rank is not None and stack.threads and _still_holds(stack, spoke_at)},
+        far={stack.rank: stack for stack in far if stack.rank is not None and _still_holds(stack, state)},
         held={
             host: bytes_held(state.gpus[host].reading.gpus, reading.processes)
             for host, reading in readings.items()
             if host in state.gpus
         },
-        furthest=max(steps, default=None),
+        furthest=max((log.step for log in state.ranks.values() if log.step is not None), default=None),
         ordered=frozenset(order),
         places=_places(state, process, readings.values()),
     )
@@ -87,18 +84,19 @@ def _known(state: RunState) -> KnownOfRanks:
 def _places(state: RunState, process_of: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
     """The place of each rank, from the log, else from the arguments of the ranks or of their launcher, else from the titles of
     the ranks."""
-    worlds = [log.world for log in state.ranks.values()] + [process.world for process in process_of.values()]
-    world = max((number for number in (state.log.world if state.log is not None else None, *worlds) if number), default=None)
-    said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
+    log, processes = state.log or LogReading(files=()), process_of.values()
+    worlds = (log.world, *(rank.world for rank in state.ranks.values()), *(process.world for process in processes))
+    world = max(filter(None, worlds), default=None)
+    said = places(log.mesh, world) if log.mesh is not None else {}
     said = said or places(by_arguments({process.command for each in readings for process in each.processes}), world)
-    return said or places(
-        ParallelLayout(told={rank: told for rank, process in process_of.items() if (told := by_title(process.command))}), world
-    )
+    titles = {rank: told for rank, process in process_of.items() if (told := by_title(process.command))}
+    return said or places(ParallelLayout(told=titles), world)
 
 
-def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
+def _still_holds(stack: Stack, state: RunState) -> bool:
     """A stack from before the run last spoke tells what it did then, not what it does now."""
-    return spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S
+    spoke_at = state.log.last_output_at if state.log is not None else None
+    return bool(stack.threads) and (spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S)
 
 
 def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, int]) -> tuple[dict[int, str], dict[int, Process]]:

@@ -12,6 +12,13 @@ from hangtop.logs.finding_order import HARMLESS, is_after
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
 
+DOUBTS = {
+    "rank": "which of its ranks said it first is not known: the times in their logs do not tell",
+    "order": "another log holds a message that may have come before it: the times in them do not tell",
+    "attempt": "it may be of an earlier attempt: its log does not tell when it was written",
+}
+"""What the times in several logs do not tell."""
+
 
 def crashed(snapshot: Snapshot) -> Verdict | None:
     """The attempt that runs now wrote a message that ends runs (a signature whose `hang` says crash). The earliest cause is
@@ -38,7 +45,7 @@ def crashed(snapshot: Snapshot) -> Verdict | None:
         evidence=(
             *_raised_in(told, first),
             _said_when(snapshot, first, sum(finding.severity == "fatal" for finding in told)),
-            *_doubted(first),
+            *([Evidence("log", DOUBTS[first.doubt], None)] if first.doubt else []),
             *(found(finding) for finding in _distinct([first, *others])[1:3]),
         ),
         next=(("Enter", "cause and fixes"),),
@@ -53,16 +60,6 @@ def _sure(first: Finding) -> Confidence:
     if first.doubt in ("order", "attempt"):
         return "possible"
     return "certain" if first.role == "cause" and first.severity == "fatal" else "likely"
-
-
-def _doubted(first: Finding) -> tuple[Evidence, ...]:
-    """What the times in several logs do not tell."""
-    words = {
-        "rank": "which of its ranks said it first is not known: the times in their logs do not tell",
-        "order": "another log holds a message that may have come before it: the times in them do not tell",
-        "attempt": "it may be of an earlier attempt: its log does not tell when it was written",
-    }
-    return (Evidence("log", words[first.doubt], None),) if first.doubt else ()
 
 
 def _said_when(snapshot: Snapshot, first: Finding, errors: int) -> Evidence:

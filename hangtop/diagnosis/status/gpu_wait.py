@@ -42,10 +42,9 @@ def spinning(state: RunState, now: float) -> Callable[[Rank], bool]:
     @cache
     def of_host(host: str) -> dict[int, bool]:
         node, mine = state.gpus[host], of_run(state, host)
-        both = [
-            pair for pair in zip(node.reading.gpus, all_lately(node, now), strict=True) if mine is None or pair[0].index in mine
-        ]
-        return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in both if is_current(gpu, now)}
+        both = zip(node.reading.gpus, all_lately(node, now), strict=True)
+        judged = ((gpu, mean) for gpu, mean in both if (mine is None or gpu.index in mine) and is_current(gpu, now))
+        return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in judged}
 
     def spins(rank: Rank) -> bool:
         if (host := gpu_host(rank, state)) is None:

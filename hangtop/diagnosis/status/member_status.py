@@ -22,20 +22,10 @@ from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.rank import Rank
 from hangtop.records.stack import StacksReading
+from hangtop.stacks import loops
 from hangtop.stacks.activity import A_CHILD, Activity, activities, activity_of
 from hangtop.stacks.frames import DoingKind, own
-from hangtop.stacks.loops import (
-    IO_BYTES_S,
-    Looks,
-    by_children,
-    by_steps,
-    by_turns,
-    may_loop,
-    may_trade,
-    only_looks,
-    recently,
-    surely_loops,
-)
+from hangtop.stacks.loops import IO_BYTES_S, Looks, recently
 from hangtop.stacks.process_groups import takes_part, waits_within, watches_children
 from hangtop.state.run_state import RunState
 
@@ -181,7 +171,7 @@ def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading
     known = activity_of(own_stack)
     if known is None or watches_children(own_stack, last):
         return False
-    return takes_part(own_stack, last) or works_itself(parent) or may_trade(parent, known) or by_turns(parent)
+    return takes_part(own_stack, last) or works_itself(parent) or loops.may_trade(parent, known) or loops.by_turns(parent)
 
 
 def _gone(process: Process) -> MemberStatus:
@@ -205,17 +195,17 @@ def _stand(
     if known is not None:
         sources = [excerpt for look in state.looks for excerpt in look.excerpts]
         trades = (
-            may_trade(process, known)
-            or by_turns(process)
-            or by_steps(process, known, sources)
-            or by_children(process, known, _silent_since(state))
+            loops.may_trade(process, known)
+            or loops.by_turns(process)
+            or loops.by_steps(process, known, sources)
+            or loops.by_children(process, known, _silent_since(state))
         )
-        looping = trades or may_loop(process, known, stacks)
+        looping = trades or loops.may_loop(process, known, stacks)
         doubted = looping or (known.kind == "user" and known.phase is None and len(stacks) < 2)
         if status == "waits" and trades and patient:
             status = "works"
         elif status in ("works", "waits") and not trades:
-            sure = surely_loops(process, known, stacks, sources)
+            sure = loops.surely_loops(process, known, stacks, sources)
             status = "loops" if sure or (looping and not patient) else status
     where = f" ({known.where})" if known is not None else ""
     text = known.text if known is not None and status not in ("gone", "stopped", "blocked") else process.doing
@@ -249,7 +239,7 @@ def _with_child(member: MemberStatus, processes: Iterable[Process]) -> MemberSta
 
 def _telling(process: Process, stacks: Looks) -> Looks:
     """For a polling process keep only the looks in which it slept: being caught awake is no progress."""
-    if not only_looks(process):
+    if not loops.only_looks(process):
         return stacks
     asleep = tuple((at, stack) for at, stack in stacks if (known := activity_of(stack)) is not None and known.kind == "sleep")
     return asleep or stacks
