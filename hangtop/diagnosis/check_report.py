@@ -110,7 +110,12 @@ def report(snapshot: Snapshot, verdict: Verdict) -> Report:
         framework=log.framework,
         stage=stage and replace(stage, since_s=_rounded(stage.since_s), limit_s=_rounded(stage.limit_s)),
         progress=ProgressReport(
-            progress.step, progress.total, _rounded(progress.step_s, 3), _rounded(progress.eta_s), _numbers(progress.metrics)
+            progress.step,
+            progress.total,
+            _rounded(progress.step_s, 3),
+            _rounded(progress.eta_s),
+            # JSON has no NaN: it is given as text, because `null` would mean unknown and this is known to be broken
+            {name: "nan" if value is None else value for name, value in progress.metrics.items()},
         ),
         ranks=tuple(_rank(rank, verdict, snapshot.now) for rank in snapshot.ranks),
         culprits=_culprits(snapshot, verdict),
@@ -130,11 +135,6 @@ def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     if snapshot.ranks or len(busy) != 1:
         return verdict.culprits
     return tuple(replace(culprit, rank=0) if culprit.rank is None else culprit for culprit in verdict.culprits)
-
-
-def _numbers(metrics: Mapping[str, float | None]) -> dict[str, float | str]:
-    """JSON has no NaN: it is given as text, because `null` would mean unknown and this is known to be broken."""
-    return {name: "nan" if value is None else value for name, value in metrics.items()}
 
 
 def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:

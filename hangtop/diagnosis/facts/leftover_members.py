@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -120,21 +120,14 @@ def _processes(left: LeftoverMembers) -> str:
     if not left.processes:
         return ""
     more = len(left.processes) - 1
-    memory = sum(process.rss_bytes or 0 for process in left.processes)
-    held = [_on_gpus(left.gpus), f"{size(memory)} of memory" if memory else ""]
-    holds = ", ".join(part for part in held if part)
+    memory, on_gpus = sum(process.rss_bytes or 0 for process in left.processes), sum(left.gpus.values())
+    gpus = f"{size(on_gpus) if on_gpus else 'memory'} on {numbered('GPU', left.gpus)}" if left.gpus else ""
+    holds = ", ".join(part for part in (gpus, f"{size(memory)} of memory" if memory else "") if part)
     number = f"{some(more + 1, 'process')} {'are' if more else 'is'}"
     first = left.processes[0]
     what = "left" if left.seen else "without a parent, perhaps left by this run"
     named = f"pid {first.pid} {first.name}{f' and {more} more' if more else ''}"
     return f"{number} {what}{f', with {holds}' if holds else ''}: {named}"
-
-
-def _on_gpus(held: Mapping[int, int]) -> str:
-    if not held:
-        return ""
-    used = sum(held.values())
-    return f"{size(used) if used else 'memory'} on {numbered('GPU', held)}"
 
 
 def _files(left: LeftoverMembers) -> str:

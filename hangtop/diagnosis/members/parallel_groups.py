@@ -52,7 +52,7 @@ def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
     parted = [member for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for member in chosen]
     sure = [*parted, *(member for group in whole for member in group)] if parted else _waiting_groups(groups, whole)
     unnamed = [member for member in _with_alike(here, sure) if not member.waits_for_peers]
-    places = {_place(member): _functions(member) for member in unnamed}
+    places = {_place(member): {frame.name for frame in member.frames} for member in unnamed}
     told = {
         id(member): as_waiting(member, frozenset().union(*(names for place, names in places.items() if place != _place(member))))
         for member in unnamed
@@ -147,10 +147,6 @@ def _place(member: MemberStatus) -> Hashable:
     if member.waits_for_peers:
         return member.call
     return place_of(member.activity) if waits_for_others(member) and member.activity is not None else None
-
-
-def _functions(member: MemberStatus) -> frozenset[str]:
-    return frozenset(frame.name for frame in member.activity.thread.frames) if member.activity is not None else frozenset()
 
 
 def _call(member: MemberStatus) -> Hashable:

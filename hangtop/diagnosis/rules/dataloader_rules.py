@@ -43,11 +43,9 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
 def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:
     """Where the workers stand, when their stacks are known."""
     pids = {worker.pid for worker in workers}
-    for look in reversed(snapshot.state.looks):
-        for stack in look.stacks:
-            if stack.pid in pids and (known := activity_of(stack)) is not None and known.kind != "loader_worker":
-                return f", pid {stack.pid} {known.text} ({known.where})"
-    return ""
+    stacks = (stack for look in reversed(snapshot.state.looks) for stack in look.stacks if stack.pid in pids)
+    seen = ((stack.pid, known) for stack in stacks if (known := activity_of(stack)) and known.kind != "loader_worker")
+    return next((f", pid {pid} {known.text} ({known.where})" for pid, known in seen), "")
 
 
 def dead_workers(snapshot: Snapshot, parent: MemberStatus) -> list[Process]:

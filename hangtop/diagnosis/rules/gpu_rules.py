@@ -127,11 +127,6 @@ def spins(snapshot: Snapshot) -> Verdict | None:
     )
 
 
-def works(snapshot: Snapshot) -> tuple[Evidence, ...]:
-    """GPUs of the run at normal power: they compute, whatever the log does."""
-    return tuple(fact for fact in gpu_evidence(snapshot.state, snapshot.now) if fact.supports is False)
-
-
 def _suspects(snapshot: Snapshot) -> Iterator[tuple[GpuFact, Culprit, NodeGpus, bool]]:
     """Each fact about a GPU that may be the run's, with the rank on it, else its machine alone, as a suspect; the node; and
     whether it is known which GPUs of that node are the run's."""

@@ -16,7 +16,6 @@ from hangtop.diagnosis.rules.verdict_builders import (
     stack_evidence,
 )
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.process import Rendezvous
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
@@ -36,7 +35,8 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
         return None
     missing, where = _never_came(snapshot), snapshot.procs.rendezvous
     place = "" if where is None else f" at {where.address}:{where.port}"
-    apart = _unconnected(where, meeting)
+    lost = () if where is None or not where.joined else where.missing  # others hold a connection: a wrong address, or a firewall
+    apart = [member for member in meeting if member.rank in lost]
     if astray:
         culprits = build_culprits(snapshot, astray)
         headline = f"{names(astray)} never joined the process group: {astray[0].text}; {count(meeting)} wait{plural_s(meeting)}."
@@ -83,12 +83,6 @@ def _peers(unseen: list[int], where: Rendezvous | None) -> str:
     if not unseen or where is None or where.from_elsewhere is None:
         return "no peer comes"
     return f"{some(where.from_elsewhere, 'connection')} came from other machines, where {rank_names(unseen).lower()} run"
-
-
-def _unconnected(where: Rendezvous | None, meeting: list[MemberStatus]) -> list[MemberStatus]:
-    """Members in the rendezvous that hold no connection to the master's port, where others hold one: a wrong address, or a
-    firewall."""
-    return [] if where is None or not where.joined else [member for member in meeting if member.rank in where.missing]
 
 
 def _nobody(unseen: list[int], where: Rendezvous | None) -> str:

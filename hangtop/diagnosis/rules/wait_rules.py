@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from hangtop.common.grouped import grouped
 from hangtop.common.text import every, rate
 from hangtop.diagnosis.facts import collective_counts
+from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE, group_of, inner_group, odd_in_groups, stage_of, undecided
-from hangtop.diagnosis.rules import gpu_rules
 from hangtop.diagnosis.rules.dataloader_rules import dead_workers
 from hangtop.diagnosis.rules.rendezvous_rules import missing_ranks
 from hangtop.diagnosis.rules.verdict_builders import (
@@ -58,7 +58,7 @@ def alive(snapshot: Snapshot) -> Verdict | None:
         return None
     working = [member for member in snapshot.members if member.alive]
     growing = _growing(snapshot)
-    computing = gpu_rules.works(snapshot)
+    computing = [fact for fact in gpu_evidence(snapshot.state, snapshot.now) if fact.supports is False]
     if not working and growing is None and not computing:
         return None
     peers = [member for member in snapshot.members if member.waits_for_peers]
@@ -138,9 +138,9 @@ def _by_other_ways(snapshot: Snapshot, waiting: list[MemberStatus]) -> Verdict |
 
 def _way(member: MemberStatus) -> tuple[tuple[str, str], ...]:
     """The user's functions that led to the collective, innermost first; none where it is not known as one by its name."""
-    if member.activity is None or member.activity.kind not in FOR_PEERS:
+    if member.activity is None or member.does not in FOR_PEERS:
         return ()
-    frames = member.activity.thread.frames
+    frames = member.frames
     place = frames.index(member.activity.call) if member.activity.call in frames else 0
     return functions(replace(member.activity, thread=replace(member.activity.thread, frames=frames[place + 1 :])))
 

@@ -7,7 +7,7 @@ into classes; the dominant class is healthy, the rest is where to look. Told by 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from pathlib import PurePath
 
 from msgspec.structs import replace
@@ -84,16 +84,15 @@ def _lines(known: Activity) -> Hashable:
 
 def leaf_call(member: MemberStatus) -> Hashable:
     """What it stands in at last, in whatever library; `None` where no stack tells."""
-    leaf = None if member.activity is None else member.activity.thread.frames[0]
-    return None if leaf is None else (member.does, leaf.function, leaf.file)
+    return (member.does, member.frames[0].function, member.frames[0].file) if member.frames else None
 
 
-def as_waiting(member: MemberStatus, elsewhere: frozenset[str] = frozenset()) -> MemberStatus:
+def as_waiting(member: MemberStatus, elsewhere: Collection[str] = ()) -> MemberStatus:
     """In the words of a collective, by the name of what the user's innermost frame called in a library, or its own.
 
     `elsewhere`: functions in which members wait at other places too, whose names tell little.
     """
-    frames = member.activity.thread.frames if member.activity is not None else ()
+    frames = member.frames
     inner = next(iter(own(frames)), len(frames))
     called = [frame for frame in frames[max(0, inner - 1) : inner] if owner(frame.file) in ("plumbing", "framework", "package")]
     named = [_named(frame) for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]

@@ -21,7 +21,7 @@ from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.rank import Rank
-from hangtop.records.stack import StacksReading
+from hangtop.records.stack import Frame, StacksReading
 from hangtop.stacks import loops
 from hangtop.stacks.activity import A_CHILD, Activity, activities, activity_of
 from hangtop.stacks.frames import DoingKind, own
@@ -71,6 +71,11 @@ class MemberStatus(Struct, frozen=True):
     def does(self) -> DoingKind | None:
         """By its stack; `None` without one."""
         return None if self.activity is None else self.activity.kind
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """Of the thread that tells what it does."""
+        return () if self.activity is None else self.activity.thread.frames
 
     @property
     def alive(self) -> bool:
