@@ -38,27 +38,17 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not self.files or any(f"/{end}" in path if end.endswith("/") else path.endswith(f"/{end}") for end in self.files)
 
 
-class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    kind: DoingKind
-    pattern: str
-
-
-class PhaseName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    phase: Phase
-    pattern: str
-
-
 class Packages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plumbing: frozenset[str]
     frameworks: frozenset[str]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of `frames.toml`."""
+    """The whole of `frames.toml`. `named`, `phase`: patterns of names of the user's functions."""
 
     rule: tuple[Rule, ...]
-    named: tuple[Named, ...]
-    phase: tuple[PhaseName, ...]
+    named: dict[DoingKind, str]
+    phase: dict[Phase, str]
     packages: Packages
     compiled: tuple[str, ...]
     """What a source line looks like that calls a collective in compiled code; group 1 is its name."""
@@ -123,9 +113,9 @@ def _rule(function: str, file: str) -> DoingKind | None:
 
 def named(frame: Frame) -> DoingKind | None:
     """What a user's function says by its name alone; only to be believed of a thread that waits."""
-    return next((known.kind for known in table().named if re.fullmatch(known.pattern, frame.name)), None)
+    return next((kind for kind, pattern in table().named.items() if re.fullmatch(pattern, frame.name)), None)
 
 
 def phase(frame: Frame) -> Phase | None:
     """What a function is about, by its name."""
-    return next((known.phase for known in table().phase if re.search(known.pattern, frame.name)), None)
+    return next((about for about, pattern in table().phase.items() if re.search(pattern, frame.name)), None)

@@ -37,19 +37,16 @@ _NAMED_AT = re.compile(r"session_(\d{4})-(\d\d)-(\d\d)_(\d\d)-(\d\d)-(\d\d)_\d+_
 By = Literal["person", "process", "past", "log", "naming"]
 
 
-class OwnershipProof(Struct, frozen=True):
-    """Why a session is the run's. `fact`: in words. `jobs`: those of its jobs that are the run's, as far as they are known."""
+class OwnedSession(Struct, frozen=True):
+    """A session of the run, and why it is the run's. Of its actors only the run's are left.
 
+    `fact`: in words. `jobs`: those of its jobs that are the run's, as far as they are known.
+    """
+
+    cluster: RayCluster
     by: By
     fact: str
     jobs: frozenset[str] = frozenset()
-
-
-class OwnedSession(Struct, frozen=True):
-    """A session with the proof that it is the run's. Of its actors only the run's are left."""
-
-    cluster: RayCluster
-    proof: OwnershipProof
 
 
 class _Run(Struct, frozen=True):
@@ -114,7 +111,7 @@ def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster
     return tuple(
         session.cluster
         for session in owned(state)
-        if (session.cluster.ended_at is not None) == ended and (session.proof.by != "naming" or uses_ray(state))
+        if (session.cluster.ended_at is not None) == ended and (session.by != "naming" or uses_ray(state))
     )
 
 
@@ -176,7 +173,7 @@ def _owned(question: _Question, by: By, fact: str) -> OwnedSession:
     actors = tuple(a for a in cluster.actors if whole or a.job in jobs or run.has(a.pid, a.started_at))
     if len(actors) < len(cluster.actors):
         cluster = replace(cluster, actors=actors, actors_total=len(actors))
-    return OwnedSession(cluster, OwnershipProof(by, fact, jobs))
+    return OwnedSession(cluster, by, fact, jobs)
 
 
 def _jobs(question: _Question) -> frozenset[str]:

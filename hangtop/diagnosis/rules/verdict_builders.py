@@ -71,7 +71,7 @@ def waiting_kind(snapshot: Snapshot, members: Sequence[MemberStatus]) -> Kind:
     Else NCCL where the run has GPUs, else a collective on the CPU: GPUs of the machine may all be other people's.
     """
     on_gpu = any(node.reading.gpus and of_run(snapshot.state, host) != frozenset() for host, node in snapshot.state.gpus.items())
-    phases = (member.activity.phase for member in members if member.activity is not None and member.activity.phase is not None)
+    phases = (member.activity.phase for member in members if member.activity is not None)
     by_name = next((BY_PHASE[phase] for phase in phases if phase in BY_PHASE), None)
     return stage_kind(snapshot) or by_name or ("nccl" if on_gpu else "cpu_collective")
 

@@ -225,22 +225,22 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `spins`: stacks name the collective, GPUs only that there is one.
     """
-    if not snapshot.is_quiet or not snapshot.members or any(member.status != "collective" for member in snapshot.members):
+    members = snapshot.members
+    if not snapshot.is_quiet or not members or any(member.status != "collective" for member in members):
         return None
-    missing = missing_ranks(snapshot)
-    behind = stragglers(snapshot)
-    call = snapshot.members[0].call if len({member.call for member in snapshot.members}) == 1 else "collectives"
+    missing, behind = missing_ranks(snapshot), stragglers(snapshot)
+    call = members[0].call if len({member.call for member in members}) == 1 else "collectives"
+    everyone = every(len(members), "rank").capitalize()
     if missing:
-        members = snapshot.members
-        here = f"{every(len(members), 'rank').capitalize()} here wait{plural_s(members)} in {call}"
-        headline = f"{here}; {rank_names(missing).lower()} run elsewhere, or not at all."
-    elif len(snapshot.members) == 1:  # its own threads meet
-        headline = f"{names(snapshot.members)} waits in {call}, and no peer of it is known."
-        behind = build_culprits(snapshot, snapshot.members)
+        elsewhere = f"{rank_names(missing).lower()} run elsewhere, or not at all"
+        headline = f"{everyone} here wait{plural_s(members)} in {call}; {elsewhere}."
+    elif len(members) == 1:  # its own threads meet
+        headline = f"{names(members)} waits in {call}, and no peer of it is known."
+        behind = build_culprits(snapshot, members)
     else:
-        headline = f"{every(len(snapshot.members), 'rank').capitalize()} wait in {call} and none stands out."
-    evidence = (stack_evidence(snapshot.members), silence(snapshot))
-    return hung_verdict(headline, waiting_kind(snapshot, snapshot.members), behind, evidence, "one of them leaves the collective")
+        headline = f"{everyone} wait in {call} and none stands out."
+    evidence = (stack_evidence(members), silence(snapshot))
+    return hung_verdict(headline, waiting_kind(snapshot, members), behind, evidence, "one of them leaves the collective")
 
 
 def standing_still(snapshot: Snapshot) -> Verdict | None:
