@@ -92,7 +92,8 @@ def gpu_host(rank: Rank, state: RunState) -> str | None:
     """
     if rank.host in state.gpus or len(state.gpus) != 1:
         return rank.host if rank.host in state.gpus else None
-    return next(iter(state.gpus)) if rank.host is None or rank.process is not None else None
+    is_elsewhere = rank.process is None or rank.host in state.processes
+    return None if rank.host is not None and is_elsewhere else next(iter(state.gpus))
 
 
 def ranks_on(ranks: Iterable[Rank], state: RunState, host: str) -> dict[int, tuple[int, ...]]:
