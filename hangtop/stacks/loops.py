@@ -37,7 +37,7 @@ Sources = Sequence[Excerpt]
 
 
 def surely_loops(process: Process, known: Activity, stacks: Looks, sources: Sources) -> bool:
-    """Its source shows that the loop it stands in does nothing but wait, or cannot be left (see `sources/loops.py`)."""
+    """Its source shows that the loop it stands in does nothing but wait, or cannot be left (see `loop_exits.py`)."""
     if known.waits_for_peers or not _far_apart(stacks):
         return False
     if (process.cpu_percent or 0.0) < WORTH_A_CORE and not known.thread.runs:
