@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +12,11 @@ from msgspec.structs import replace
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.health import SourceHealth
-from hangtop.records.log import Finding
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
 from hangtop.records.watch_spec import ASKED_SOURCES
+
+Shape = TypeVar("Shape", bound=Struct)
 
 
 class ProgressReport(Struct, frozen=True):
@@ -94,7 +96,7 @@ class Report(Struct, frozen=True):
 
 def report(snapshot: Snapshot, verdict: Verdict) -> Report:
     """The report of one look."""
-    log, progress = snapshot.log, snapshot.log.progress
+    log, progress, stage = snapshot.log, snapshot.log.progress, verdict.stage
     return Report(
         schema=1,
         at=datetime.fromtimestamp(snapshot.now, UTC).isoformat(timespec="seconds"),
@@ -106,64 +108,44 @@ def report(snapshot: Snapshot, verdict: Verdict) -> Report:
         silence_s=_rounded(verdict.silence_s),
         last_line=log.last_line,
         framework=log.framework,
-        stage=_stage(verdict.stage),
+        stage=stage and replace(stage, since_s=_rounded(stage.since_s), limit_s=_rounded(stage.limit_s)),
         progress=ProgressReport(
-            progress.step, progress.total, _rounded(progress.step_s, 3), _rounded(progress.eta_s), _numbers(progress.metrics)
+            progress.step,
+            progress.total,
+            _rounded(progress.step_s, 3),
+            _rounded(progress.eta_s),
+            # JSON has no NaN: it is given as text, because `null` would mean unknown and this is known to be broken
+            {name: "nan" if value is None else value for name, value in progress.metrics.items()},
         ),
         ranks=tuple(_rank(rank, verdict, snapshot.now) for rank in snapshot.ranks),
         culprits=_culprits(snapshot, verdict),
         evidence=verdict.evidence,
-        findings=tuple(_finding(finding) for finding in snapshot.findings if finding.role != "noise"),
+        findings=tuple(
+            _copied(FindingReport, finding, fixes=tuple(remedy.line() for remedy in finding.remedies))
+            for finding in snapshot.findings
+            if finding.role != "noise"
+        ),
         sources={name: _source(health, snapshot) for name, health in snapshot.state.health.items() if name not in ASKED_SOURCES},
     )
 
 
 def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
-    busy = [
-        member for member in snapshot.members if member.activity is None or member.activity.kind != "idle"
-    ] or snapshot.members
-    alone = not snapshot.ranks and len(busy) == 1
-    return tuple(replace(culprit, rank=0) if alone and culprit.rank is None else culprit for culprit in verdict.culprits)
-
-
-def _numbers(metrics: Mapping[str, float | None]) -> dict[str, float | str]:
-    """JSON has no NaN: it is given as text, because `null` would mean unknown and this is known to be broken."""
-    return {name: "nan" if value is None else value for name, value in metrics.items()}
+    busy = [member for member in snapshot.members if member.does != "idle"] or snapshot.members
+    if snapshot.ranks or len(busy) != 1:
+        return verdict.culprits
+    return tuple(replace(culprit, rank=0) if culprit.rank is None else culprit for culprit in verdict.culprits)
 
 
 def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
     why = next((", ".join(culprit.why) for culprit in verdict.culprits if culprit.rank == rank.rank), rank.why)
-    return RankReport(
-        rank=rank.rank,
-        world=rank.world,
-        pid=rank.pid,
-        host=rank.host,
-        gpu=rank.gpu,
-        actor=rank.actor,
-        stage=rank.stage,
-        step=rank.step,
-        silence_s=_rounded(rank.silence_s(now)),
-        state=rank.state,
-        why=why,
-        place=dict(rank.place) or None,
-    )
+    return _copied(RankReport, rank, silence_s=_rounded(rank.silence_s(now)), why=why, place=dict(rank.place) or None)
 
 
-def _finding(finding: Finding) -> FindingReport:
-    fixes = tuple(remedy.line() for remedy in finding.remedies)
-    return FindingReport(
-        finding.id,
-        finding.severity,
-        finding.role,
-        finding.rank,
-        finding.offset,
-        finding.text,
-        finding.cause,
-        fixes,
-        finding.count,
-        finding.survived,
-    )
+def _copied(shape: type[Shape], record: Struct, **other: object) -> Shape:
+    """The fields of `shape` from those of `record` that are called the same, and `other`."""
+    same = {name: getattr(record, name) for name in shape.__struct_fields__ if name not in other}
+    return shape(**same, **other)
 
 
 def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport:
@@ -182,15 +164,11 @@ def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport:
         problem = problem or "; ".join(dict.fromkeys(note for node in nodes for note in node.notes)) or None
     if health.name == "ray":
         problem = problem or said_of(strangers(snapshot.state), snapshot.now) or None
-    if health.name == "procs" and snapshot.procs is not None:
+    if health.name == "procs":
         problem = problem or snapshot.procs.note or snapshot.procs.missing_right
     if health.name == "nccl" and snapshot.state.nccl:
         problem = problem or snapshot.state.nccl[-1].note
     return SourceReport(ok, age_s, problem)
-
-
-def _stage(stage: StageNow | None) -> StageNow | None:
-    return None if stage is None else replace(stage, since_s=_rounded(stage.since_s), limit_s=_rounded(stage.limit_s))
 
 
 def _rounded(seconds: float | None, digits: int = 1) -> float | None:

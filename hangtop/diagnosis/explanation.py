@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-import msgspec
-
+from hangtop.common.decode_toml import decode_toml
 from hangtop.common.text import wrap
 from hangtop.logs.catalog.load import Catalog
-from hangtop.logs.catalog.signature import Fix, Setting, Signature, compiled
+from hangtop.logs.catalog.signature import Setting, Signature, compiled
 from hangtop.records.log import ROLES, TRACEBACK
 
 WIDTH = 100
@@ -27,13 +26,9 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 @cache
-def _words() -> dict[str, dict[str, str]]:
-    return msgspec.toml.decode(Path(__file__).with_name("explanation.toml").read_bytes(), type=dict[str, dict[str, str]])
-
-
 def words(lang: str) -> Mapping[str, str]:
     """The fixed words in a language, `en` or `zh`."""
-    return _words()[lang]
+    return decode_toml(Path(__file__).with_name("explanation.toml").read_bytes(), dict[str, dict[str, str]])[lang]
 
 
 def page(signature: Signature, lang: str = "en", framework: str | None = None) -> str:
@@ -41,7 +36,13 @@ def page(signature: Signature, lang: str = "en", framework: str | None = None) -
     word = words(lang if signature.speaks_zh else "en")
     lines = [f"{signature.id}  {word[signature.severity]} · {word[signature.role]}", ""]
     lines += _section(word["meaning"], [signature.cause])
-    lines += _numbered(word["todo"], ((_said(fix, framework), _to_paste(fix, word)) for fix in signature.fixes(framework)))
+    lines.append(word["todo"])
+    for number, fix in enumerate(signature.fixes(framework), 1):
+        only = f"[{', '.join(fix.frameworks)}] " if fix.frameworks and framework is None else ""
+        first, *rest = wrap(only + fix.text, WIDTH - 5)
+        paste = [f"       {word[fix.where]}:  {fix.set}"] if fix.set else []
+        lines += [f"  {number}. {first}", *(f"     {line}" for line in rest), *paste]
+    lines.append("")
     if signature.folklore:
         lines += _section(word["folklore"], [signature.folklore])
     lines += _section(word["example"], [signature.example])
@@ -130,22 +131,6 @@ def nearest(query: str, catalog: Catalog, most: int = 5) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*close, *by_words)))[:most]
 
 
-def _said(fix: Fix, framework: str | None) -> str:
-    return fix.text if framework is not None or not fix.frameworks else f"[{', '.join(fix.frameworks)}] {fix.text}"
-
-
-def _to_paste(fix: Fix, word: Mapping[str, str]) -> tuple[str, ...]:
-    return (f"{word[fix.where]}:  {fix.set}",) if fix.set else ()
-
-
 def _section(title: str, paragraphs: Iterable[str]) -> list[str]:
     body = [line for text in paragraphs for line in wrap(text, WIDTH - 2)]
     return [title, *(f"  {line}" for line in body), ""]
-
-
-def _numbered(title: str, items: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
-    lines = [title]
-    for number, (text, paste) in enumerate(items, 1):
-        first, *rest = wrap(text, WIDTH - 5)
-        lines += [f"  {number}. {first}", *(f"     {line}" for line in rest), *(f"       {line}" for line in paste)]
-    return [*lines, ""]

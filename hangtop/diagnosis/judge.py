@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.facts.leftover_members import with_leftovers
 from hangtop.diagnosis.facts.machine_evidence import host_evidence
-from hangtop.diagnosis.facts.missing_permissions import doubted, missing_permissions
 from hangtop.diagnosis.rules import (
     crash_rules,
     dataloader_rules,
     dead_rank_rules,
+    end_rules,
     gpu_rules,
     log_health_rules,
     log_rules,
-    nccl_rules,
     ray_rules,
     rendezvous_rules,
-    stopped_rules,
     wait_rules,
-    writer_rules,
 )
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.records.verdict import Evidence, Verdict
@@ -34,12 +31,12 @@ Rule = Callable[[Snapshot], Verdict | None]
 
 RULES: tuple[Rule, ...] = (
     log_health_rules.blind,
-    stopped_rules.by_you,
+    end_rules.by_you,
     crash_rules.crashed,
-    log_rules.finished,
-    writer_rules.writer_gone,
+    end_rules.finished,
+    end_rules.writer_gone,
     ray_rules.driver_gone,
-    log_rules.pipe_closed,
+    end_rules.pipe_closed,
     gpu_rules.driver_hung,
     dead_rank_rules.dead,
     dead_rank_rules.stopped,
@@ -58,7 +55,7 @@ RULES: tuple[Rule, ...] = (
     wait_rules.straggler,
     ray_rules.actor_apart,
     ray_rules.leader_alone,
-    nccl_rules.left_out,
+    wait_rules.left_out,
     wait_rules.all_wait,
     gpu_rules.spins,
     wait_rules.standing_still,
@@ -74,19 +71,21 @@ CALM = frozenset({"running", "finished", "blind", "crashed"})
 """Verdicts to which the GPUs add nothing."""
 UNEXPLAINED = frozenset({"stalled", "slow"})
 """Verdicts that what could not be looked at might explain."""
+OF_MEMBERS = ("procs", "stacks")
+"""Sources of evidence that tell what processes do."""
 
 
 def judge(snapshot: Snapshot) -> Verdict:
     """The first rule that holds, or running."""
     verdict = next((said for rule in RULES if (said := rule(snapshot)) is not None), None) or log_rules.running(snapshot)
-    verdict = doubted(snapshot, with_leftovers(snapshot.state, verdict))
+    verdict = _doubted(snapshot, with_leftovers(snapshot.state, verdict))
     evidence = _with_host(snapshot, verdict.evidence if verdict.word in CALM else _with_gpus(snapshot, verdict.evidence))
     if verdict.word in UNEXPLAINED:
-        evidence = (*evidence, *(missing for missing in missing_permissions(snapshot) if missing.text not in verdict.headline))
+        evidence = (*evidence, *(missing for missing in _not_seen(snapshot) if missing.text not in verdict.headline))
     verdict = replace(
         verdict, evidence=evidence, silence_s=snapshot.silence_s, limit_s=snapshot.limit.stalled_s, stage=snapshot.stage_now
     )
-    return stopped_rules.with_passage(snapshot, verdict)
+    return end_rules.with_passage(snapshot, verdict)
 
 
 def _with_gpus(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
@@ -100,6 +99,36 @@ def _with_host(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evid
     """What the machine says, which no rule but that of the dead asks."""
     sources = {fact.source for fact in evidence}
     return evidence if "host" in sources else (*evidence, *host_evidence(snapshot.state, snapshot.now)[:2])
+
+
+def _not_seen(snapshot: Snapshot) -> Iterator[Evidence]:
+    """What could not be looked at, with what would show it: a missing right is never a sign that all is well. Processes that may
+    be the run's, of another user or without a fact that tells, and stacks that may not be read."""
+    procs = snapshot.procs
+    if (procs.hidden or procs.leads) and not procs.processes and procs.note:
+        yield Evidence("procs", procs.note, None)
+    stacks = snapshot.state.looks[-1].stacks if snapshot.state.looks else ()
+    refused = [f"{stack.problem}: {stack.mend}" for stack in stacks if stack.mend]
+    if refused and not any(stack.threads for stack in stacks):
+        yield Evidence("stacks", refused[0], None)
+
+
+def _doubted(snapshot: Snapshot, verdict: Verdict) -> Verdict:
+    """The verdict, at most possible where it rests on processes that are only taken for the run's. That is so where nobody is
+    seen to write the log."""
+    procs = snapshot.procs
+    if not procs.taken:
+        return verdict
+    known = {process.pid for process in procs.processes}
+    why = "only probably of this run: nobody is seen to write the log"
+    culprits = tuple(
+        replace(culprit, confidence="possible", why=(*culprit.why, why)) if culprit.pid in known else culprit
+        for culprit in verdict.culprits
+    )
+    if culprits == verdict.culprits and not any(evidence.source in OF_MEMBERS for evidence in verdict.evidence):
+        return verdict
+    said = (Evidence("procs", procs.note, None),) if procs.note else ()
+    return replace(verdict, confidence="possible", culprits=culprits, evidence=(*verdict.evidence, *said))
 
 
 def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:

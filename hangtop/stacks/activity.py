@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import get_args
 
@@ -81,21 +82,17 @@ class Activity(Struct, frozen=True):
         return "Barrier.wait" if self.call.function.startswith("Barrier.") else self.call.name
 
     @property
-    def file(self) -> str:
-        return self.own.file
-
-    @property
-    def line(self) -> int:
-        return self.own.line
-
-    @property
     def waits_for_peers(self) -> bool:
         return self.kind in FOR_PEERS or (self.kind == "backward" and not self.thread.runs)
 
     @property
     def text(self) -> str:
         """In a few words: `waits for a lock in load_shard`."""
-        if self.kind == "idle" and any(EVENT_LOOP in frame.file for frame in self.thread.frames) and owner(self.file) == "user":
+        if (
+            self.kind == "idle"
+            and any(EVENT_LOOP in frame.file for frame in self.thread.frames)
+            and owner(self.own.file) == "user"
+        ):
             return f"waits in the event loop of {self.own.name}"
         return WORDS[self.kind].format(call=self.called, own=self.own.name)
 
@@ -115,12 +112,17 @@ def activity_of(stack: Stack) -> Activity | None:
     ours = _thread(main) if main and main.frames else None
     if ours and (ours.kind in FOR_PEERS or ours.kind == "dataloader" or (main and main.runs)):
         return ours
-    others = [known for thread in stack.threads if thread is not main and thread.frames for known in (_thread(thread),)]
-    if peers := [other for other in others if other.waits_for_peers and other.kind == "collective"]:
-        return peers[0]
+    others = [_thread(thread) for thread in stack.threads if thread is not main and thread.frames]
+    if peer := next((other for other in others if other.kind == "collective"), None):
+        return peer
     if ours is None or ours.kind in ("idle", "join"):
         return _busiest(others) or ours or next(iter(others), None)
     return ours
+
+
+def activities(stacks: Iterable[Stack]) -> list[Activity]:
+    """Of those that have a stack."""
+    return [known for stack in stacks if (known := activity_of(stack)) is not None]
 
 
 def _busiest(others: list[Activity]) -> Activity | None:

@@ -13,30 +13,10 @@ from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Frame
 
 DoingKind = Literal[
-    "collective",
-    "rendezvous",
-    "backward",
-    "dataloader",
-    "loader_worker",
-    "build_lock",
-    "compile",
-    "checkpoint",
-    "load",
-    "gpu",
-    "remote",
-    "idle",
-    "child",
-    "queue",
-    "join",
-    "lock",
-    "sleep",
-    "network",
-    "pipe",
-    "io",
-    "stopped",
-    "user",
-    "waits",
-]
+    "collective", "rendezvous", "backward", "dataloader", "loader_worker", "build_lock", "compile", "checkpoint", "load", "gpu",
+    "remote", "idle", "child", "queue", "join", "lock",
+    "sleep", "network", "pipe", "io", "stopped", "user", "waits",
+]  # fmt: skip
 """What a thread does; down to `lock` the strongest explanation first. `backward` computes, or waits for its peers in C++.
 `user` works in its own code, `waits` in an unknown way."""
 Phase = Literal["weights", "checkpoint", "load", "eval", "compile", "generate", "data"]
@@ -58,27 +38,17 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return not self.files or any(f"/{end}" in path if end.endswith("/") else path.endswith(f"/{end}") for end in self.files)
 
 
-class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    kind: DoingKind
-    pattern: str
-
-
-class PhaseName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    phase: Phase
-    pattern: str
-
-
 class Packages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plumbing: frozenset[str]
     frameworks: frozenset[str]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of `frames.toml`."""
+    """The whole of `frames.toml`. `named`, `phase`: patterns of names of the user's functions."""
 
     rule: tuple[Rule, ...]
-    named: tuple[Named, ...]
-    phase: tuple[PhaseName, ...]
+    named: dict[DoingKind, str]
+    phase: dict[Phase, str]
     packages: Packages
     compiled: tuple[str, ...]
     """What a source line looks like that calls a collective in compiled code; group 1 is its name."""
@@ -104,7 +74,7 @@ def owner(file: str) -> Owner:
     if _NATIVE.search(file):
         return "native"
     name, known = package_of(file), table().packages
-    if name in (None, PYTHON):
+    if name is None or name == PYTHON:
         return "user" if name is None else "python"
     return "plumbing" if name in known.plumbing else "framework" if name in known.frameworks else "package"
 
@@ -130,22 +100,22 @@ def own(frames: tuple[Frame, ...]) -> tuple[int, ...]:
     return ()
 
 
+def rule(frame: Frame) -> DoingKind | None:
+    """What a frame of a known library says."""
+    return _rule(frame.function, frame.file)
+
+
 @lru_cache(maxsize=4096)
 def _rule(function: str, file: str) -> DoingKind | None:
     frame = Frame(function, file, 0)
     return next((rule.kind for rule in table().rule if rule.says(frame)), None)
 
 
-def rule(frame: Frame) -> DoingKind | None:
-    """What a frame of a known library says."""
-    return _rule(frame.function, frame.file)
-
-
 def named(frame: Frame) -> DoingKind | None:
     """What a user's function says by its name alone; only to be believed of a thread that waits."""
-    return next((known.kind for known in table().named if re.fullmatch(known.pattern, frame.name)), None)
+    return next((kind for kind, pattern in table().named.items() if re.fullmatch(pattern, frame.name)), None)
 
 
 def phase(frame: Frame) -> Phase | None:
     """What a function is about, by its name."""
-    return next((known.phase for known in table().phase if re.search(known.pattern, frame.name)), None)
+    return next((about for about, pattern in table().phase.items() if re.search(pattern, frame.name)), None)

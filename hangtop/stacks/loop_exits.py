@@ -7,7 +7,7 @@ something changes, one that computes without a way out, one that ends by itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 
 from hangtop.records.stack import Loop
@@ -75,13 +75,10 @@ def _names(nodes: Iterable[ast.AST], *, changed: bool = False) -> set[str]:
 @lru_cache(maxsize=32)
 def _loops(source: str) -> tuple[ast.While | ast.For, ...] | None:
     try:
-        return tuple(_all_loops(ast.parse(source))) if len(source) <= MAX_SOURCE else None
+        nodes = ast.walk(ast.parse(source)) if len(source) <= MAX_SOURCE else None
+        return None if nodes is None else tuple(node for node in nodes if isinstance(node, ast.While | ast.For))
     except (SyntaxError, ValueError, RecursionError):  # not this Python's source: nothing is known then
         return None
-
-
-def _all_loops(tree: ast.Module) -> Iterator[ast.While | ast.For]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.While | ast.For))
 
 
 def _reads_clock(node: ast.AST) -> bool:

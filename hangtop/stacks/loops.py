@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hangtop.records.process import Process, RecentActivity
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack
-from hangtop.stacks.activity import Activity, activity_of
+from hangtop.stacks.activity import Activity, activities
 from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
 from hangtop.stacks.process_groups import started
 
@@ -30,19 +30,20 @@ ASKED: tuple[DoingKind, ...] = ("network", "remote")
 FED: tuple[DoingKind, ...] = ("pipe", "queue")
 WAITS_ONCE = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
 """Files whose waits end when what they wait for has come, and wake nobody before."""
+UNSEEN = RecentActivity(seconds=0.0, samples=0, running_part=0.0)
 
 Looks = Sequence[tuple[float, Stack]]
 Sources = Sequence[Excerpt]
 
 
 def surely_loops(process: Process, known: Activity, stacks: Looks, sources: Sources) -> bool:
-    """Its source shows that the loop it stands in does nothing but wait, or cannot be left (see `sources/loops.py`)."""
+    """Its source shows that the loop it stands in does nothing but wait, or cannot be left (see `loop_exits.py`)."""
     if known.waits_for_peers or not _far_apart(stacks):
         return False
     if (process.cpu_percent or 0.0) < WORTH_A_CORE and not known.thread.runs:
         return False
-    looks = [seen for _, stack in stacks if (seen := activity_of(stack))]
-    loops = {_loop(seen, sources) for seen in looks if _is_read(seen, sources)}
+    looks = activities(stack for _, stack in stacks)
+    loops = {loop for seen in looks for loop in _loops_seen(seen, sources)}
     return loops in ({"waits"}, {"endless"}) and len({seen.function for seen in looks}) == 1 and not _does_more(process)
 
 
@@ -54,14 +55,11 @@ def may_loop(process: Process, known: Activity, stacks: Looks) -> bool:
     """
     if known.phase is not None or known.kind != "user" or not _far_apart(stacks) or _does_more(process):
         return False
-    if not all((seen := activity_of(stack)) and seen.thread.owns_gil for _, stack in stacks):
+    threads = [seen.thread for seen in activities(stack for _, stack in stacks)]
+    if len(threads) < len(stacks) or not all(thread.owns_gil for thread in threads):
         return False
-    leaves = {seen.thread.frames[0] for _, stack in stacks if (seen := activity_of(stack))}
-    return (
-        bool(leaves)
-        and len({(leaf.function, leaf.file) for leaf in leaves}) == 1
-        and len({leaf.line for leaf in leaves}) <= LINES
-    )
+    leaves = [thread.frames[0] for thread in threads]
+    return len({(leaf.function, leaf.file) for leaf in leaves}) == 1 and len({leaf.line for leaf in leaves}) <= LINES
 
 
 def trades(known: Activity | None) -> bool:
@@ -75,10 +73,8 @@ def may_trade(process: Process, known: Activity) -> bool:
     A process that waits for a silent server does not wake at all. Only switches of the main thread tell, not those of the
     process. From a pipe or a queue bytes must come as well: polling an empty one wakes up too.
     """
-    recent = process.recent
-    if recent is None or not _wakes(recent):
-        return False
-    return known.kind in ASKED or (known.kind in FED and (recent.passed_b_s or 0.0) > 0)
+    recent = recently(process)
+    return _wakes(recent) and (known.kind in ASKED or (known.kind in FED and (recent.passed_b_s or 0.0) > 0))
 
 
 def by_turns(process: Process) -> bool:
@@ -87,18 +83,17 @@ def by_turns(process: Process) -> bool:
     Polling uses next to nothing each time. Steps of 10 ms are too coarse to tell that, so without the main thread's own time
     more is asked for.
     """
-    recent = process.recent
-    if recent is None or not _wakes(recent):
-        return False
-    coarse = (recent.cpu_percent or 0.0) / 100 if (recent.cpu_percent or 0.0) >= TURNS_CPU_PERCENT else 0.0
+    recent = recently(process)
+    percent = recent.cpu_percent or 0.0
+    coarse = percent / 100 if percent >= TURNS_CPU_PERCENT else 0.0
     used = coarse if recent.main_cpu_part is None else recent.main_cpu_part
-    return used / (recent.switches_s or WAKES_S) >= TURNS_CPU_S
+    return _wakes(recent) and used / (recent.switches_s or WAKES_S) >= TURNS_CPU_S
 
 
 def only_looks(process: Process) -> bool:
     """Wakes up again and again and does next to nothing each time: it polls."""
-    recent = process.recent
-    return recent is not None and recent.main_cpu_part is not None and _wakes(recent) and not by_turns(process)
+    recent = recently(process)
+    return recent.main_cpu_part is not None and _wakes(recent) and not by_turns(process)
 
 
 def by_children(process: Process, known: Activity, silent_since: float) -> bool:
@@ -115,8 +110,7 @@ def by_steps(process: Process, known: Activity, sources: Sources) -> bool:
     A `while` around the wait asks whether something has come, and so may a library that waits on its own: a line without a loop
     that does not sleep itself calls compiled code that asks (SQLite for a lock).
     """
-    recent = process.recent
-    if known.kind not in ("sleep", "join", "queue", "lock") or recent is None or not _wakes(recent):
+    if known.kind not in ("sleep", "join", "queue", "lock") or not _wakes(recently(process)):
         return False
     frames = known.thread.frames
     places = [place for place in own(frames) if place < started(frames)]
@@ -129,6 +123,11 @@ def by_steps(process: Process, known: Activity, sources: Sources) -> bool:
     return next((loop for loop in loops if loop != "none"), "none" if loops else None) in ("ends", "none")
 
 
+def recently(process: Process) -> RecentActivity:
+    """What it did of late; nothing where it was not watched."""
+    return process.recent or UNSEEN
+
+
 def _wakes(recent: RecentActivity) -> bool:
     return recent.seconds >= SPAN_S and (recent.switches_s or 0.0) >= WAKES_S
 
@@ -139,10 +138,9 @@ def _far_apart(stacks: Looks) -> bool:
 
 def _does_more(process: Process) -> bool:
     """Children at work, bytes moved, several cores used."""
-    recent = process.recent
     own_percent = process.cpu_percent or 0.0
     busy_children = process.subtree_size > 1 and (process.subtree_cpu_percent or 0.0) > own_percent + WORTH_A_CORE
-    return busy_children or own_percent > MORE_THAN_A_CORE or (recent is not None and (recent.io_b_s or 0.0) > IO_BYTES_S)
+    return busy_children or own_percent > MORE_THAN_A_CORE or (recently(process).io_b_s or 0.0) > IO_BYTES_S
 
 
 def _source(place: Frame, sources: Sources) -> Excerpt | None:
@@ -160,18 +158,14 @@ def _sleeps_itself(place: Frame, sources: Sources) -> bool:
     return found is None or not found.lines or "sleep" in found.lines[found.at - found.first]
 
 
-def _is_read(known: Activity, sources: Sources) -> bool:
-    """Whether the source around the user's innermost line is known: it comes a moment after the stacks."""
-    inner = next(iter(own(known.thread.frames)), None)
-    return inner is None or _source(known.thread.frames[inner], sources) is not None
-
-
-def _loop(known: Activity, sources: Sources) -> Loop | None:
-    """The loop around the user's innermost line. Only the standard library may be further in: anything else may be the work."""
+def _loops_seen(known: Activity, sources: Sources) -> tuple[Loop | None, ...]:
+    """The loop around the user's innermost line; nothing as long as its source is not known: it comes a moment after the stacks.
+    Only the standard library may be further in: anything else may be the work."""
     frames = known.thread.frames
     inner = next(iter(own(frames)), None)
-    if inner is None or any(owner(frame.file) != "python" and frame.file != NO_FILE for frame in frames[:inner]):
-        return None
-    place = frames[inner]
-    loop = _around(place, sources)
-    return None if loop == "endless" and inner > 0 else loop
+    if inner is None:
+        return (None,)
+    if (found := _source(frames[inner], sources)) is None:
+        return ()
+    is_called = any(owner(frame.file) != "python" and frame.file != NO_FILE for frame in frames[:inner])
+    return (None,) if is_called or (found.loop == "endless" and inner > 0) else (found.loop,)

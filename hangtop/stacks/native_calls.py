@@ -16,11 +16,8 @@ Calls = Mapping[tuple[str, int], str]
 def take_in(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[StacksReading, ...]:
     """The looks with this part added; once the source lines are there, the compiled calls that they name are frames as well."""
     looks = add_look(looks, part)
-    calls = {
-        (excerpt.file, excerpt.at): call
-        for excerpt in part.excerpts
-        if not excerpt.changed and (call := _called(excerpt.lines[excerpt.at - excerpt.first]))
-    }
+    lines = {(source.file, source.at): source.lines[source.at - source.first] for source in part.excerpts if not source.changed}
+    calls = {place: call for place, line in lines.items() if (call := _called(line))}
     return tuple(_with_calls(look, calls) if look.ask == part.ask else look for look in looks) if calls else looks
 
 
@@ -30,14 +27,10 @@ def _called(line: str) -> str | None:
 
 
 def _with_calls(look: StacksReading, calls: Calls) -> StacksReading:
-    return replace(
-        look,
-        stacks=tuple(replace(stack, threads=tuple(_with_call(each, calls) for each in stack.threads)) for stack in look.stacks),
-    )
+    def with_call(thread: Thread) -> Thread:
+        inner = thread.frames[0] if thread.frames else None
+        if inner is None or owner(inner.file) not in ("user", "package") or (call := calls.get((inner.file, inner.line))) is None:
+            return thread
+        return replace(thread, frames=(Frame(call, COMPILED, inner.line), *thread.frames))
 
-
-def _with_call(thread: Thread, calls: Calls) -> Thread:
-    inner = next(iter(thread.frames), None)
-    if inner is None or owner(inner.file) not in ("user", "package") or (call := calls.get((inner.file, inner.line))) is None:
-        return thread
-    return replace(thread, frames=(Frame(call, COMPILED, inner.line), *thread.frames))
+    return replace(look, stacks=tuple(replace(stack, threads=tuple(map(with_call, stack.threads))) for stack in look.stacks))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 
 from hangtop.records.stack import Frame, Stack
-from hangtop.stacks.activity import NAMELESS, Activity, activity_of
+from hangtop.stacks.activity import NAMELESS, Activity, activities, activity_of
 from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
 
 STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
@@ -23,38 +23,32 @@ HELPS = re.compile(r"(?i)load|fetch|data|reader|producer|feed")
 WATCHES = re.compile(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|main")
 
 
-def entry(stack: Stack) -> Hashable | None:
-    """Name and file of the function that multiprocessing started this process with; `None` where it did not, or for a pool's."""
-    frames = stack.main.frames if stack.main is not None else ()
-    begins = started(frames)
-    if not 0 < begins < len(frames):
-        return None
-    inner = frames[begins - 1]  # a pool's worker is the library's own, and so is no entry
-    serves = inner.file.endswith(SERVERS)
-    return (inner.function, inner.file) if serves or owner(inner.file) == "user" else None
+def entries(stacks: Iterable[Stack]) -> dict[int, Hashable]:
+    """By pid, name and file of the function that multiprocessing started a process with; a pool's worker has none of its own."""
+    found: dict[int, Hashable] = {}
+    for stack in stacks:
+        frames = stack.main.frames if stack.main is not None else ()
+        begins = started(frames)
+        inner = frames[begins - 1] if 0 < begins < len(frames) else None
+        if inner is not None and (inner.file.endswith(SERVERS) or owner(inner.file) == "user"):
+            found[stack.pid] = (inner.function, inner.file)
+    return found
 
 
 def started(frames: tuple[Frame, ...]) -> int:
     """Place of the innermost frame that started this process: what is further out its parent did. Their number where none did."""
-    return next((place for place, frame in enumerate(frames) if _starts(frame)), len(frames))
+    starts = (frame.name in ("run", "_bootstrap", "_wrap") and frame.file.endswith(STARTERS) for frame in frames)
+    return next((place for place, begins in enumerate(starts) if begins), len(frames))
 
 
-def _starts(frame: Frame) -> bool:
-    return frame.name in ("run", "_bootstrap", "_wrap") and frame.file.endswith(STARTERS)
-
-
-def peers(stacks: Iterable[Stack]) -> frozenset[int]:
-    """Pids of processes that wait for their peers: in a known collective, else at one place of the program where at least half
-    of them wait, as in `diagnosis/status/majority.py`."""
-    known = {stack.pid: seen for stack in stacks if (seen := activity_of(stack)) is not None}
-    named = frozenset(pid for pid, seen in known.items() if seen.waits_for_peers)
-    if named:
-        return named
-    places = {pid: _place(seen) for pid, seen in known.items()}
-    most = Counter(place for place in places.values() if place is not None).most_common(1)
-    if not most or most[0][1] < 2 or 2 * most[0][1] < len(known):
-        return frozenset()
-    return frozenset(pid for pid, place in places.items() if place == most[0][0])
+def meet(stacks: Iterable[Stack]) -> bool:
+    """Whether two or more of these processes wait for their peers: in a known collective, else at one place of the program where
+    at least half of them wait, as in `diagnosis/status/majority.py`."""
+    known = activities(stacks)
+    if named := sum(seen.waits_for_peers for seen in known):
+        return named > 1
+    most = max(Counter(place for seen in known if (place := _place(seen)) is not None).values(), default=0)
+    return most > 1 and 2 * most >= len(known)
 
 
 def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
@@ -63,7 +57,7 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     A parent that sleeps where its children were forked, or in a function with such a name, looks after them; a parent that
     sleeps elsewhere is a member. Children that are a pool without work make it none: what it waits for was lost.
     """
-    known, seen = activity_of(parent), [one for child in children if (one := activity_of(child)) is not None]
+    known, seen = activity_of(parent), activities(children)
     if seen and all(child.kind == "idle" and not functions(child) for child in seen):
         return False
     if known is None or known.kind in ("child", "join"):
@@ -89,14 +83,7 @@ def takes_part(parent: Stack, children: Iterable[Stack]) -> bool:
     known, looks = activity_of(parent), list(children)
     if known is None or watches_children(parent, looks):
         return False
-    ways = {functions(seen) for child in looks if (seen := activity_of(child)) is not None}
-    return known.kind not in FOR_OTHERS or functions(known) in ways
-
-
-def entries(stacks: Iterable[Stack]) -> dict[int, Hashable]:
-    """By pid, what they were started with."""
-    found = ((stack.pid, entry(stack)) for stack in stacks)
-    return {pid: started for pid, started in found if started is not None}
+    return known.kind not in FOR_OTHERS or functions(known) in {functions(seen) for seen in activities(looks)}
 
 
 def _place(seen: Activity) -> Hashable | None:

@@ -13,8 +13,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import some
-from hangtop.records.stack import Excerpt, Frame, Stack
+from hangtop.records.stack import Excerpt, Frame, Stack, Thread
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import own, package_of
 
@@ -53,29 +54,22 @@ def number(stacks: Iterable[Stack], pids_by_rank: Mapping[int, int]) -> tuple[St
     return tuple(replace(stack, rank=ranks.get(stack.pid, stack.rank)) for stack in stacks)
 
 
-def path(known: Activity) -> tuple[Step, ...]:
-    """The call path of a thread, outermost first. The line counts in the user's own frames of a thread that waits: one that runs
-    moves from line to line, and in library frames lines differ without meaning."""
-    return _steps(known, lines=not known.thread.runs)
-
-
 def _steps(known: Activity, *, lines: bool) -> tuple[Step, ...]:
+    """The call path of a thread, outermost first, with the lines of the user's own frames or without: in library frames lines
+    differ without meaning. Native functions without a symbol are addresses, which differ from process to process."""
     places = frozenset(own(known.thread.frames)) if lines else frozenset()
-    frames = enumerate(known.thread.frames)
-    return tuple((_named(frame), frame.file, frame.line if place in places else 0) for place, frame in frames)[::-1]
-
-
-def _named(frame: Frame) -> str:
-    """Native functions without a symbol are addresses, which differ from process to process."""
-    return "?" if frame.function.startswith("0x") else frame.function
+    steps = (
+        ("?" if frame.function.startswith("0x") else frame.function, frame.file, frame.line if place in places else 0)
+        for place, frame in enumerate(known.thread.frames)
+    )
+    return tuple(steps)[::-1]
 
 
 def classes(stacks: Iterable[Stack]) -> tuple[StackClass, ...]:
     """The stacks folded by call path: smallest class first, classes that wait for their peers last, then by rank."""
-    groups: dict[tuple[Step, ...], list[tuple[Stack, Activity]]] = {}
-    for stack in stacks:
-        if known := activity_of(stack):
-            groups.setdefault(path(known), []).append((stack, known))
+    told = [(stack, known) for stack in stacks if (known := activity_of(stack))]
+    # one that runs moves from line to line
+    groups = grouped(told, lambda member: _steps(member[1], lines=not member[1].thread.runs))
     parting = _parting([_steps(group[0][1], lines=True) for group in groups.values()])
     found = [
         StackClass(
@@ -128,17 +122,15 @@ def only(
     stacks: Iterable[Stack], ranks: frozenset[int] | None = None, thread: str | None = None, function: str | None = None
 ) -> tuple[Stack, ...]:
     """The stacks of these ranks, with the threads whose name holds `thread` and that have a frame whose name holds `function`."""
-    kept = []
-    for stack in stacks:
-        if ranks is not None and stack.rank not in ranks:
-            continue
-        named = [each for each in stack.threads if thread is None or thread.lower() in each.name.lower()]
-        found = [
-            each for each in named if function is None or any(function.lower() in frame.function.lower() for frame in each.frames)
-        ]
-        if found or (stack.problem and not thread and not function):
-            kept.append(replace(stack, threads=tuple(found)))
-    return tuple(kept)
+    named, called = (thread or "").lower(), (function or "").lower()
+
+    def fits(each: Thread) -> bool:
+        is_in = function is None or any(called in frame.function.lower() for frame in each.frames)
+        return is_in and named in each.name.lower()
+
+    chosen = (stack for stack in stacks if ranks is None or stack.rank in ranks)
+    kept = (replace(stack, threads=tuple(filter(fits, stack.threads))) for stack in chosen)
+    return tuple(stack for stack in kept if stack.threads or (stack.problem and not thread and not function))
 
 
 def each_thread(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
@@ -148,10 +140,8 @@ def each_thread(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
 
 def excerpt_of(frame: Frame, excerpts: Iterable[Excerpt]) -> Excerpt | None:
     """The lines around this frame, if they were readable."""
-    for excerpt in excerpts:
-        if excerpt.file == frame.file and excerpt.first <= frame.line < excerpt.first + len(excerpt.lines):
-            return excerpt
-    return None
+    here = (excerpt for excerpt in excerpts if excerpt.file == frame.file)
+    return next((excerpt for excerpt in here if excerpt.first <= frame.line < excerpt.first + len(excerpt.lines)), None)
 
 
 def library_summary(frames: Iterable[Frame]) -> str:

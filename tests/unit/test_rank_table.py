@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from hangtop.diagnosis.members.rank_gpus import ranks_on
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.probe.processes.run_members import gpu_numbers
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
@@ -165,6 +166,15 @@ def test_the_same_pid_on_two_hosts_is_two_ranks() -> None:
     state = state_of(ProcessReading(processes=(process(7, 0),)), host="n1")
     state = state_of(ProcessReading(processes=(process(7, 1),)), host="n2", state=state)
     assert [(rank.rank, rank.pid, rank.host) for rank in join_ranks(state)] == [(0, 7, "n1"), (1, 7, "n2")]
+
+
+def test_a_rank_of_a_node_whose_gpus_nobody_reads_is_on_no_gpu_of_the_node_whose_gpus_are_read() -> None:
+    gpus = GpuReading(gpus=(Gpu(0), Gpu(1)))
+    state = state_of(gpus, ProcessReading(processes=(process(7, 0, visible_devices="0"),)), host="n1")
+    state = state_of(ProcessReading(processes=(process(8, 1, visible_devices="0"),)), host="n2", state=state)
+    assert ranks_on(join_ranks(state), state, "n1") == {0: (0,)}
+    renamed = state_of(logs(RankLog(0, host="10.0.0.1")), state=state)
+    assert ranks_on(join_ranks(renamed), renamed, "n1") == {0: (0,)}, "the log may call the machine by another name"
 
 
 def test_a_ray_worker_says_its_actor_and_method_in_its_title() -> None:

@@ -65,7 +65,7 @@ def state(
 
 def fact(of: RunState) -> str:
     (one,) = owned(of)
-    return one.proof.fact
+    return one.fact
 
 
 def test_the_only_session_of_the_machine_is_not_the_run_s_for_that_even_where_the_framework_may_use_ray():

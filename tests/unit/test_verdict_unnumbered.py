@@ -11,7 +11,7 @@ from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, RecentActivity
 from hangtop.records.stack import Frame, Stack, Thread
-from hangtop.stacks.process_groups import entry, functions, peers, watches_children
+from hangtop.stacks.process_groups import entries, functions, meet, watches_children
 from hangtop.state.run_state import RunState
 from tests.fakes.members import BUSY, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
 
@@ -126,8 +126,8 @@ def stack(one: Thread, pid: int = 1) -> Stack:
 
 
 def test_what_a_child_was_started_with_and_its_way_are_told_without_generators() -> None:
-    assert entry(stack(HUB)) == ("rank_main", USER)
-    assert entry(stack(JOINS)) is None
+    assert entries([stack(HUB, 1)]) == {1: ("rank_main", USER)}
+    assert entries([stack(JOINS, 1)]) == {}
     assert functions_of(HUB) == functions_of(WAITS)
 
 
@@ -141,8 +141,8 @@ def functions_of(one: Thread) -> tuple[tuple[str, str], ...]:
 
 def test_home_made_loaders_side_by_side_are_no_peers() -> None:
     loads = started(Frame("load_batches", USER, 50), wait="pipe")
-    assert peers([stack(loads, pid) for pid in range(3)]) == frozenset()
-    assert peers([stack(WAITS, pid) for pid in range(3)]) == {0, 1, 2}
+    assert not meet([stack(loads, pid) for pid in range(3)])
+    assert meet([stack(WAITS, pid) for pid in range(3)])
 
 
 def test_a_parent_that_looks_after_its_children_watches_and_one_that_waits_for_a_lock_does_not() -> None:

@@ -130,7 +130,7 @@ def _class(stack_class: StackClass, view: StackView) -> dict[str, Any]:
     return {
         "ranks": stack_class.ranks,
         "pids": stack_class.pids,
-        "doing": _fields(known, "kind", "text", "function", "phase", "file", "line"),
+        "doing": _fields(known, "kind", "text", "function", "phase") | _fields(known.own, "file", "line"),
         "motion": motion(before, first) if before else None,
         "thread": _fields(known.thread, "name", "state", "wait", "wchan"),
         "other_threads": [_thread_line(first, thread) for thread in first.threads if thread is not known.thread],

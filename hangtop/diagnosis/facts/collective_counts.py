@@ -6,29 +6,28 @@ A difference alone is normal, for a query meets a run in motion; one that stands
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup
+from hangtop.records.nccl import Communicator, FlightDump, FlightGroup
 
 
-class Behind(Struct, frozen=True, omit_defaults=True):
+class Behind(Struct, frozen=True):
     """A member of a communicator or group that has launched fewer collectives than others, or does not answer.
 
     `count` of `most` launched. `frozen`: both were the same at the look before; `None` when there was none.
     `rank` counts inside the communicator: match by `pid` where there is one.
     """
 
-    group: str
     rank: int
     operation: str
     count: int | None = None
     most: int | None = None
     pid: int | None = None
-    host: str | None = None
     frozen: bool | None = None
 
     @property
@@ -48,22 +47,19 @@ def behind(communicators: Iterable[Communicator], before: Iterable[Communicator]
 def _behind(comm: Communicator, then: Communicator | None) -> Iterator[Behind]:
     """Members that do not answer, or that launched less than usual while nobody is further behind. A member further behind may
     be what the others wait for."""
-    past = None if then is None else {rank.rank: rank for rank in then.ranks}
+    past = {} if then is None else {rank.rank: (rank.counts, rank.status) for rank in then.ranks}
     usual, usual_then = _usual(comm), {} if then is None else _usual(then)
-    lowest = {
-        operation: min((rank.counts.get(operation, most) for rank in comm.ranks), default=most)
-        for operation, most in usual.items()
-    }
+    told = {operation: (most, *(rank.counts.get(operation, most) for rank in comm.ranks)) for operation, most in usual.items()}
+    lowest = {operation: min(counts) for operation, counts in told.items()}
     for rank in comm.ranks:
-        same = None if past is None else _is_same(past.get(rank.rank), rank)
+        same = None if then is None else past.get(rank.rank) == (rank.counts, rank.status)
         if rank.status in ("missing", "dead"):
-            yield Behind(comm.id, rank.rank, rank.status, pid=rank.pid, host=rank.host, frozen=same)
+            yield Behind(rank.rank, rank.status, pid=rank.pid, frozen=same)
             continue
         for operation, most in usual.items():
             count = rank.counts.get(operation)
             if count is not None and count == lowest[operation] < most:
-                frozen = same and usual_then.get(operation) == most
-                yield Behind(comm.id, rank.rank, operation, count, most, rank.pid, rank.host, frozen)
+                yield Behind(rank.rank, operation, count, most, rank.pid, same and usual_then.get(operation) == most)
 
 
 def _usual(comm: Communicator) -> Mapping[str, int]:
@@ -80,40 +76,26 @@ def _usual(comm: Communicator) -> Mapping[str, int]:
     return dict(counts) if 2 * members > len(leading) else {}
 
 
-def _is_same(before: CommRank | None, rank: CommRank) -> bool:
-    return before is not None and (before.counts, before.status) == (rank.counts, rank.status)
-
-
 def behind_in_flight(dumps: Iterable[FlightDump]) -> tuple[Behind, ...]:
     """Ranks that never enqueued the collective of the furthest rank, by process group. One rank alone tells nothing.
 
     Ranks may enqueue ahead: one whose own last collective nobody has completed waits in it. Where that is not told, only the last
     of all does not wait.
     """
-    groups: dict[str, list[tuple[int, FlightGroup]]] = {}
-    for dump in dumps:
-        for group in dump.groups:
-            if group.enqueued is not None:
-                groups.setdefault(group.id, []).append((dump.rank, group))
-    found: list[Behind] = []
-    for name, members in groups.items():
-        furthest = max((group for _, group in members), key=lambda group: group.enqueued or 0)
-        lowest = min(group.enqueued or 0 for _, group in members)
-        completed = max(group.completed or 0 for _, group in members)
-        found += [
-            Behind(furthest.name or name, rank, furthest.operation or "collective", group.enqueued, furthest.enqueued)
-            for rank, group in sorted(members, key=lambda member: member[0])
-            if (group.enqueued or 0) < (furthest.enqueued or 0) and not _waits_in_flight(group, lowest, completed)
-        ]
-    return tuple(found)
+    told = ((dump.rank, group) for dump in dumps for group in dump.groups if group.enqueued is not None)
+    groups = grouped(told, lambda member: member[1].id)
+    return tuple(member for group in groups.values() for member in _behind_in_group(group))
 
 
-def _waits_in_flight(group: FlightGroup, lowest: int, completed: int) -> bool:
-    """Whether it may wait in its last collective. `lowest`: that of the rank that is furthest behind; `completed`: by any."""
-    last = group.enqueued or 0
-    if group.completed is None:
-        return last > lowest
-    return group.completed < last and completed < last
+def _behind_in_group(members: Sequence[tuple[int, FlightGroup]]) -> Iterator[Behind]:
+    furthest = max((group for _, group in members), key=lambda group: group.enqueued or 0)
+    lowest = min(group.enqueued or 0 for _, group in members)
+    completed = max(group.completed or 0 for _, group in members)
+    for rank, group in sorted(members, key=lambda member: member[0]):
+        last = group.enqueued or 0
+        in_it = last > lowest if group.completed is None else group.completed < last and completed < last
+        if last < (furthest.enqueued or 0) and not in_it:
+            yield Behind(rank, furthest.operation or "collective", group.enqueued, furthest.enqueued)
 
 
 @memoized

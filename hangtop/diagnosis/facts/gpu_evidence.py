@@ -6,33 +6,15 @@ from collections.abc import Collection, Iterable, Sequence
 
 from hangtop.common.median import median
 from hangtop.common.text import clock, numbered, some
-from hangtop.diagnosis.facts.gpu_outliers import (
-    BUSY_UTIL_PERCENT,
-    IDLE_UTIL_PERCENT,
-    GpuFact,
-    busy_waits,
-    facts,
-    judged_of,
-    power_part,
-)
+from hangtop.diagnosis.facts import gpu_outliers
+from hangtop.diagnosis.facts.gpu_outliers import GpuFact
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.records.verdict import Evidence
 from hangtop.state.run_state import RunState
 
-WORTH_SAYING = (
-    "lost",
-    "reset needed",
-    "unknown error",
-    "empty",
-    "memory errors",
-    "remap",
-    "xid",
-    "little memory",
-    "hot",
-    "grows",
-)
-"""Facts with a line of their own; the others are in the lines on answers and on work."""
+SAID_ELSEWHERE = ("no answer", "idle", "busy-wait", "not supported", "no permission", "late")
+"""Facts that the lines on answers and on work tell."""
 SAID_OF_ONE = 3
 """With more GPUs than that in the same trouble, only their numbers are said."""
 
@@ -43,56 +25,49 @@ def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     hosts: dict[tuple[str, bool], list[str]] = {}
     for host, node in state.gpus.items():
         mine = of_run(state, host)
-        of_the_run = [fact for fact in facts(node, now, mine) if mine is None or fact.index in mine]
+        of_the_run = [fact for fact in gpu_outliers.facts(node, now, mine) if mine is None or fact.index in mine]
         for line in (*_silent(node), *_works(node, now, mine), *_others(of_the_run)):
             hosts.setdefault(line, []).append(host)
-    several = len(state.gpus) > 1
-    lines = sorted(hosts, key=lambda line: len(hosts[line])) if several else hosts
-    return tuple(Evidence("gpu", (_where(hosts[line]) if several else "") + line[0], line[1]) for line in lines)
-
-
-def _where(hosts: Sequence[str]) -> str:
-    """Nodes of which the same is to be said share a line; what is said of one alone comes first."""
-    return f"{hosts[0]}: " if len(hosts) == 1 else f"{some(len(hosts), 'node')}: "
+    evidence = []
+    for (text, supports), where in sorted(hosts.items(), key=lambda line: len(line[1])):  # first what is said of one node alone
+        nodes = where[0] if len(where) == 1 else some(len(where), "node")
+        evidence.append(Evidence("gpu", f"{nodes}: {text}" if len(state.gpus) > 1 else text, supports))
+    return tuple(evidence)
 
 
 def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
-    if node.reading.stuck_in and node.reading.stuck_since is not None:
-        yield (
-            f"the {node.reading.vendor} driver gives no answer since {clock(node.reading.stuck_since)}: {node.reading.stuck_in}",
-            True,
-        )
+    reading = node.reading
+    if reading.stuck_in and reading.stuck_since is not None:
+        yield f"the {reading.vendor} driver gives no answer since {clock(reading.stuck_since)}: {reading.stuck_in}", True
         return
-    silent = sorted(
-        (gpu for gpu in node.reading.gpus if gpu.status == "no answer" and gpu.since), key=lambda gpu: gpu.since or 0.0
-    )
+    silent = [gpu for gpu in reading.gpus if gpu.status == "no answer" and gpu.since]
+    silent.sort(key=lambda gpu: gpu.since or 0.0)
     if not silent:
         return
-    alike = [gpu for gpu in silent if clock(gpu.since) == clock(silent[0].since)]
-    first, rest = alike, silent[len(alike) :]
-    whole = " (the whole driver)" if node.reading.stuck_since else ""
+    first = [gpu for gpu in silent if clock(gpu.since) == clock(silent[0].since)]
+    rest = silent[len(first) :]
+    whole = " (the whole driver)" if reading.stuck_since else ""
     others = f", {_named(rest)} since {clock(rest[0].since)}" if rest else ""
     yield f"{_named(first)} silent since {clock(first[0].since)}{others}{whole}", True
 
 
 def _works(node: NodeGpus, now: float, mine: Collection[int] | None) -> Iterable[tuple[str, bool]]:
     """`GPUs 0-2 4-7 at 100 % but 13 % of power (busy-waiting); GPU 3 at 0 %`. Normal power speaks against a hang."""
-    judged = judged_of(node, now, mine)
-    waiting = [gpu for gpu in judged if busy_waits(gpu)]
-    idle = [gpu for gpu in judged if gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT]
-    working = [gpu for gpu in judged if gpu not in waiting and (gpu.util_percent or 0) >= BUSY_UTIL_PERCENT]
+    judged = gpu_outliers.judged_of(node, now, mine)
+    waiting = [gpu for gpu in judged if gpu_outliers.busy_waits(gpu)]
+    idle = [gpu for gpu in judged if gpu.util_percent is not None and gpu.util_percent <= gpu_outliers.IDLE_UTIL_PERCENT]
+    working = [gpu for gpu in judged if gpu not in waiting and (gpu.util_percent or 0) >= gpu_outliers.BUSY_UTIL_PERCENT]
+    rest = f"; {_at(idle)}" if idle else ""
     if waiting:
-        rest = f"; {_named(idle)} at {_util(idle)} %" if idle else ""
-        yield f"{_named(waiting)} at {_util(waiting)} % but {_power(waiting)} % of power (busy-waiting){rest}", True
+        yield f"{_at(waiting)} but {_power(waiting)} % of power (busy-waiting){rest}", True
     elif judged and len(idle) == len(judged):
-        yield f"{_named(idle)} at {_util(idle)} %: nothing computes", True
+        yield f"{_at(idle)}: nothing computes", True
     if working:
-        rest = f"; {_named(idle)} at {_util(idle)} %" if idle and not waiting else ""
-        yield f"{_named(working)} at {_util(working)} % and {_power(working)} % of power{rest}", False
+        yield f"{_at(working)} and {_power(working)} % of power{'' if waiting else rest}", False
 
 
 def _others(found: Sequence[GpuFact]) -> Iterable[tuple[str, bool]]:
-    for kind in WORTH_SAYING:
+    for kind in dict.fromkeys(fact.kind for fact in found if fact.kind not in SAID_ELSEWHERE):
         alike = [fact for fact in found if fact.kind == kind]
         if len(alike) > SAID_OF_ONE:
             yield f"{numbered('GPU', (fact.index for fact in alike))}: {kind}", True
@@ -104,10 +79,10 @@ def _named(gpus: Sequence[Gpu]) -> str:
     return numbered("GPU", (gpu.index for gpu in gpus))
 
 
-def _util(gpus: Sequence[Gpu]) -> str:
-    return f"{median(gpu.util_percent or 0 for gpu in gpus):.0f}"
+def _at(gpus: Sequence[Gpu]) -> str:
+    return f"{_named(gpus)} at {median(gpu.util_percent or 0 for gpu in gpus):.0f} %"
 
 
 def _power(gpus: Sequence[Gpu]) -> str:
-    parts = [part for gpu in gpus if (part := power_part(gpu)) is not None]
+    parts = [part for gpu in gpus if (part := gpu_outliers.power_part(gpu)) is not None]
     return f"{100 * median(parts):.0f}" if parts else "?"

@@ -6,7 +6,7 @@ kernels spin (NCCL#968, nccl#1550: H100 at 152 W of 700 W). Only power beside it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -26,15 +26,6 @@ FactKind = Literal[
 """What may be said of a GPU, gravest first."""
 
 _GRAVEST_FIRST: tuple[FactKind, ...] = get_args(FactKind)
-SAYS_ITSELF: dict[GpuStatus, FactKind] = {
-    "lost": "lost",
-    "reset needed": "reset needed",
-    "no answer": "no answer",
-    "unknown error": "unknown error",
-    "not supported": "not supported",
-    "no permission": "no permission",
-    "late": "late",
-}
 WINDOW_S = 30.0
 """Utilisation and power are judged by their means over so long: a healthy step waits busily for a moment, too."""
 BUSY_UTIL_PERCENT = 90.0
@@ -99,21 +90,20 @@ def power_part(gpu: Gpu) -> float | None:
     return gpu.power_w / gpu.limit_w if gpu.power_w is not None and gpu.limit_w else None
 
 
-def _lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
-    """The GPU with utilisation and power as means over the last `WINDOW_S`."""
-    util = _mean_since(track.util_percent, now - WINDOW_S)
-    power_w = _mean_since(track.power_w, now - WINDOW_S)
-    return replace(
-        gpu,
-        util_percent=gpu.util_percent if util is None or gpu.util_percent is None else util,
-        power_w=gpu.power_w if power_w is None or gpu.power_w is None else power_w,
-    )
-
-
 @memoized
 def all_lately(node: NodeGpus, now: float) -> tuple[Gpu, ...]:
-    """The GPUs of a node as they were lately, in its order."""
-    return tuple(_lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in node.reading.gpus)
+    """The GPUs of a node as they were lately, in its order: utilisation and power are means over the last `WINDOW_S`."""
+    return tuple(_lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now - WINDOW_S) for gpu in node.reading.gpus)
+
+
+def _lately(gpu: Gpu, track: GpuTrack, since: float) -> Gpu:
+    util = None if gpu.util_percent is None else _mean_since(track.util_percent, since)
+    power_w = None if gpu.power_w is None else _mean_since(track.power_w, since)
+    return replace(
+        gpu,
+        util_percent=gpu.util_percent if util is None else util,
+        power_w=gpu.power_w if power_w is None else power_w,
+    )
 
 
 def _mean_since(samples: Samples, since: float) -> float | None:
@@ -131,17 +121,16 @@ def busy_waits(gpu: Gpu) -> bool:
     return gpu.util_percent >= BUSY_UTIL_PERCENT and power < BUSY_POWER_PART
 
 
-def is_used(gpu: Gpu, track: GpuTrack) -> bool:
-    """Whether anyone ever computed on it in this watch: a spare GPU is not an idle one."""
-    if gpu.processes or (gpu.used_bytes or 0) > EMPTY_BYTES:
-        return True
-    return any(mean is not None and mean > EMPTY_BYTES for mean in track.used_bytes.means)
-
-
 def judged_of(node: NodeGpus, now: float, of_run: Collection[int] | None) -> list[Gpu]:
-    """The GPUs of the run as they were lately: only GPUs whose values are current and that are computed on."""
+    """The GPUs of the run as they were lately: those whose values are current and on which anybody computed in this watch. A
+    spare GPU is not an idle one."""
     mine = (gpu for gpu in all_lately(node, now) if of_run is None or gpu.index in of_run)
-    return [gpu for gpu in mine if is_current(gpu, now) and is_used(gpu, node.tracks.get(gpu.index, NO_TRACK))]
+    return [gpu for gpu in mine if is_current(gpu, now) and _is_used(gpu, node.tracks.get(gpu.index, NO_TRACK))]
+
+
+def _is_used(gpu: Gpu, track: GpuTrack) -> bool:
+    held = (gpu.used_bytes, *track.used_bytes.means)
+    return bool(gpu.processes) or any(used is not None and used > EMPTY_BYTES for used in held)
 
 
 def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> tuple[GpuFact, ...]:
@@ -153,33 +142,30 @@ def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> 
     found = [fact for gpu in all_lately(node, now) for fact in _of_itself(gpu, node.tracks.get(gpu.index, NO_TRACK), now)]
     if len(judged) > 1:
         peers = Peers(judged)
-        found += [
-            GpuFact(gpu.index, kind, said) for gpu in judged for kind, judge in AGAINST_PEERS if (said := judge(gpu, peers))
-        ]
+        found += [GpuFact(gpu.index, kind, text) for gpu in judged for kind, text in _against(peers, gpu)]
     return tuple(sorted(found, key=lambda fact: (_GRAVEST_FIRST.index(fact.kind), fact.index)))
 
 
-def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
-    said: list[tuple[FactKind, str] | tuple[FactKind, str, str]] = []
-    status = status_now(gpu, now)
-    if kind := SAYS_ITSELF.get(status):
-        said.append((kind, status_words(gpu, now)))
-    else:
-        if busy_waits(gpu):
-            said.append(("busy-wait", f"at {gpu.util_percent:.0f} %, yet at {100 * (power_part(gpu) or 0):.0f} % of power"))
-        if grown := growth(track.used_bytes, least=GROWTH_BYTES):
-            said.append(("grows", f"memory grows by {grown / G:.1f} G an hour", f"+{grown / G:.1f} G/h"))
+def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> Iterator[GpuFact]:
+    match status_now(gpu, now):
+        case "ok" | "reading":
+            if busy_waits(gpu):
+                said = f"at {gpu.util_percent:.0f} %, yet at {100 * (power_part(gpu) or 0):.0f} % of power"
+                yield GpuFact(gpu.index, "busy-wait", said)
+            if grown := growth(track.used_bytes, least=GROWTH_BYTES):
+                yield GpuFact(gpu.index, "grows", f"memory grows by {grown / G:.1f} G an hour", f"+{grown / G:.1f} G/h")
+        case kind:
+            yield GpuFact(gpu.index, kind, status_words(gpu, now))
     if gpu.ecc_uncorrected:
-        said.append(("memory errors", f"{gpu.ecc_uncorrected} uncorrected memory errors"))
+        yield GpuFact(gpu.index, "memory errors", f"{gpu.ecc_uncorrected} uncorrected memory errors")
     if gpu.remap:
-        said.append(("remap", gpu.remap))
-    if gpu.xid is not None and status != "lost":
-        said.append(("xid", f"Xid {gpu.xid}"))
-    return [GpuFact(gpu.index, *fact) for fact in said]
+        yield GpuFact(gpu.index, "remap", gpu.remap)
+    if gpu.xid is not None and gpu.status != "lost":
+        yield GpuFact(gpu.index, "xid", f"Xid {gpu.xid}")
 
 
 class Peers:
-    """The GPUs that are compared with each other, at least two: what is usual among the others of each."""
+    """The GPUs that are compared with each other, at least two: what is usual among the others of each, by their median."""
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         self._used = sorted(gpu.used_bytes or 0 for gpu in gpus)
@@ -188,11 +174,9 @@ class Peers:
         self._others = len(gpus) - 1
 
     def used_bytes(self, gpu: Gpu) -> float:
-        """The median of the others."""
         return median_of_others(self._used, gpu.used_bytes or 0)
 
     def temperature_c(self, gpu: Gpu) -> float:
-        """The median of the others."""
         return median_of_others(self._temperatures, gpu.temperature_c or 0.0)
 
     def busy_part(self, gpu: Gpu) -> float:
@@ -203,39 +187,19 @@ def _is_busy(gpu: Gpu) -> bool:
     return (gpu.util_percent or 0) >= BUSY_UTIL_PERCENT
 
 
-def _empty(gpu: Gpu, peers: Peers) -> str | None:
-    """It was used in this watch and its memory is free again, while the others hold theirs: its process died."""
-    free = gpu.used_bytes is not None and gpu.used_bytes < EMPTY_BYTES and not gpu.processes
-    return "is empty" if free and peers.used_bytes(gpu) > EMPTY_BYTES else None
+def _against(peers: Peers, gpu: Gpu) -> Iterator[tuple[FactKind, str]]:
+    """What makes it odd among its peers.
 
-
-def _idle(gpu: Gpu, peers: Peers) -> str | None:
-    """At 0 % while the others work or wait: the suspect of a hung collective (libgpuarray#387: all at 100 % but one)."""
-    odd = gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT and peers.busy_part(gpu) >= PEERS_PART
-    return f"at {gpu.util_percent:.0f} %" if odd else None
-
-
-def _little_memory(gpu: Gpu, peers: Peers) -> str | None:
-    used = gpu.used_bytes
-    if used is None or used < EMPTY_BYTES:
-        return None
-    usual = peers.used_bytes(gpu)
-    if used >= LITTLE_MEMORY_PART * usual or usual - used < LITTLE_MEMORY_BYTES:
-        return None
-    return f"{used / G:.1f} G, the others {usual / G:.1f} G"
-
-
-def _hot(gpu: Gpu, peers: Peers) -> str | None:
-    temperature = gpu.temperature_c
-    held = HOLDING_BACK.intersection(gpu.throttle)
-    if temperature is None or not (held or (temperature >= HOT_C and temperature - peers.temperature_c(gpu) >= HOT_OVER_PEERS_C)):
-        return None
-    return f"{temperature:.0f} °C" + (f", held back: {', '.join(sorted(held))}" if held else "")
-
-
-AGAINST_PEERS: tuple[tuple[FactKind, Callable[[Gpu, Peers], str | None]], ...] = (
-    ("empty", _empty),
-    ("idle", _idle),
-    ("little memory", _little_memory),
-    ("hot", _hot),
-)
+    Empty: it was used in this watch and its memory is free again, while the others hold theirs, so its process died. Idle: at 0 %
+    while the others work or wait, the suspect of a hung collective (libgpuarray#387: all at 100 % but one).
+    """
+    used, usual = gpu.used_bytes, peers.used_bytes(gpu)
+    if used is not None and used < EMPTY_BYTES < usual and not gpu.processes:
+        yield "empty", "is empty"
+    if gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT and peers.busy_part(gpu) >= PEERS_PART:
+        yield "idle", f"at {gpu.util_percent:.0f} %"
+    if used is not None and EMPTY_BYTES <= used < LITTLE_MEMORY_PART * usual and usual - used >= LITTLE_MEMORY_BYTES:
+        yield "little memory", f"{used / G:.1f} G, the others {usual / G:.1f} G"
+    warm, held = gpu.temperature_c, HOLDING_BACK.intersection(gpu.throttle)
+    if warm is not None and (held or (warm >= HOT_C and warm - peers.temperature_c(gpu) >= HOT_OVER_PEERS_C)):
+        yield "hot", f"{warm:.0f} °C" + (f", held back: {', '.join(sorted(held))}" if held else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +16,8 @@ from hangtop.records.verdict import Evidence, Verdict
 from hangtop.state.run_state import RunState
 
 MAKER = re.compile(r"/(?:torch_|session_[\d_-]+_)(?P<pid>\d+)(?:_[^/]*)?$")
-"""PyTorch's shared memory and Ray's session folders bear the pid of their maker (Ray: the driver that called `ray.init()`)."""
+"""PyTorch's shared memory and Ray's session folders bear the pid of their maker (Ray: the driver that called `ray.init()`). The
+time alone proves nothing: a path made then may be of any run."""
 STARTED_WITHIN_S = 5.0
 """A launcher's own parts start after it; clocks of starts differ by so much at most."""
 SOURCE = "left"
@@ -51,40 +52,24 @@ def leftovers(state: RunState, *, over: bool = False) -> LeftoverMembers:
     if procs is None:
         return LeftoverMembers()
     living = {writer.pid for writer in procs.writers if writer.alive}
-    if living and not (
-        over and living <= {left_process.pid for left_process in procs.processes if _lost_its_parent(left_process)}
-    ):
+    lost = {process.pid for process in procs.processes if _lost_its_parent(process)}
+    if living and not (over and living <= lost):
         return LeftoverMembers()
     if procs.writers:
         since = min(writer.started_at for writer in procs.writers) - STARTED_WITHIN_S
         until = float("inf") if living else max(writer.gone_at or 0.0 for writer in procs.writers)
-        processes = tuple(
-            left_process
-            for left_process in procs.processes
-            if since <= left_process.started_at <= until and _is_left(left_process, procs)
-        )
+        left = (process for process in procs.processes if since <= process.started_at <= until)
+        processes = tuple(process for process in left if _is_left(process, procs))
     else:
-        pointing = [left_process for left_process in procs.orphans if left_process.pid in procs.pointing]
-        processes = (
-            *(
-                left_process
-                for left_process in procs.processes
-                if _lost_its_parent(left_process) or _outlives_its_driver(left_process, procs)
-            ),
-            *pointing,
-        )
-        since = min((left_process.started_at for left_process in processes), default=float("inf")) - STARTED_WITHIN_S
+        detached = (process for process in procs.processes if process.pid in lost or _outlives_its_driver(process, procs))
+        processes = (*detached, *(process for process in procs.orphans if process.pid in procs.pointing))
+        since = min((process.started_at for process in processes), default=float("inf")) - STARTED_WITHIN_S
     found = state.leftovers.found if state.leftovers is not None else ()
-    makers = {writer.pid for writer in procs.writers} | {left_process.pid for left_process in (*procs.processes, *procs.ended)}
-    files = tuple(file for file in found if file.newest_at >= since and _maker(file) in makers)
+    makers = {writer.pid for writer in procs.writers} | {process.pid for process in (*procs.processes, *procs.ended)}
+    marked = ((file, MAKER.search(file.path)) for file in found if file.newest_at >= since)
+    files = tuple(file for file, maker in marked if maker is not None and int(maker["pid"]) in makers)
     proven = bool(procs.writers) or all(_outlives_its_driver(process, procs) for process in processes)
     return LeftoverMembers(processes, _gpu_bytes(state, procs, processes), files, seen=proven)
-
-
-def _maker(file: Removal) -> int | None:
-    """The pid of the maker, where the path tells it. The time alone does not: a path made then may be of any run."""
-    match = MAKER.search(file.path)
-    return int(match["pid"]) if match is not None else None
 
 
 def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Process]) -> dict[int, int]:
@@ -100,14 +85,6 @@ def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Proce
 
 def _lost_its_parent(process: Process) -> bool:
     return process.ppid == 1 and process.role in PARTS and not process.exited
-
-
-def _has_a_parent(processes: Iterable[Process]) -> bool:
-    """Whether a process that is not left over looks after one of them, as a raylet does after detached actors. A clean-up
-    takes only what has lost its parent."""
-    left = list(processes)
-    pids = {process.pid for process in left} | {1}
-    return any(process.ppid not in pids for process in left)
 
 
 def _outlives_its_driver(process: Process, procs: ProcessReading) -> bool:
@@ -132,7 +109,9 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     if not said:
         return verdict
     held = state.procs is not None and any(writer.alive for writer in state.procs.writers)
-    key = STOP if held or _has_a_parent(left.processes) else CLEAN
+    pids = {process.pid for process in left.processes} | {1}
+    tended = any(process.ppid not in pids for process in left.processes)  # as a raylet looks after detached actors
+    key = STOP if held or tended else CLEAN  # a clean-up takes only what has lost its parent
     return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, key))
 
 
@@ -141,21 +120,14 @@ def _processes(left: LeftoverMembers) -> str:
     if not left.processes:
         return ""
     more = len(left.processes) - 1
-    memory = sum(process.rss_bytes or 0 for process in left.processes)
-    held = [_on_gpus(left.gpus), f"{size(memory)} of memory" if memory else ""]
-    holds = ", ".join(part for part in held if part)
+    memory, on_gpus = sum(process.rss_bytes or 0 for process in left.processes), sum(left.gpus.values())
+    gpus = f"{size(on_gpus) if on_gpus else 'memory'} on {numbered('GPU', left.gpus)}" if left.gpus else ""
+    holds = ", ".join(part for part in (gpus, f"{size(memory)} of memory" if memory else "") if part)
     number = f"{some(more + 1, 'process')} {'are' if more else 'is'}"
     first = left.processes[0]
     what = "left" if left.seen else "without a parent, perhaps left by this run"
     named = f"pid {first.pid} {first.name}{f' and {more} more' if more else ''}"
     return f"{number} {what}{f', with {holds}' if holds else ''}: {named}"
-
-
-def _on_gpus(held: Mapping[int, int]) -> str:
-    if not held:
-        return ""
-    used = sum(held.values())
-    return f"{size(used) if used else 'memory'} on {numbered('GPU', held)}"
 
 
 def _files(left: LeftoverMembers) -> str:

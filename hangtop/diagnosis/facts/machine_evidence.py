@@ -34,10 +34,10 @@ def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     return tuple(Evidence("host", line) for line in (*told, *_grows(state)))
 
 
-def want_of_memory(machine: HostReading | None, process: Process | None) -> Evidence | None:
+def want_of_memory(machine: HostReading | None, process: Process) -> Evidence | None:
     """Why this process, ended by SIGKILL or nobody knows how, was killed for want of memory; `None`: nothing says so. It is but
     possible (`supports` is `None`) where only the count of its limit speaks for it, which may be of an earlier run."""
-    if machine is None or process is None or process.exit_code not in (SIGKILL, None):
+    if machine is None or process.exit_code not in (SIGKILL, None):
         return None
     if machine.oom_at is not None and abs(machine.oom_at - (process.state_since or machine.oom_at)) <= KILLED_WITHIN_S:
         return Evidence("host", f"the kernel's out-of-memory killer struck at {clock(machine.oom_at)}")
@@ -75,24 +75,15 @@ def _grows(state: RunState) -> Iterator[str]:
     rates = {key: rate for key, track in state.tracks.items() if (rate := growth(track.held_bytes, least=GROWTH_BYTES))}
     if not rates:
         return
-    numbers = {
-        (host, process.pid, process.start_ticks): process.rank
-        for host, each in state.processes.items()
-        for process in each.processes
-    }
+    here = ((host, process) for host, reading in state.processes.items() for process in reading.processes)
+    numbers = {(host, process.pid, process.start_ticks): process.rank for host, process in here}
     ranks = {rank for key in rates if (rank := numbers.get(key)) is not None}
     who = numbered("rank", ranks) if len(ranks) == len(rates) else ", ".join(f"pid {pid}" for _, pid, _ in sorted(rates))
     each = " each" if len(rates) > 1 else ""
-    left, hourly = _left(state.machine), sum(rates.values())
-    full_s = None if left is None else 3600 * left / hourly
+    machine = state.machine or HostReading(cores=0)
+    limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
+    rests = (machine.available_bytes, None if limit is None or used is None else max(0, limit - used))
+    left = min((rest for rest in rests if rest is not None), default=None)  # bytes that the run may still take
+    full_s = None if left is None else 3600 * left / sum(rates.values())
     when = f", full in {age(full_s)}" if full_s is not None and full_s < FULL_IN_S else ""
     yield f"{who}: memory grows by {max(rates.values()) / G:.1f} G an hour{each}{when}"
-
-
-def _left(machine: HostReading | None) -> int | None:
-    """Bytes that the run may still take."""
-    if machine is None:
-        return None
-    limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
-    rests = [machine.available_bytes, None if limit is None or used is None else max(0, limit - used)]
-    return min((rest for rest in rests if rest is not None), default=None)

@@ -7,13 +7,14 @@ the GCS says that it is healthy and a node's report has moved within `STALE_AFTE
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.common.text import clock, some
-from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode, RayPart
+from hangtop.records.ray.cluster import RayActor, RayCluster, RayPart
 
 STALE_AFTER_S = 15.0
 TABLES_STALE_S = 45.0
@@ -61,13 +62,6 @@ def stale_since(cluster: RayCluster, now: float) -> float | None:
     return max(moved) if moved and now - max(moved) > STALE_AFTER_S else None
 
 
-def silent_nodes(cluster: RayCluster, now: float) -> tuple[RayNode, ...]:
-    """Nodes that Ray calls alive and that have not reported for too long, while the dashboard answers."""
-    if cluster.api.answer != "ok":
-        return ()
-    return tuple(n for n in cluster.nodes if n.alive and n.moved_at is not None and now - n.moved_at > STALE_AFTER_S)
-
-
 def troubles(cluster: RayCluster, now: float) -> tuple[RayTrouble, ...]:
     """What is sick, the root first."""
     if cluster.ended_at is not None:
@@ -75,46 +69,40 @@ def troubles(cluster: RayCluster, now: float) -> tuple[RayTrouble, ...]:
     return (*_sick_parts(cluster), *_sick_api(cluster), *_sick_nodes(cluster, now), *_leftovers(cluster))
 
 
-PART_NAMES = {
-    "raylet": "raylet",
-    "gcs_server": "GCS",
-    "dashboard": "dashboard",
-    "dashboard_part": "dashboard's",
-    "agent": "agent",
-    "runtime_env_agent": "runtime environment agent",
-    "autoscaler": "autoscaler",
-    "log_monitor": "log monitor",
-    "client_server": "client server",
-}
-ENDS_RAY = {
-    "gcs_server": "drivers and raylets give up 60 s later",
-    "raylet": "its workers end with it, or stay behind",
-    "dashboard": "of other nodes nobody tells what runs there",
-    "agent": "its node reports nothing more",
-}
-ORDER = ("gcs_server", "raylet", "dashboard", "dashboard_part", "agent", "runtime_env_agent")
-"""The parts without which we or the run see less. An autoscaler or client server that is gone hurts nobody here."""
+class _Daemon(Struct, frozen=True):
+    """A kind of daemon. `ends`: what follows when it is gone. `below`: the kind with which it dies."""
+
+    name: str
+    ends: str = ""
+    below: str | None = None
 
 
-FOLLOWS = {"agent": "raylet", "runtime_env_agent": "raylet", "dashboard_part": "dashboard"}
-"""An agent dies with the raylet of its node, parts with their dashboard."""
+DAEMONS: dict[str, _Daemon] = {
+    "gcs_server": _Daemon("GCS", "drivers and raylets give up 60 s later"),
+    "raylet": _Daemon("raylet", "its workers end with it, or stay behind"),
+    "dashboard": _Daemon("dashboard", "of other nodes nobody tells what runs there"),
+    "dashboard_part": _Daemon("dashboard's", below="dashboard"),
+    "agent": _Daemon("agent", "its node reports nothing more", below="raylet"),
+    "runtime_env_agent": _Daemon("runtime environment agent", below="raylet"),
+}
+"""The parts without which we or the run see less, roots first. An autoscaler or client server that is gone hurts nobody here."""
 
 
 def _sick_parts(cluster: RayCluster) -> list[RayTrouble]:
     """Daemons here that are stopped, gone or a zombie, and that no other has replaced. What follows from another is left out."""
-    ordered = sorted((part for part in cluster.parts if part.kind in ORDER), key=lambda part: ORDER.index(part.kind))
+    ordered = [part for kind in DAEMONS for part in cluster.parts if part.kind == kind]
     sick = [(part, trouble) for part in ordered if (trouble := _trouble_of(part, cluster)) is not None]
-    roots = {(part.kind, _node_of(part)) for part, _ in sick}
-    return [trouble for part, trouble in sick if (FOLLOWS.get(part.kind), _node_of(part)) not in roots]
 
+    def node_of(part: RayPart) -> str | None:  # a cluster has one dashboard
+        return None if part.kind.startswith("dashboard") else part.node
 
-def _node_of(part: RayPart) -> str | None:
-    """A cluster has one dashboard."""
-    return None if part.kind.startswith("dashboard") else part.node
+    roots = {(part.kind, node_of(part)) for part, _ in sick}
+    return [trouble for part, trouble in sick if (DAEMONS[part.kind].below, node_of(part)) not in roots]
 
 
 def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
-    name = f"{PART_NAMES[part.kind]} {part.name}".strip()
+    daemon = DAEMONS[part.kind]
+    name = f"{daemon.name} {part.name}".strip()
     if part.gone_at is None and part.state in "Tt":
         return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is stopped", f"kill -CONT {part.pid}")
     if part.gone_at is None and part.state == "D":
@@ -122,8 +110,8 @@ def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
     if (part.gone_at is None and part.state != "Z") or any(_serves(other, part) for other in cluster.parts):
         return None
     replaced = part.kind == "dashboard" and _told_by_tables(cluster)
-    after = None if replaced else ENDS_RAY.get(part.kind)
-    gone = f"gone since {clock(part.gone_at)}{': ' + after if after else ''}"
+    after = f": {daemon.ends}" if daemon.ends and not replaced else ""
+    gone = f"gone since {clock(part.gone_at)}{after}"
     how = gone if part.gone_at is not None else "a zombie: it is dead, and nobody collected it"
     mend = BY_TABLES if replaced else "R starts Ray again with the same options"
     return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", mend, dead=True)
@@ -150,30 +138,28 @@ API_WORDS = {
 """Answer → part, text, mend."""
 
 
-def _sick_api(cluster: RayCluster) -> list[RayTrouble]:
-    api = cluster.api
-    known = _broken(cluster.parts)
-    found = []
+def _sick_api(cluster: RayCluster) -> Iterator[RayTrouble]:
+    api, known = cluster.api, _broken(cluster.parts)
+    version = api.version or "of this version"
     if api.answer in API_WORDS:
         part, text, mend = API_WORDS[api.answer]
         mend = BY_TABLES if _told_by_tables(cluster) else mend
-        said = text.format(at=api.address, problem=api.problem, version=api.version or "of this version")
+        said = text.format(at=api.address, problem=api.problem, version=version)
         if part != "dashboard":
-            found.append(RayTrouble(part, said, mend))
+            yield RayTrouble(part, said, mend)
         elif "dashboard" not in known:
-            found.append(RayTrouble(part, f"{said} since {clock(api.since)}", mend))
+            yield RayTrouble(part, f"{said} since {clock(api.since)}", mend)
     elif api.answer == "ok" and api.gcs_ok is False and "gcs_server" not in known:
         mend = f"tail {cluster.folder}/logs/gcs_server.out" if cluster.folder else ""
-        found.append(RayTrouble("gcs_server", f"the GCS does not answer since {clock(api.gcs_since)}", mend))
+        yield RayTrouble("gcs_server", f"the GCS does not answer since {clock(api.gcs_since)}", mend)
     elif api.gcs_ok is not False and api.late and "dashboard_part" not in known:
-        found.append(RayTrouble("dashboard_part", f"the dashboard does not answer {', '.join(api.late)}"))
+        yield RayTrouble("dashboard_part", f"the dashboard does not answer {', '.join(api.late)}")
     if api.strange and api.answer == "ok":
         paths = ", ".join(path.partition("?")[0] for path in api.strange)
-        text = f"Ray {api.version or 'of this version'} answers {paths} in a shape that hangtop does not know"
-        found.append(RayTrouble("version", text, UPGRADE if api.tables_at is None else BY_TABLES))
+        text = f"Ray {version} answers {paths} in a shape that hangtop does not know"
+        yield RayTrouble("version", text, UPGRADE if api.tables_at is None else BY_TABLES)
     if api.tables_problem and api.tables_at is None:
-        found.append(RayTrouble("version", f"Ray's own Python could not read the GCS in its place: {api.tables_problem}"))
-    return found
+        yield RayTrouble("version", f"Ray's own Python could not read the GCS in its place: {api.tables_problem}")
 
 
 def _broken(parts: Sequence[RayPart]) -> set[str]:
@@ -187,44 +173,37 @@ def _told_by_tables(cluster: RayCluster) -> bool:
     return cluster.api.tables_at is not None and "gcs_server" not in _broken(cluster.parts)
 
 
-def _sick_nodes(cluster: RayCluster, now: float) -> list[RayTrouble]:
+def _sick_nodes(cluster: RayCluster, now: float) -> Iterator[RayTrouble]:
+    """Nodes that are dead, or that Ray calls alive and that have not reported for too long, while the dashboard answers."""
     ours = [part for part in cluster.parts if part.kind in ("raylet", "agent")]
     explained = {part.node for part in ours if part.gone_at is not None or part.state in "TtZ"}
-    dead = [n for n in cluster.nodes if not n.alive and n.id not in explained and not n.death.lower().startswith(WANTED)]
-    found = [
-        RayTrouble("node", f"node {n.host} is dead for Ray{': ' + n.death if n.death else ''}", dead=True)
-        for n in dead[:MOST_NODES]
-    ]
-    if cluster.api.gcs_ok is not False:
-        silent = [node for node in silent_nodes(cluster, now) if node.id not in explained]
-        why = "its raylet or agent hangs, or it is cut off"
-        found += [
-            RayTrouble("node", f"node {n.host} does not report since {clock(n.moved_at)}: {why}") for n in silent[:MOST_NODES]
-        ]
-    return found
+    nodes = [node for node in cluster.nodes if node.id not in explained]
+    for node in [node for node in nodes if not node.alive and not node.death.lower().startswith(WANTED)][:MOST_NODES]:
+        yield RayTrouble("node", f"node {node.host} is dead for Ray{': ' + node.death if node.death else ''}", dead=True)
+    if cluster.api.answer == "ok" and cluster.api.gcs_ok is not False:
+        moved = ((node, node.moved_at) for node in nodes if node.alive and node.moved_at is not None)
+        silent = [(node, at) for node, at in moved if now - at > STALE_AFTER_S]
+        for node, at in silent[:MOST_NODES]:
+            why = "its raylet or agent hangs, or it is cut off"
+            yield RayTrouble("node", f"node {node.host} does not report since {clock(at)}: {why}")
 
 
-def _leftovers(cluster: RayCluster) -> list[RayTrouble]:
-    found = []
+def _leftovers(cluster: RayCluster) -> Iterator[RayTrouble]:
     if cluster.orphans:
         pids = " ".join(map(str, cluster.orphans[:6])) + (" …" if len(cluster.orphans) > 6 else "")
         text = f"{some(len(cluster.orphans), 'worker')} without a raylet live on (pid {pids}): they hold memory and GPUs"
-        found.append(RayTrouble("orphans", text, "c cleans them up"))
-    risen = [actor for actor in cluster.actors if actor.pid_alive and actor.pid not in cluster.orphans]
-    if risen:
+        yield RayTrouble("orphans", text, "c cleans them up")
+    if risen := [actor for actor in cluster.actors if actor.pid_alive and actor.pid not in cluster.orphans]:
         pids = " ".join(str(actor.pid) for actor in risen[:6])
-        found.append(RayTrouble("orphans", f"dead for Ray, yet alive as a process: {some(len(risen), 'actor')} (pid {pids})"))
-    return found
+        yield RayTrouble("orphans", f"dead for Ray, yet alive as a process: {some(len(risen), 'actor')} (pid {pids})")
 
 
 @memoized
 def outlier_actors(cluster: RayCluster) -> tuple[OutlierActor, ...]:
     """Actors that stand out: by their own state first, then by difference from their peers of the same class and job."""
     odd = [OutlierActor(actor, why) for actor in cluster.actors if (why := _own_oddness(actor)) is not None]
-    peers: dict[tuple[str | None, str], list[RayActor]] = {}
-    for actor in cluster.actors:
-        if actor.state in LIVE:
-            peers.setdefault((actor.job, actor.cls), []).append(actor)
+    living = (actor for actor in cluster.actors if actor.state in LIVE)
+    peers = grouped(living, lambda actor: (actor.job, actor.cls))
     return (*odd, *(actor for group in peers.values() for actor in _apart(group)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.records.ray.cluster import Demand, PlacementGroup, RayActor, RayCluster, RayNode
 
@@ -26,10 +27,8 @@ class PendingResource(Struct, frozen=True):
 def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
     """Actors, placement groups and tasks that wait for resources, and why they do not get them. What can never be granted
     comes first."""
-    alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}
-    for actor in cluster.actors:
-        if actor.state == "resources":
-            alike.setdefault((actor.cls, tuple(sorted(actor.resources.items()))), []).append(actor)
+    waiting = (actor for actor in cluster.actors if actor.state == "resources")
+    alike = grouped(waiting, lambda actor: (actor.cls, tuple(sorted(actor.resources.items()))))
     found = [_pending_actors(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
     found += [_pending_group(group, cluster.nodes) for group in cluster.groups]
     found += [pending for demand in cluster.demand if (pending := _pending_tasks(demand, cluster)) is not None]
@@ -47,10 +46,8 @@ def _pending_group(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingRe
     asks = " + ".join(f"{count} × {resources(bundle)}" if count > 1 else resources(bundle) for bundle, count in group.bundles)
     said = [lacking(bundle, nodes) for bundle, _ in group.bundles]
     lack, impossible = next((why for why in said if why[1]), next((why for why in said if why[0]), ("", False)))
-    name = f"placement group {group.name or group.id[:8]}"
-    return PendingResource(
-        name, asks, lack or ("infeasible, says Ray" if group.infeasible else ""), group.since, impossible or group.infeasible
-    )
+    name, says = f"placement group {group.name or group.id[:8]}", "infeasible, says Ray" if group.infeasible else ""
+    return PendingResource(name, asks, lack or says, group.since, impossible or group.infeasible)
 
 
 def _pending_tasks(demand: Demand, cluster: RayCluster) -> PendingResource | None:

@@ -35,9 +35,9 @@ def current_stage(log: LogReading, ranks: Sequence[Rank]) -> StageEvent | None:
 def _others_go_on(ranks: Sequence[Rank]) -> bool:
     """Who said that it finished has left, or was never here; others live, did not say it, and are before their last step."""
     living = [rank for rank in ranks if rank.state is not None and not rank.ended]
-    said = any(rank.stage == FINISH for rank in ranks)
-    before_end = (rank.step is not None and (rank.total is None or rank.step < rank.total) for rank in living)
-    return said and all(rank.stage != FINISH for rank in living) and any(before_end)
+    if any(rank.stage == FINISH for rank in living) or all(rank.stage != FINISH for rank in ranks):
+        return False
+    return any(rank.step is not None and (rank.total is None or rank.step < rank.total) for rank in living)
 
 
 def stage_plan(log: LogReading, stage: StageEvent | None) -> StagePlan | None:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import rank_ranges, some
 from hangtop.records.process import Process, ProcessReading
 
@@ -38,32 +39,22 @@ class StackPauses(Struct, frozen=True):
     @property
     def spared(self) -> tuple[str, ...]:
         """The processes that are read without a stop, by reason."""
-        reasons = dict.fromkeys(self.left_out.values())
-        return tuple(
-            f"not stopped: pid {rank_ranges(pid for pid, why in self.left_out.items() if why == reason)}, {reason}"
-            for reason in reasons
-        )
+        by_reason = grouped(self.left_out, self.left_out.__getitem__)
+        return tuple(f"not stopped: pid {rank_ranges(pids)}, {reason}" for reason, pids in by_reason.items())
 
 
 def pause(procs: ProcessReading | None, pids: Collection[int]) -> StackPauses:
     """Which of these pids may be stopped for a moment."""
-    known = {} if procs is None else {process.pid: process for process in procs.processes}
-    taken = procs is not None and bool(procs.taken)
-    owners = _owners(procs)
-    reasons = {pid: _why_not(known.get(pid), taken, owners) for pid in pids}
+    procs = procs or ProcessReading()
+    known = {process.pid: process for process in procs.processes}
+    writers = {writer.pid for writer in procs.writers if writer.alive}
+    top = [process for process in procs.processes if process.pid in writers] or procs.processes[:1]
+    owners = {process.uid for process in top}  # of what writes the log; of the topmost process where no writer is left
+    reasons = {pid: _why_not(known.get(pid), bool(procs.taken), owners) for pid in pids}
     return StackPauses(
         {pid: known[pid].start_ticks for pid, reason in reasons.items() if reason is None},
         {pid: reason for pid, reason in reasons.items() if reason is not None},
     )
-
-
-def _owners(procs: ProcessReading | None) -> set[int | None]:
-    """The users of what writes the log; of the topmost process where no writer is left."""
-    if procs is None:
-        return set()
-    writers = {writer.pid for writer in procs.writers if writer.alive}
-    top = [process for process in procs.processes if process.pid in writers] or procs.processes[:1]
-    return {process.uid for process in top}
 
 
 def _why_not(process: Process | None, taken: bool, owners: Collection[int | None]) -> str | None:

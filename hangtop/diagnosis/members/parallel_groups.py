@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.grouped import grouped
 from hangtop.diagnosis.status.majority import as_waiting, leaf_call, place_of, waits_for_others
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.parallel_layout import Place
@@ -45,13 +46,13 @@ def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
     here = [member for member in members if member.status != "gone"]
     if not all(inner_group(member.place) is not None or stage_of(member.place) for member in here):
         return members
-    groups = _split(here, lambda member: inner_group(member.place) or stage_of(member.place))
+    groups = list(grouped(here, lambda member: inner_group(member.place) or stage_of(member.place)).values())
     most = [_together(group, _place) for group in groups]
     whole = [group for group, chosen in zip(groups, most, strict=True) if len(chosen) == len(group)]
     parted = [member for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for member in chosen]
     sure = [*parted, *(member for group in whole for member in group)] if parted else _waiting_groups(groups, whole)
     unnamed = [member for member in _with_alike(here, sure) if not member.waits_for_peers]
-    places = {_place(member): _functions(member) for member in unnamed}
+    places = {_place(member): {frame.name for frame in member.frames} for member in unnamed}
     told = {
         id(member): as_waiting(member, frozenset().union(*(names for place, names in places.items() if place != _place(member))))
         for member in unnamed
@@ -97,12 +98,10 @@ def odd_in_groups(waiting: Sequence[MemberStatus]) -> list[MemberStatus] | None:
     if not all(member.place for member in waiting):
         return None
     for level in (lambda member: inner_group(member.place) or member.place, lambda member: stage_of(member.place)):
-        groups = _split(waiting, level)
+        groups = list(grouped(waiting, level).values())
         most = [{id(member) for member in _together(group, lambda member: member.call)} for group in groups]
-        odd = [
-            member for group, chosen in zip(groups, most, strict=True) if chosen for member in group if id(member) not in chosen
-        ]
-        if odd:
+        parted = [(group, chosen) for group, chosen in zip(groups, most, strict=True) if chosen]
+        if odd := [member for group, chosen in parted for member in group if id(member) not in chosen]:
             return [member for member in odd if member.call not in PAIRWISE] or odd
     return []
 
@@ -134,13 +133,6 @@ def group_of(member: MemberStatus, members: Iterable[MemberStatus]) -> InnerGrou
     return InnerGroup(INNER[member.place[-1][0]], next(iter(calls)), others)
 
 
-def _split(members: Iterable[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[list[MemberStatus]]:
-    groups: dict[Hashable, list[MemberStatus]] = {}
-    for member in members:
-        groups.setdefault(key(member), []).append(member)
-    return list(groups.values())
-
-
 def _together(group: Sequence[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[MemberStatus]:
     """The members of a group that share one place, if they are more than half of it; else nobody."""
     keys = [key(member) for member in group]
@@ -157,12 +149,8 @@ def _place(member: MemberStatus) -> Hashable:
     return place_of(member.activity) if waits_for_others(member) and member.activity is not None else None
 
 
-def _functions(member: MemberStatus) -> frozenset[str]:
-    return frozenset(frame.name for frame in member.activity.thread.frames) if member.activity is not None else frozenset()
-
-
 def _call(member: MemberStatus) -> Hashable:
-    return "collective" if member.waits_for_peers else leaf_call(member.activity) if member.activity is not None else None
+    return "collective" if member.waits_for_peers else leaf_call(member)
 
 
 def _for_a_byte(member: MemberStatus) -> bool:

@@ -37,12 +37,11 @@ def gpus_of(pid: int, gpus: Sequence[Gpu], devices: Sequence[int] = (), visible_
     listed = tuple(sorted(memory_of(gpus).get(pid, {})))
     if listed:
         return listed
-    by_minor = _by_minor(gpus)
-    named = () if len(set(devices)) == 1 else _named(visible_devices, gpus)
-    held = _most_held(devices)
-    if named or len(held) != 1:
+    held, named = Counter(devices).most_common(2), _named(visible_devices, gpus)
+    if not held or (len(held) > 1 and (named or held[0][1] == held[1][1])):
         return named
-    return (by_minor[held[0]],) if held[0] in by_minor else _named(visible_devices, gpus)
+    index = _by_minor(gpus).get(held[0][0])
+    return named if index is None else (index,)
 
 
 def gpu_of_rank(process: Process, local_rank: int | None, gpus: Sequence[Gpu]) -> int | None:
@@ -59,12 +58,6 @@ def gpu_of_rank(process: Process, local_rank: int | None, gpus: Sequence[Gpu]) -
 
 def _by_minor(gpus: Iterable[Gpu]) -> dict[int, int]:
     return {gpu.minor if gpu.minor is not None else gpu.index: gpu.index for gpu in gpus}
-
-
-def _most_held(devices: Sequence[int]) -> tuple[int, ...]:
-    counts = Counter(devices)
-    most = max(counts.values(), default=0)
-    return tuple(sorted(minor for minor, count in counts.items() if count == most))
 
 
 def _names(visible_devices: str | None) -> list[str]:
@@ -99,7 +92,8 @@ def gpu_host(rank: Rank, state: RunState) -> str | None:
     """
     if rank.host in state.gpus or len(state.gpus) != 1:
         return rank.host if rank.host in state.gpus else None
-    return next(iter(state.gpus)) if rank.host is None or rank.process is not None else None
+    is_elsewhere = rank.process is None or rank.host in state.processes
+    return None if rank.host is not None and is_elsewhere else next(iter(state.gpus))
 
 
 def ranks_on(ranks: Iterable[Rank], state: RunState, host: str) -> dict[int, tuple[int, ...]]:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
+from hangtop.common.grouped import grouped
 from hangtop.records.process import Process
 from hangtop.system.processes.roles import RELAYS, SHELLS, is_forked, is_service
 
@@ -27,6 +28,10 @@ def serves(process: Process) -> bool:
     return process.name in NO_MEMBERS or is_service(process.command)
 
 
+def _may_be_rank(process: Process) -> bool:
+    return process.rank is None and process.role in MEMBERS
+
+
 def siblings(
     processes: Iterable[Process], world: int | None = None, entries: Mapping[int, Hashable] = NOTHING
 ) -> tuple[Process, ...]:
@@ -37,24 +42,21 @@ def siblings(
     function that a child was started with, where its stack tells. A hub or a loader beside the ranks is none of them.
     """
     known = {process.pid: process for process in processes}
-    groups: dict[int, list[Process]] = {}
-    for process in known.values():
-        if process.ppid > 1 and process.rank is None and process.role in MEMBERS and not serves(process):
-            groups.setdefault(_started_by(process, known), []).append(process)
+    children = [each for each in known.values() if each.ppid > 1 and _may_be_rank(each) and not serves(each)]
+    groups = grouped(children, lambda process: _started_by(process, known))
     alike = [_same_entry(_alike(group, known.get(parent)), world, entries) for parent, group in groups.items()]
     largest = max(alike, key=len, default=[])
     families = [group for group in alike if len(group) == len(largest)]
     if len(families) > 1 and sum(map(len, families)) == world:  # a launcher for each node, all on this machine
         largest = [sibling for group in families for sibling in group]
-    age = {
-        sibling.pid: (known[sibling.ppid].start_ticks if len(families) > 1 and sibling.ppid in known else 0)
-        for sibling in largest
-    }
-    return (
-        tuple(sorted(largest, key=lambda sibling: (age[sibling.pid], sibling.start_ticks, sibling.pid)))
-        if len(largest) > 1
-        else ()
-    )
+    if len(largest) < 2:
+        return ()
+
+    def age(sibling: Process) -> tuple[int, int, int]:
+        parent = known.get(sibling.ppid) if len(families) > 1 else None
+        return parent.start_ticks if parent is not None else 0, sibling.start_ticks, sibling.pid
+
+    return tuple(sorted(largest, key=age))
 
 
 def _started_by(process: Process, known: Mapping[int, Process]) -> int:
@@ -78,26 +80,22 @@ def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, H
 
 def _alike(group: list[Process], parent: Process | None) -> list[Process]:
     """Copies of their parent, or of each other, and fresh interpreters of multiprocessing. A zombie shows only its name."""
-    forked = [process for process in group if not process.exited and is_forked(process.command.split())]
-    lines = Counter(process.command for process in group if not process.exited and process not in forked)
+    living = [process for process in group if not process.exited]
+    forked = [process for process in living if is_forked(process.command.split())]
+    lines = Counter(process.command for process in living if process not in forked)
+    line, most = lines.most_common(1)[0] if lines else ("", 0)
     if parent is not None and parent.command in lines:
         line = parent.command
-    else:
-        line = lines.most_common(1)[0][0] if lines and (lines.most_common(1)[0][1] > 1 or not forked) else ""
-    kept = (
-        forked if len(forked) > lines[line] else [process for process in group if not process.exited and process.command == line]
-    )
+    elif most == 1 and forked:
+        line = ""
+    kept = forked if len(forked) > lines[line] else [process for process in living if process.command == line]
     model = kept[0].name if kept else (parent or group[0]).name
     return kept + [process for process in group if process.exited and process.name == model]
 
 
 def said(processes: Collection[Process]) -> dict[int, int]:
     """Rank by pid where each process tells its own: by the log that it alone writes, else by its command line or title."""
-    living = [
-        process
-        for process in processes
-        if process.rank is None and process.role in MEMBERS and not process.exited and not serves(process)
-    ]
+    living = [process for process in processes if _may_be_rank(process) and not process.exited and not serves(process)]
     by_log = {process.pid: process.log_rank for process in _topmost(living) if process.log_rank is not None}
     if len(by_log) > 1 and len(set(by_log.values())) == len(by_log):
         return by_log
@@ -121,8 +119,9 @@ def with_parent(group: Sequence[Process], parent: Process | None, count: int | N
 
     `parent`: `None` when it is seen to wait for its children.
     """
-    alike = parent is not None and group and parent.rank is None and parent.role in MEMBERS and parent.command == group[0].command
-    return (parent, *group) if parent is not None and alike and count == len(group) + 1 else tuple(group)
+    if parent is None or not group or not _may_be_rank(parent) or parent.command != group[0].command:
+        return tuple(group)
+    return (parent, *group) if count == len(group) + 1 else tuple(group)
 
 
 def by_argument(processes: Iterable[Process]) -> dict[int, int]:
@@ -130,15 +129,11 @@ def by_argument(processes: Iterable[Process]) -> dict[int, int]:
 
     A number after the word rank; else one that counts all of them from 0, if there is one alone.
     """
-    groups: dict[tuple[str, ...], list[Process]] = {}
-    for process in processes:
-        if process.rank is None and process.role in MEMBERS:
-            groups.setdefault(tuple(NUMBER.split(process.command)), []).append(process)
+    groups = grouped(filter(_may_be_rank, processes), lambda process: tuple(NUMBER.split(process.command)))
     for words, alike in sorted(groups.items(), key=lambda entry: -len(entry[1])):
         group = _topmost(alike)
-        if len(group) > 1 and (
-            found := _by_place(words, [[int(number) for number in NUMBER.findall(each.command)] for each in group])
-        ):
+        rows = [[int(number) for number in NUMBER.findall(process.command)] for process in group]
+        if len(group) > 1 and (found := _by_place(words, rows)):
             return {process.pid: rank for process, rank in zip(group, found, strict=True)}
     return {}
 
@@ -163,11 +158,7 @@ def dead(processes: Collection[Process], ranks: dict[int, Process], world: int |
     """Rank by pid of zombies beside the `ranks`, children of one parent, where as many ranks of this machine are missing."""
     gaps = missing_here(ranks, world)
     parents = {process.ppid for process in ranks.values()}
-    zombies = [
-        zombie
-        for zombie in processes
-        if zombie.exited and zombie.ppid in parents and zombie.rank is None and zombie.role in MEMBERS
-    ]
+    zombies = [process for process in processes if process.exited and process.ppid in parents and _may_be_rank(process)]
     zombies.sort(key=lambda zombie: (zombie.start_ticks, zombie.pid))
     return {zombie.pid: rank for zombie, rank in zip(zombies, gaps, strict=True)} if len(zombies) == len(gaps) else {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -14,7 +13,7 @@ from hangtop.diagnosis.members.rank_numbering import by_order, dead, said, sibli
 from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
 from hangtop.diagnosis.status.kernel_block import is_blocked
-from hangtop.records.log import RankLog
+from hangtop.records.log import LogReading, RankLog
 from hangtop.records.parallel_layout import ParallelLayout, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank import Rank
@@ -23,7 +22,7 @@ from hangtop.records.ray.cluster import RayActor
 from hangtop.records.ray.titles import parse_title
 from hangtop.records.stack import Stack
 from hangtop.stacks.activity import Activity, activity_of
-from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children
+from hangtop.stacks.process_groups import entries, meet, takes_part, watches_children
 from hangtop.state.run_state import RunState
 
 BEHIND_STEPS = 2
@@ -44,8 +43,8 @@ class KnownOfRanks(Struct, frozen=True):
     far: dict[int, Stack]
     held: dict[str, dict[int, dict[int, int]]]
     furthest: int | None
-    ordered: frozenset[int] = frozenset()
-    places: Mapping[int, Place] = MappingProxyType({})
+    ordered: frozenset[int]
+    places: Mapping[int, Place]
 
 
 @memoized
@@ -58,27 +57,25 @@ def join_ranks(state: RunState) -> tuple[Rank, ...]:
 
 def _known(state: RunState) -> KnownOfRanks:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
-    told = _by_log(state) or _said_ranks(state, readings)
+    told = {log.pid: log.rank for log in state.ranks.values() if log.pid is not None} or _said_ranks(state, readings)
     order = {} if told else _by_order(state, readings)
     host, process = _processes(readings, told or order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
-    spoke_at = state.log.last_output_at if state.log is not None else None
-    looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
+    looks = [stack for look in state.looks for stack in look.stacks if _still_holds(stack, state)]
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
-    steps = [log.step for log in state.ranks.values() if log.step is not None]
     return KnownOfRanks(
         host=host,
         process=process,
         actor=rank_actors(state),
         absent=frozenset(rank for rendezvous in met if rendezvous.joined for rank in rendezvous.missing),
         stacks={(stack.pid, stack.started_ticks): stack for stack in looks},
-        far={stack.rank: stack for stack in far if stack.rank is not None and stack.threads and _still_holds(stack, spoke_at)},
+        far={stack.rank: stack for stack in far if stack.rank is not None and _still_holds(stack, state)},
         held={
             host: bytes_held(state.gpus[host].reading.gpus, reading.processes)
             for host, reading in readings.items()
             if host in state.gpus
         },
-        furthest=max(steps, default=None),
+        furthest=max((log.step for log in state.ranks.values() if log.step is not None), default=None),
         ordered=frozenset(order),
         places=_places(state, process, readings.values()),
     )
@@ -87,18 +84,19 @@ def _known(state: RunState) -> KnownOfRanks:
 def _places(state: RunState, process_of: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
     """The place of each rank, from the log, else from the arguments of the ranks or of their launcher, else from the titles of
     the ranks."""
-    worlds = [log.world for log in state.ranks.values()] + [process.world for process in process_of.values()]
-    world = max((number for number in (state.log.world if state.log is not None else None, *worlds) if number), default=None)
-    said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
+    log, processes = state.log or LogReading(files=()), process_of.values()
+    worlds = (log.world, *(rank.world for rank in state.ranks.values()), *(process.world for process in processes))
+    world = max(filter(None, worlds), default=None)
+    said = places(log.mesh, world) if log.mesh is not None else {}
     said = said or places(by_arguments({process.command for each in readings for process in each.processes}), world)
-    return said or places(
-        ParallelLayout(told={rank: told for rank, process in process_of.items() if (told := by_title(process.command))}), world
-    )
+    titles = {rank: told for rank, process in process_of.items() if (told := by_title(process.command))}
+    return said or places(ParallelLayout(told=titles), world)
 
 
-def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
+def _still_holds(stack: Stack, state: RunState) -> bool:
     """A stack from before the run last spoke tells what it did then, not what it does now."""
-    return spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S
+    spoke_at = state.log.last_output_at if state.log is not None else None
+    return bool(stack.threads) and (spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S)
 
 
 def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, int]) -> tuple[dict[int, str], dict[int, Process]]:
@@ -114,25 +112,16 @@ def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, i
             number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
             if number is None:
                 continue
-            if number not in found or (not process.exited and _preference(process) >= _preference(found[number])):
+            other = found.get(number)
+            if other is None or (not process.exited and (other.exited or process.ppid != 1 or other.ppid == 1)):
                 hosts[number], found[number] = host, process
     return hosts, found
-
-
-def _preference(process: Process) -> tuple[bool, bool]:
-    return not process.exited, process.ppid != 1
-
-
-def _by_log(state: RunState) -> dict[int, int]:
-    return {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
 
 
 def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
     """Rank by pid of processes on this machine without a number in their environment: the numbers that they tell otherwise,
     and the dead among the ranks."""
-    if len(readings) != 1:
-        return {}
-    processes = next(iter(readings.values())).processes
+    processes = _only_here(readings)
     ranks = {process.rank: process for process in processes if process.role == "rank" and process.rank is not None}
     if ranks:
         return dead(processes, ranks, max((process.world or 0 for process in ranks.values()), default=0) or _least(state))
@@ -141,17 +130,19 @@ def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict
     return numbers | dead(processes, here, _least(state))
 
 
+def _only_here(readings: Mapping[str, ProcessReading]) -> tuple[Process, ...]:
+    """The processes where one machine is known: on several the order of their start tells nothing."""
+    return next(iter(readings.values())).processes if len(readings) == 1 else ()
+
+
 def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
     """Rank by pid where nothing else tells it: not the environment, the pid that the log names, or what a process says itself."""
-    if len(readings) != 1:
-        return {}
-    processes = next(iter(readings.values())).processes
+    processes = _only_here(readings)
     if any(process.role == "rank" for process in processes):
         return {}
     stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
     world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
     group = siblings(processes, world or least or None, entries(stacks.values()))
-    seen = peers(stacks[process.pid] for process in group if process.pid in stacks)
     launcher = next((process for process in processes if group and process.pid == group[0].ppid), None)
     children = [stacks[process.pid] for process in group if process.pid in stacks]
     above = stacks.get(launcher.pid) if launcher is not None else None
@@ -159,7 +150,7 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     count = world or least
     if above is not None and count <= 1 and takes_part(above, children):
         count = len(group) + 1
-    return by_order(with_parent(group, parent, count), world, least, meets=len(seen) > 1)
+    return by_order(with_parent(group, parent, count), world, least, meets=meet(children))
 
 
 def _least(state: RunState) -> int | None:
@@ -245,11 +236,13 @@ def _shorter(process: Process | None, known: KnownOfRanks, method: str | None) -
             return ("in kernel",)
         said = exit_words(process.exit_code) if process.exited and process.exit_code is not None else ""
         return (said, said.removeprefix("killed by ")) if said else ()
-    now = _at_last_look(process, known) if process is not None else None
+    now = _at_last_look(process, known)
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
 
 
-def _at_last_look(process: Process, known: KnownOfRanks) -> Activity | None:
+def _at_last_look(process: Process | None, known: KnownOfRanks) -> Activity | None:
+    if process is None:
+        return None
     stack = known.stacks.get((process.pid, process.start_ticks)) or known.stacks.get((process.pid, 0))
     return activity_of(stack) if stack is not None else None
 

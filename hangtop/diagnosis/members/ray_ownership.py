@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from hangtop.common.addresses import is_loopback, is_one_of
 from hangtop.common.memo import memoized
 from hangtop.common.text import moment, some
-from hangtop.records.log import RaySaid, RaySpeaker
-from hangtop.records.process import ProcessReading, RayTie
+from hangtop.records.log import LogReading, RaySaid, RaySpeaker
+from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.state.run_state import RunState
 
@@ -37,31 +37,23 @@ _NAMED_AT = re.compile(r"session_(\d{4})-(\d\d)-(\d\d)_(\d\d)-(\d\d)-(\d\d)_\d+_
 By = Literal["person", "process", "past", "log", "naming"]
 
 
-class OwnershipProof(Struct, frozen=True):
-    """Why a session is the run's. `fact`: in words. `jobs`: those of its jobs that are the run's, as far as they are known."""
+class OwnedSession(Struct, frozen=True):
+    """A session of the run, and why it is the run's. Of its actors only the run's are left.
 
+    `fact`: in words. `jobs`: those of its jobs that are the run's, as far as they are known.
+    """
+
+    cluster: RayCluster
     by: By
     fact: str
     jobs: frozenset[str] = frozenset()
-
-
-class OwnedSession(Struct, frozen=True):
-    """A session with the proof that it is the run's. Of its actors only the run's are left."""
-
-    cluster: RayCluster
-    proof: OwnershipProof
-
-
-class _Member(Struct, frozen=True):
-    started_at: float
-    start_ticks: int
 
 
 class _Run(Struct, frozen=True):
     """What is known of the run where a cluster was seen. `members`: its processes, by pid, but for those that were found through
     Ray; `writers`: pids of those that write the log; `past`: ties of processes that are gone, where nobody writes the log now."""
 
-    members: dict[int, _Member] = {}
+    members: dict[int, Process | Writer] = {}
     writers: frozenset[int] = frozenset()
     ties: tuple[RayTie, ...] = ()
     past: tuple[RayTie, ...] = ()
@@ -71,10 +63,10 @@ class _Run(Struct, frozen=True):
     def of(cls, procs: ProcessReading | None, log: str) -> _Run:
         if procs is None:
             return cls()
-        proven = () if procs.taken else (each for each in procs.processes if each.pid not in procs.of_ray and not each.exited)
+        proven = [each for each in procs.processes if each.pid not in procs.of_ray and not (each.exited or procs.taken)]
         writers = [writer for writer in procs.writers if writer.alive]
         return cls(
-            {member.pid: _Member(member.started_at, member.start_ticks) for member in (*proven, *writers)},
+            {process.pid: process for process in proven} | {writer.pid: writer for writer in writers},
             frozenset(writer.pid for writer in writers),
             tuple(tie for tie in procs.ray if not tie.gone),
             () if writers else tuple(tie for tie in procs.ray if tie.gone),
@@ -108,7 +100,7 @@ def owned(state: RunState) -> tuple[OwnedSession, ...]:
         proven = {asked.cluster.session: fact for asked in questions if (fact := fact_of(asked)) is not None}
         if proven:
             return tuple(
-                _owned(asked, by, fact) for asked in questions if (fact := proven.get(asked.cluster.session)) is not None
+                _owned(asked, by, proven[asked.cluster.session]) for asked in questions if asked.cluster.session in proven
             )
     return ()
 
@@ -119,7 +111,7 @@ def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster
     return tuple(
         session.cluster
         for session in owned(state)
-        if (session.cluster.ended_at is not None) == ended and (session.proof.by != "naming" or uses_ray(state))
+        if (session.cluster.ended_at is not None) == ended and (session.by != "naming" or uses_ray(state))
     )
 
 
@@ -160,16 +152,17 @@ def started_at(cluster: RayCluster) -> float | None:
 
 
 def _questions(state: RunState) -> list[_Question]:
-    log = state.log
-    name = basename(log.files[0].path) if log is not None and log.files else "the log"
+    log = state.log or LogReading(files=())
+    name = basename(log.files[0].path) if log.files else "the log"
     everything = tuple(cluster for reading in state.ray.values() for cluster in reading.clusters)
+    shared = any(file.network for file in log.files)
     found = []
     for host, reading in state.ray.items():
-        procs = state.processes.get(host) if state.processes else state.procs
-        run = _Run.of(procs, name)
-        said, spoke_at = (log.ray, log.last_output_at) if log is not None else (None, None)
-        shared = log is not None and any(file.network for file in log.files)
-        found += [_Question(cluster, run, said, reading.named, everything, spoke_at, shared) for cluster in reading.clusters]
+        run = _Run.of(state.processes.get(host) if state.processes else state.procs, name)
+        found += [
+            _Question(cluster, run, log.ray, reading.named, everything, log.last_output_at, shared)
+            for cluster in reading.clusters
+        ]
     return found
 
 
@@ -180,7 +173,7 @@ def _owned(question: _Question, by: By, fact: str) -> OwnedSession:
     actors = tuple(a for a in cluster.actors if whole or a.job in jobs or run.has(a.pid, a.started_at))
     if len(actors) < len(cluster.actors):
         cluster = replace(cluster, actors=actors, actors_total=len(actors))
-    return OwnedSession(cluster, OwnershipProof(by, fact, jobs))
+    return OwnedSession(cluster, by, fact, jobs)
 
 
 def _jobs(question: _Question) -> frozenset[str]:
@@ -208,15 +201,10 @@ def _jobs(question: _Question) -> frozenset[str]:
     return frozenset()
 
 
-def _by_person(question: _Question) -> str | None:
-    return "its address was given with --ray" if question.named else None
-
-
 def _by_process(question: _Question) -> str | None:
     cluster, run = question.cluster, question.run
-    for tie in _of_session(run.ties, cluster):
-        if (fact := _tie_words(tie, run)) is not None:
-            return fact
+    if ties := _of_session(run.ties, cluster):
+        return _driver_words(ties[0].pid, run) if ties[0].kind == "drives" else TIES[ties[0].kind].format(ties[0].pid)
     for driver in cluster.drivers:
         if driver.local and run.has(driver.pid, driver.started_at):
             return _driver_words(driver.pid, run)
@@ -272,7 +260,7 @@ def _by_naming(question: _Question) -> str | None:
 
 
 WAYS: tuple[tuple[By, Callable[[_Question], str | None]], ...] = (
-    ("person", _by_person),
+    ("person", lambda question: "its address was given with --ray" if question.named else None),
     ("process", _by_process),
     ("past", _by_past),
     ("log", _by_log),
@@ -280,24 +268,19 @@ WAYS: tuple[tuple[By, Callable[[_Question], str | None]], ...] = (
 )
 
 
+TIES = {
+    "drives": "",  # `_driver_words` says more
+    "works": "its worker, pid {}, is a process of the run",
+    "holds": "pid {} of the run holds a file of its folder open",
+    "log": "the log lies in its folder",
+}
+"""The kinds of ties to files of a session, drivers first."""
+
+
 def _of_session(ties: Iterable[RayTie], cluster: RayCluster) -> list[RayTie]:
     """The ties to files of this session, drivers first. A container may know the folder by another path: the name is unique."""
-    order = ("drives", "works", "holds", "log")
-    inside = [tie for tie in ties if tie.kind in order and cluster.session and basename(tie.name) == cluster.session]
-    return sorted(inside, key=lambda tie: order.index(tie.kind))
-
-
-def _tie_words(tie: RayTie, run: _Run) -> str | None:
-    match tie.kind:
-        case "drives":
-            return _driver_words(tie.pid, run)
-        case "works":
-            return f"its worker, pid {tie.pid}, is a process of the run"
-        case "holds":
-            return f"pid {tie.pid} of the run holds a file of its folder open"
-        case "log":
-            return "the log lies in its folder"
-    return None
+    inside = [tie for tie in ties if tie.kind in TIES and cluster.session and basename(tie.name) == cluster.session]
+    return sorted(inside, key=lambda tie: list(TIES).index(tie.kind))
 
 
 def _driver_words(pid: int, run: _Run) -> str:
@@ -333,10 +316,8 @@ def _up(cluster: RayCluster, said: RaySaid) -> bool | None:
     if not (said.joined or said.started):
         return None
     named = _NAMED_AT.match(cluster.session)
-    clocks = [
-        (timegm(tuple(map(int, named.groups()))) if named else None, said.stamp),
-        (started_at(cluster), said.at),
-    ]
+    begun = timegm(tuple(map(int, named.groups()))) if named else None
+    clocks = ((begun, said.stamp), (started_at(cluster), said.at))
     ages_s = [told - begun for begun, told in clocks if begun is not None and told is not None]
     latest_s = STARTED_WITHIN_S if said.started else float("inf")
     return all(-CLOCK_S <= age_s <= latest_s for age_s in ages_s) if ages_s else None
@@ -352,10 +333,8 @@ def _is_at(cluster: RayCluster, address: str) -> bool:
 
 def _is_only(question: _Question, address: str) -> bool:
     """Whether no other living session has this address: containers may have the same."""
-    others: Sequence[RayCluster] = [
-        each for each in question.all if each.session != question.cluster.session and each.ended_at is None
-    ]
-    return not any(_is_at(other, address) for other in others)
+    living = (cluster for cluster in question.all if cluster.ended_at is None)
+    return not any(_is_at(cluster, address) for cluster in living if cluster.session != question.cluster.session)
 
 
 def _spoke(actor: RayActor, speaker: RaySpeaker, question: _Question) -> bool:

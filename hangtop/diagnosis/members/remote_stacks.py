@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
-from hangtop.records.ray.cluster import RayActor
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.stacks.stack_classes import number
 from hangtop.state.run_state import RunState
@@ -20,19 +19,15 @@ MOST_WORKERS = 256
 def remote_stacks_ask(state: RunState, ask: int, *, task: bool = False) -> RemoteStacksAsk | None:
     """The question for the stacks of the run's workers on other nodes; `None` when there are none."""
     for cluster in clusters_of_run(state):
-        away = [actor for actor in cluster.actors if _is_away(actor)]
-        ranks = sorted((actor for actor in away if actor.rank is not None), key=lambda actor: actor.rank or 0)
-        workers = tuple(
-            RemoteWorker(actor.node or "", actor.ray_pid or 0, actor.rank, actor.host) for actor in (ranks or away)[:MOST_WORKERS]
-        )
-        if workers:
-            return RemoteStacksAsk(ask, cluster.session, workers, task)
+        away = [
+            RemoteWorker(actor.node, actor.ray_pid, actor.rank, actor.host)
+            for actor in cluster.actors
+            if actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.has_process
+        ]
+        ranks = sorted((worker for worker in away if worker.rank is not None), key=lambda worker: worker.rank or 0)
+        if away:
+            return RemoteStacksAsk(ask, cluster.session, tuple((ranks or away)[:MOST_WORKERS]), task)
     return None
-
-
-def _is_away(actor: RayActor) -> bool:
-    """Its process is not on this machine, but on a node that is known."""
-    return actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.has_process
 
 
 def with_remote_stacks(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:
@@ -62,13 +57,18 @@ def same_files(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
     for file in longest.values():
         by_base.setdefault(file.rpartition("/")[2], set()).add(file)
 
-    def name(file: str) -> str:
+    def renamed(frame: Frame) -> Frame:
+        file = frame.file
         if file.startswith("/"):
-            return longest[_tail(file)]
-        fits = [path for path in by_base.get(file.rpartition("/")[2], ()) if path.endswith(f"/{file}")]
-        return fits[0] if len(fits) == 1 else file
+            fits = [longest[_tail(file)]]
+        else:
+            fits = [path for path in by_base.get(file.rpartition("/")[2], ()) if path.endswith(f"/{file}")]
+        return frame if len(fits) != 1 or fits[0] == file else replace(frame, file=fits[0])
 
-    return tuple(replace(stack, threads=tuple(_renamed(thread, name) for thread in stack.threads)) for stack in found)
+    def with_names(thread: Thread) -> Thread:
+        return replace(thread, frames=tuple(map(renamed, thread.frames)))
+
+    return tuple(replace(stack, threads=tuple(map(with_names, stack.threads))) for stack in found)
 
 
 def _tail(file: str) -> str:
@@ -78,11 +78,3 @@ def _tail(file: str) -> str:
             return mark + file.partition(mark)[2]
     _, mark, rest = file.rpartition("/lib/python3")
     return f"{mark}/{rest.partition('/')[2]}" if mark else file
-
-
-def _renamed(thread: Thread, name: Callable[[str], str]) -> Thread:
-    return replace(thread, frames=tuple(_moved(frame, name(frame.file)) for frame in thread.frames))
-
-
-def _moved(frame: Frame, file: str) -> Frame:
-    return frame if file == frame.file else Frame(frame.function, file, frame.line, frame.locals)

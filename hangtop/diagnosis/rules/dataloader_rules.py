@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.common.text import every, some
 from hangtop.diagnosis.rules.verdict_builders import (
-    build_culprit,
+    build_culprits,
     hung_verdict,
     names,
     plural_s,
@@ -27,48 +27,31 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
     waiting = [member for member in snapshot.members if member.status == "dataloader"]
     if not snapshot.is_quiet or not waiting or any(member.alive for member in snapshot.members):
         return None
-    workers = {member.pid: _workers(snapshot, member) for member in waiting}
-    everyone = [worker for below in workers.values() for worker in below]
+    pids = {member.pid for member in waiting}
+    everyone = [each for each in snapshot.procs.processes if each.role == "data worker" and each.ppid in pids]
     if busy := [worker for worker in everyone if status_of(snapshot.state, worker, patient=snapshot.patient).alive]:
-        text = f"{some(len(busy), 'data worker')} of {len(everyone)} at work"
-        return slow_verdict(
-            snapshot,
-            f"{names(waiting)} wait{plural_s(waiting)} for data, and the loader works.",
-            "dataloader",
-            (Evidence("procs", text),),
-        )
+        at_work = (Evidence("procs", f"{some(len(busy), 'data worker')} of {len(everyone)} at work"),)
+        headline = f"{names(waiting)} wait{plural_s(waiting)} for data, and the loader works."
+        return slow_verdict(snapshot, headline, "dataloader", at_work)
     idle = f"{every(len(everyone), 'data worker')} idle" if everyone else "no data worker is left"
     what = "" if not everyone else _worker_place(snapshot, everyone)
     headline = f"{names(waiting)} wait{plural_s(waiting)} for data that never comes: {idle}{what}."
-    culprits = tuple(build_culprit(snapshot, member) for member in waiting)
-    return hung_verdict(
-        headline,
-        "dataloader",
-        culprits,
-        (stack_evidence(waiting), Evidence("procs", idle), silence(snapshot)),
-        "a data worker uses CPU",
-    )
-
-
-def _workers(snapshot: Snapshot, trainer: MemberStatus) -> list[Process]:
-    processes = () if snapshot.procs is None else snapshot.procs.processes
-    return [process for process in processes if process.role == "data worker" and process.ppid == trainer.pid]
+    evidence = (stack_evidence(waiting), Evidence("procs", idle), silence(snapshot))
+    return hung_verdict(headline, "dataloader", build_culprits(snapshot, waiting), evidence, "a data worker uses CPU")
 
 
 def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:
     """Where the workers stand, when their stacks are known."""
     pids = {worker.pid for worker in workers}
-    for look in reversed(snapshot.state.looks):
-        for stack in look.stacks:
-            if stack.pid in pids and (known := activity_of(stack)) is not None and known.kind != "loader_worker":
-                return f", pid {stack.pid} {known.text} ({known.where})"
-    return ""
+    stacks = (stack for look in reversed(snapshot.state.looks) for stack in look.stacks if stack.pid in pids)
+    seen = ((stack.pid, known) for stack in stacks if (known := activity_of(stack)) and known.kind != "loader_worker")
+    return next((f", pid {pid} {known.text} ({known.where})" for pid, known in seen), "")
 
 
 def dead_workers(snapshot: Snapshot, parent: MemberStatus) -> list[Process]:
     """Children of a member that waits for a batch, dead and not collected: nobody noticed their exit. A child that failed
     comes first."""
-    if parent.activity is None or parent.activity.kind not in ("queue", "dataloader", "pipe") or snapshot.procs is None:
+    if parent.does not in ("queue", "dataloader", "pipe"):
         return []
     dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.exited)
     return sorted(dead, key=lambda process: process.exit_code == 0)

@@ -9,12 +9,13 @@ from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.stack_pauses import LONGEST_S
 from hangtop.diagnosis.members.rank_numbering import missing_here
 from hangtop.diagnosis.rules import log_rules
-from hangtop.diagnosis.rules.verdict_builders import count, names, plural_s, rank_names, stack_evidence
+from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, rank_names, stack_evidence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
+from hangtop.stacks.loops import recently
 
 SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""
@@ -29,7 +30,7 @@ def dead(snapshot: Snapshot) -> Verdict | None:
     """
     gone = [member for member in snapshot.members if member.status == "gone"]
     left = [member for member in snapshot.members if member.status != "gone"]
-    done = all(member.process is not None and member.process.exit_code == 0 for member in gone)
+    done = all(member.process.exit_code == 0 for member in gone)
     patience_s = snapshot.quiet_s if done else min(SOON_S, snapshot.quiet_s)
     if not gone or not left or snapshot.silence_s is None or snapshot.silence_s < patience_s:
         return None
@@ -44,11 +45,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
 
     Stands last: the run goes on, and whatever else is wrong with it counts more.
     """
-    gone = [
-        member
-        for member in snapshot.members
-        if member.status == "gone" and member.process is not None and member.process.exit_code != 0
-    ]
+    gone = [member for member in snapshot.members if member.status == "gone" and member.process.exit_code != 0]
     left = [member for member in snapshot.members if member.status != "gone"]
     launcher = _lost_launcher(snapshot, left)
     if not left or not (gone or launcher is not None):
@@ -61,17 +58,15 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
         how = "its end was not seen" if launcher.exit_code is None else exit_words(launcher.exit_code)
         evidence = [Evidence("procs", f"launcher, pid {launcher.pid}: {how} at {clock(launcher.state_since)}")]
         headline = f"The launcher is gone ({how}); {count(left)} run on without it."
-    culprits = tuple(Culprit(member.rank, member.pid, member.host, "certain", (member.text,)) for member in gone)
+    culprits = as_culprits(gone, "certain")
     culprits += tuple(culprit for culprit in calm.culprits if culprit.rank not in {dead.rank for dead in culprits})
     return replace(calm, headline=headline, culprits=culprits, evidence=(*evidence, *calm.evidence))
 
 
 def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | None:
     """The launcher that left these ranks alone. A parent of the launcher may leave before it, and it goes on."""
-    if snapshot.procs is None:
-        return None
     pids = {process.pid for process in snapshot.procs.processes}
-    if all(member.process is None or member.process.ppid in pids for member in left):
+    if all(member.process.ppid in pids for member in left):
         return None
     return next((process for process in snapshot.procs.ended if process.role == "launcher"), None)
 
@@ -80,7 +75,7 @@ def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evid
     """Of what they died, and what shows it."""
     machine = snapshot.state.machine
     starved = next((found for member in gone if (found := want_of_memory(machine, member.process)) is not None), None)
-    code = gone[0].process.exit_code if gone[0].process is not None else None
+    code = gone[0].process.exit_code
     why = gone[0].text if code is None else exit_words(code)
     why = "killed for want of memory" if starved is not None and starved.supports else why
     return why, [*(_state(member) for member in gone[:2]), *([starved] if starved is not None else [])]
@@ -93,15 +88,13 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
     """
     waiting = [member for member in snapshot.members if member.status == "collective"]
     here = {member.rank for member in snapshot.members if member.rank is not None}
-    worlds = [member.process.world or 0 for member in snapshot.members if member.process is not None]
+    worlds = [member.process.world or 0 for member in snapshot.members]
     worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     missing = missing_here(here, max(worlds, default=None))
     if not snapshot.is_quiet or not waiting or not missing:
         return None
-    logs = {rank.rank: rank for rank in snapshot.ranks}
-    pids = {rank: logs[rank].pid if rank in logs else None for rank in missing}
-    why = "has no process here any more"
-    culprits = tuple(Culprit(rank, pids[rank], None, "likely", (why, "its peers wait in a collective")) for rank in missing)
+    why, pids = ("has no process here any more", "its peers wait in a collective"), snapshot.pid_of
+    culprits = tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in missing)
     name = rank_names(list(missing))
     return Verdict(
         word="hung",
@@ -129,10 +122,8 @@ def stopped(snapshot: Snapshot) -> Verdict | None:
 
 def _held_for_a_look(member: MemberStatus, now: float) -> bool:
     """Whether it is traced since a moment only."""
-    process = member.process
-    if process is None or process.state != "t":
-        return False
-    return process.state_since is None or now - process.state_since < LONGEST_S
+    since = member.process.state_since
+    return member.process.state == "t" and (since is None or now - since < LONGEST_S)
 
 
 def blocked(snapshot: Snapshot) -> Verdict | None:
@@ -143,11 +134,9 @@ def blocked(snapshot: Snapshot) -> Verdict | None:
     stuck = [member for member in snapshot.members if member.status == "blocked"]
     if not stuck or not snapshot.is_quiet:
         return None
-    process = stuck[0].process
-    place = None if process is None else process.wchan or (process.recent.wchan if process.recent is not None else None)
-    driver = in_gpu_driver(place)
-    kind: Kind = "driver_hung" if driver else "io_blocked"
-    where = "in the GPU driver" if driver else "in the file system or its device"
+    place = stuck[0].process.wchan or recently(stuck[0].process).wchan
+    kind: Kind = "driver_hung" if in_gpu_driver(place) else "io_blocked"
+    where = "in the GPU driver" if kind == "driver_hung" else "in the file system or its device"
     evidence = [_state(member, ", no byte moves") for member in stuck[:3]]
     if found := blocked_on(snapshot.procs, {member.pid for member in stuck}):
         where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"
@@ -172,13 +161,5 @@ def _verdict(snapshot: Snapshot, odd: list[MemberStatus], kind: Kind, headline: 
     waiting = [member for member in snapshot.members if member.waits_for_peers]
     if waiting:
         evidence.append(stack_evidence(waiting))
-    culprits = tuple(Culprit(member.rank, member.pid, member.host, "certain", (member.text,)) for member in odd)
-    return Verdict(
-        word="hung",
-        headline=headline,
-        refute=refutes[kind],
-        kind=kind,
-        confidence="certain",
-        culprits=culprits,
-        evidence=tuple(evidence),
-    )
+    culprits = as_culprits(odd, "certain")
+    return Verdict("hung", headline, refutes[kind], kind, "certain", culprits=culprits, evidence=tuple(evidence))

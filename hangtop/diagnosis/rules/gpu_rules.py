@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -51,15 +51,11 @@ def driver_hung(snapshot: Snapshot) -> Verdict | None:
         stuck = [rank for rank in here if rank.process is not None and is_blocked(rank.process)]
         who, sit = numbered("rank", (rank.rank for rank in stuck)), "sits" if len(stuck) == 1 else "sit"
         held = f"; {who} {sit} in the kernel and cannot be killed" if stuck else ""
-        return Verdict(
-            word="hung",
-            headline=f"The {node.reading.vendor} driver on {host} gives no answer since {clock(since)}{call}{held}.",
-            refute="the driver answers again",
-            kind="driver_hung",
-            confidence="certain",
-            culprits=tuple(Culprit(rank.rank, rank.pid, host, "likely", (rank.doing or "",)) for rank in stuck),
-            evidence=(*gpu_evidence(snapshot.state, snapshot.now)[:2], *(_in_kernel(rank) for rank in stuck[:1])),
-        )
+        headline = f"The {node.reading.vendor} driver on {host} gives no answer since {clock(since)}{call}{held}."
+        culprits = tuple(Culprit(rank.rank, rank.pid, host, "likely", (rank.doing or "",)) for rank in stuck)
+        evidence = (*gpu_evidence(snapshot.state, snapshot.now)[:2], *(_in_kernel(rank) for rank in stuck[:1]))
+        refute = "the driver answers again"
+        return Verdict("hung", headline, refute, "driver_hung", "certain", culprits=culprits, evidence=evidence)
     return None
 
 
@@ -78,13 +74,9 @@ def failed(snapshot: Snapshot) -> Verdict | None:
     if not snapshot.is_quiet:
         return None
     found: list[tuple[GpuFact, Culprit]] = []
-    for host, node in snapshot.state.gpus.items():
-        mine, suspect_of = of_run(snapshot.state, host), _suspects(snapshot, host)
-        for fact in facts(node, snapshot.now, mine):
-            culprit = suspect_of(fact)
-            of_this_run = culprit.rank is not None and (mine is None or fact.index in mine)
-            if fact.kind in FAILED and of_this_run and _for_long(node, fact.index, snapshot.now):
-                found.append((fact, replace(culprit, confidence="certain" if fact.kind == "lost" else "likely")))
+    for fact, culprit, node, _ in _suspects(snapshot):
+        if fact.kind in FAILED and culprit.rank is not None and _for_long(node, fact.index, snapshot.now):
+            found.append((fact, replace(culprit, confidence="certain" if fact.kind == "lost" else "likely")))
     if not found:
         return None
     first, culprit = min(found, key=lambda suspect: FAILED.index(suspect[0].kind))
@@ -115,15 +107,10 @@ def spins(snapshot: Snapshot) -> Verdict | None:
         return None
     suspects: list[Culprit] = []
     waiting = 0
-    for host, node in snapshot.state.gpus.items():
-        mine, suspect_of = of_run(snapshot.state, host), _suspects(snapshot, host)
-        for fact in facts(node, snapshot.now, mine):
-            if mine is not None and fact.index not in mine:
-                continue
-            waiting += fact.kind == "busy-wait"
-            suspect = suspect_of(fact)
-            if fact.kind in ("idle", "empty", "lost") and (mine is not None or suspect.rank is not None):
-                suspects.append(suspect)  # of a GPU that may be anybody's only where a rank is known to be on it
+    for fact, suspect, _, is_told in _suspects(snapshot):
+        waiting += fact.kind == "busy-wait"
+        if fact.kind in ("idle", "empty", "lost") and (is_told or suspect.rank is not None):
+            suspects.append(suspect)  # of a GPU that may be anybody's only where a rank is known to be on it
     if not waiting:
         return None
     odd = sorted({suspect.rank for suspect in suspects if suspect.rank is not None})
@@ -134,26 +121,20 @@ def spins(snapshot: Snapshot) -> Verdict | None:
         headline=f"{some(waiting, 'GPU')} {wait} busily in a collective, {who}; no output since {snapshot.silent_since}.",
         refute="their power rises, or a line is written",
         kind="nccl",
-        confidence="likely",
         culprits=tuple(suspects),
         evidence=gpu_evidence(snapshot.state, snapshot.now)[:3],
         next=(("s", "stacks"),),
     )
 
 
-def works(snapshot: Snapshot) -> tuple[Evidence, ...]:
-    """GPUs of the run at normal power: they compute, whatever the log does."""
-    return tuple(fact for fact in gpu_evidence(snapshot.state, snapshot.now) if fact.supports is False)
-
-
-def _suspects(snapshot: Snapshot, host: str) -> Callable[[GpuFact], Culprit]:
-    """Names the culprit of a fact about a GPU of this node: the rank on it, else the node alone."""
-    on_gpu = ranks_on(snapshot.ranks, snapshot.state, host)
-    pids = {rank.rank: rank.pid for rank in snapshot.ranks}
-
-    def suspect_of(fact: GpuFact) -> Culprit:
-        number = next(iter(on_gpu.get(fact.index, ())), None)
-        pid = None if number is None else pids[number]
-        return Culprit(number, pid, host, "possible", (f"GPU {fact.index} {fact.text}",))
-
-    return suspect_of
+def _suspects(snapshot: Snapshot) -> Iterator[tuple[GpuFact, Culprit, NodeGpus, bool]]:
+    """Each fact about a GPU that may be the run's, with the rank on it, else its machine alone, as a suspect; the node; and
+    whether it is known which GPUs of that node are the run's."""
+    pids = snapshot.pid_of
+    for host, node in snapshot.state.gpus.items():
+        mine, on_gpu = of_run(snapshot.state, host), ranks_on(snapshot.ranks, snapshot.state, host)
+        for fact in facts(node, snapshot.now, mine):
+            if mine is None or fact.index in mine:
+                rank = next(iter(on_gpu.get(fact.index, ())), None)
+                why = (f"GPU {fact.index} {fact.text}",)
+                yield fact, Culprit(rank, pids.get(rank), host, "possible", why), node, mine is not None

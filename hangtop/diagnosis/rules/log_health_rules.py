@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hangtop.common.text import clock
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.records.health import NO_ANSWER_S, SILENT_S
-from hangtop.records.verdict import Evidence, Verdict
+from hangtop.records.health import NO_ANSWER_S, SILENT_S, SourceHealth
+from hangtop.records.verdict import Verdict
 
 FIRST_STUCK_S = 30.0
 """The first look, after a glimpse at the last lines, loads what is known of messages: on a crowded machine that took 10 s."""
 READABLE = frozenset({"ok", "closed", "gone"})
-"""A log that was deleted while its writer holds it open is still read."""
+"""One file that cannot be read beside these blinds nobody. A deleted log is still read while its writer holds it open."""
 
 
 def blind(snapshot: Snapshot) -> Verdict | None:
@@ -27,7 +27,7 @@ def blind(snapshot: Snapshot) -> Verdict | None:
         headline=f"Cannot see the log: {reason}",  # no full stop: it ends with a command as often as not
         refute="a new reading of the log arrives",
         confidence="certain",
-        evidence=(Evidence("log", snapshot.last_output),) if seen else (),
+        evidence=(snapshot.last_output,) if seen else (),
         detail="What is shown is old. The run may be well." if seen else "The run may be well.",
     )
 
@@ -38,23 +38,17 @@ def _unwell(snapshot: Snapshot) -> str | None:
         return state.probe.problem
     if state.heard_at is not None and snapshot.now - state.heard_at > SILENT_S:
         return f"the probe gave no sign of life since {clock(state.heard_at)}"
-    health = state.health.get("log")
-    if health is not None and health.problem:
+    health = state.health.get("log", SourceHealth("log"))
+    if health.problem:
         return health.problem
-    is_first = health is not None and health.read_at is None and state.log is not None
-    if health is not None and health.busy_s > (FIRST_STUCK_S if is_first else NO_ANSWER_S):
+    is_first = health.read_at is None and state.log is not None
+    if health.busy_s > (FIRST_STUCK_S if is_first else NO_ANSWER_S):
         return f"reading the log hangs since {clock(snapshot.now - health.busy_s)}: the file system may not answer"
     if state.log is None and state.procs is not None and not snapshot.spec.logs:
         gone = f"{state.procs.note}; " if state.procs.note else ""
         return f"{gone}none was given, and silence cannot be told without one: --log PATH"
-    return _no_file(snapshot)
-
-
-def _no_file(snapshot: Snapshot) -> str | None:
-    """The files of which none can be read. One unreadable file beside readable ones is shown, and does not blind;
-    before the first reading it is too early to tell."""
-    files = snapshot.log.files
-    if snapshot.state.log is None or any(file.status in READABLE for file in files):
+    files = snapshot.log.files  # before the first reading it is too early to tell
+    if state.log is None or any(file.status in READABLE for file in files):
         return None
     return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(snapshot.spec.logs))
 

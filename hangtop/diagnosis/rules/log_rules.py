@@ -1,4 +1,4 @@
-"""Rules over the log alone: finished, stalled, slow, running."""
+"""Rules over the log alone: it repeats itself, a rank stayed behind, stalled, slow; and what is said of a run that goes on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import math
 
 from hangtop.common.text import clock, duration, numbered, some
 from hangtop.common.text import pace as pace_words
-from hangtop.diagnosis.facts.last_error_line import last_error_line
-from hangtop.diagnosis.facts.message_text import found, sentence, short
-from hangtop.diagnosis.facts.silence_limits import FINISH
+from hangtop.diagnosis.facts.messages import found, last_error_line, said_last, sentence
 from hangtop.diagnosis.members.writer_presence import nobody_writes
+from hangtop.diagnosis.rules.verdict_builders import stage_kind
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.stragglers import steps_behind, stragglers
 from hangtop.logs.finding_order import began_after
@@ -36,58 +35,6 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
 """What a finding of this id prefix says of the kind of a hang; anything else is `unknown`."""
 
 
-def finished(snapshot: Snapshot) -> Verdict | None:
-    """The finish stage was reached, or the last step of a known total with no writer left.
-
-    Stands before `writer_gone`: after the end its processes leave, and that is no crash.
-    """
-    progress = snapshot.log.progress
-    at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
-    reached = snapshot.stage is not None and snapshot.stage.id == FINISH
-    if not reached and not (at_end and _closed(snapshot)):
-        return None
-    steps = f" after {some(progress.step, 'step')}" if progress.step else ""
-    return Verdict(
-        word="finished",
-        headline=f"The run finished{steps}.",
-        refute="new output after the last line",
-        confidence="certain" if reached else "likely",
-        evidence=(Evidence("log", snapshot.last_output),),
-    )
-
-
-def pipe_closed(snapshot: Snapshot) -> Verdict | None:
-    """The log was a pipe, and its writer closed it without a word on how the run ended.
-
-    Stands before `driver_hung`: nobody writes any more, so that silence is no sign of a hang.
-    """
-    files = snapshot.log.files
-    if not files or any(file.status != "closed" for file in files):
-        return None
-    return Verdict(
-        word="finished",
-        headline="The writer closed its pipe; the log does not say whether the run did what it should.",
-        refute="the run's own exit code is not 0",
-        confidence="possible",
-        evidence=(Evidence("log", snapshot.last_output),),
-    )
-
-
-def _closed(snapshot: Snapshot) -> bool:
-    """Nobody writes any more: the writers that were seen are gone, or it is proved that there is none (processes we may not look
-    into, or a network file system, would leave that open). Without such proof a long silence has to do."""
-    if snapshot.log.files and all(file.status == "closed" for file in snapshot.log.files):
-        return True
-    procs = snapshot.procs
-    if procs is not None and procs.writers:
-        return not any(writer.alive for writer in procs.writers)
-    if nobody_writes(snapshot.state):
-        return True
-    return snapshot.silence_s is not None and snapshot.silence_s > min(
-        snapshot.limit.slow_s, max(30.0, 3 * (snapshot.log.pace.p95_s or 0.0))
-    )
-
-
 def repeats_itself(snapshot: Snapshot) -> Verdict | None:
     """Lines keep coming, but all are one message that comes when nothing moves. An example is vLLM's "No available shared
     memory broadcast block": normal while an engine compiles, a hang once the engine was ready.
@@ -99,9 +46,9 @@ def repeats_itself(snapshot: Snapshot) -> Verdict | None:
             continue
         return Verdict(
             word="stalled",
-            headline=f"Only one message keeps coming: {sentence(short(finding.text))}",
+            headline=f"Only one message keeps coming: {sentence(finding.text)}",
             refute="a step or another stage line appears",
-            kind=KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown"),
+            kind=_kind_of(finding),
             evidence=(found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
             detail=finding.cause,
             message=finding.id,
@@ -164,36 +111,36 @@ def _last_cause(snapshot: Snapshot) -> Finding | None:
 
 
 def _stalled_headline(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> str:
-    since = snapshot.silent_since
+    since = f"No output since {snapshot.silent_since} {snapshot.where}"
     if nobody_writes(snapshot.state):
-        return f"No output since {since} {snapshot.where}, and no process here writes the log: the run died, or runs elsewhere."
+        return f"{since}, and no process here writes the log: the run died, or runs elsewhere."
     if behind:
         ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
-        return f"{ranks.capitalize()} stayed behind; no output since {since}."
-    if snapshot.procs is not None and snapshot.procs.leads and snapshot.procs.note:
-        return f"No output since {since} {snapshot.where}; {snapshot.procs.note}."
+        return f"{ranks.capitalize()} stayed behind; no output since {snapshot.silent_since}."
+    if snapshot.procs.leads and snapshot.procs.note:
+        return f"{since}; {snapshot.procs.note}."
     error = _last_cause(snapshot) or last_error_line(snapshot)
-    if error is not None:
-        return f"No output since {since} {snapshot.where}; before it: {sentence(short(error.text))}"
-    return f"No output since {since} {snapshot.where}; the cause is not known yet."
+    return f"{since}; the cause is not known yet." if error is None else f"{since}; before it: {sentence(error.text)}"
 
 
 def _stalled_refute(snapshot: Snapshot) -> str:
-    if snapshot.procs is not None and snapshot.procs.leads:
-        pids = " ".join(f"--pid {pid}" for pid in snapshot.procs.leads[:3])
-        return f"new output, or a process that may be the run is at work: {pids} shows it"
-    return "new output, or a sign of life that hangtop cannot see from here"
+    pids = " ".join(f"--pid {pid}" for pid in snapshot.procs.leads[:3])
+    may_be = f"a process that may be the run is at work: {pids} shows it"
+    return f"new output, or {may_be if pids else 'a sign of life that hangtop cannot see from here'}"
 
 
 def _kind(snapshot: Snapshot) -> Kind:
     hanging = [finding for finding in snapshot.findings if finding.hang in ("hang", "hang-then-crash", "either")]
     if hanging:
-        return KIND_OF_CATEGORY.get(hanging[0].id.partition(".")[0], "unknown")
+        return _kind_of(hanging[0])
     if nobody_writes(snapshot.state):
         return "dead_process"
-    stage = snapshot.stage.id if snapshot.stage is not None else ""
-    by_stage: dict[str, Kind] = {"weight_sync": "weight_sync", "dist_init": "rendezvous", "rollout": "generation"}
-    return by_stage.get(stage, "unknown")
+    meets = snapshot.stage is not None and snapshot.stage.id == "dist_init"
+    return "rendezvous" if meets else stage_kind(snapshot) or "unknown"
+
+
+def _kind_of(finding: Finding) -> Kind:
+    return KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown")
 
 
 def _stall_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
@@ -202,8 +149,7 @@ def _stall_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
     usual = "" if not pace.p50_s or pace.p50_s < LEAST_STEP_S else f"; a step takes {pace_words(pace.p50_s)} s"
     longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
     silence = Evidence("log", f"silent since {snapshot.silent_since}, {limit}{usual}{longest}")
-    words = () if (error := last_error_line(snapshot)) is None else (Evidence("log", f"it said: {short(error.text)}"),)
-    return (silence, *_worth_telling(snapshot)[:2], *words)
+    return (silence, *_worth_telling(snapshot)[:2], *said_last(snapshot))
 
 
 def slow(snapshot: Snapshot) -> Verdict | None:
@@ -213,16 +159,15 @@ def slow(snapshot: Snapshot) -> Verdict | None:
     """
     if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.slow_s:
         return None
-    if _announced(snapshot):
-        why = f"the log announced a wait until {clock(snapshot.log.announced_until)}"
-    else:
-        why = f"this stage may be silent for {duration(snapshot.limit.stalled_s)}"
+    limit = duration(snapshot.limit.stalled_s)
+    until = f"the log announced a wait until {clock(snapshot.log.announced_until)}"
+    why = until if _announced(snapshot) else f"this stage may be silent for {limit}"
     return Verdict(
         word="slow",
         headline=f"Quiet since {snapshot.silent_since} {snapshot.where}; {why}.",
-        refute=f"still silent after {duration(snapshot.limit.stalled_s)}",
+        refute=f"still silent after {limit}",
         confidence="possible",
-        evidence=(Evidence("log", f"silent since {snapshot.silent_since}, limit {duration(snapshot.limit.stalled_s)}"),),
+        evidence=(Evidence("log", f"silent since {snapshot.silent_since}, limit {limit}"),),
         next=(("f", "follow"),),
         detail=_usual_cause(snapshot),
     )
@@ -262,23 +207,17 @@ def running(snapshot: Snapshot) -> Verdict:
 
 
 def _running_detail(snapshot: Snapshot) -> str:
+    parts = []
     steps = {rank.step for rank in snapshot.ranks if rank.step is not None}
-    together = (
-        f"All {some(len(snapshot.ranks), 'rank')} in step {steps.pop():,}. "
-        if len(steps) == 1 and len(snapshot.ranks) > 1
-        else ""
-    )
     if late := [rank.rank for rank in steps_behind(snapshot) if rank.rank is not None]:
-        together = f"{numbered('rank', late).capitalize()} behind the others. "
-    longest = snapshot.log.longest_silence_s
-    quiet = "" if longest is None or math.isnan(longest) else f"Longest silence so far {duration(longest)}, "
-    typical = (
-        ""
-        if snapshot.plan is None or snapshot.plan.typical_s is None
-        else f"This stage takes about {duration(snapshot.plan.typical_s)}. "
-    )
-    limit = f"limit {duration(snapshot.limit.stalled_s)}."
-    return f"{together}{typical}{quiet}{limit if quiet else limit.capitalize()}"
+        parts.append(f"{numbered('rank', late).capitalize()} behind the others.")
+    elif len(steps) == 1 and len(snapshot.ranks) > 1:
+        parts.append(f"All {some(len(snapshot.ranks), 'rank')} in step {steps.pop():,}.")
+    if snapshot.plan is not None and snapshot.plan.typical_s is not None:
+        parts.append(f"This stage takes about {duration(snapshot.plan.typical_s)}.")
+    longest, limit = snapshot.log.longest_silence_s, f"limit {duration(snapshot.limit.stalled_s)}."
+    known = longest is not None and not math.isnan(longest)
+    return " ".join((*parts, f"Longest silence so far {duration(longest)}, {limit}" if known else limit.capitalize()))
 
 
 def _usual_cause(snapshot: Snapshot) -> str:

@@ -143,7 +143,7 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
     if not snapshot.is_quiet or not _only_actors_here(snapshot):
         return None
     for session in owned(snapshot.state):
-        cluster, jobs = session.cluster, session.proof.jobs
+        cluster, jobs = session.cluster, session.jobs
         told = cluster.api.answer == "ok" and stale_since(cluster, snapshot.now) is None and any(n.workers for n in cluster.nodes)
         if not told or not jobs or any(driver.job in jobs for driver in cluster.drivers):
             continue
@@ -158,7 +158,7 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
             kind="dead_process",
             confidence="likely",
             evidence=(
-                Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {session.proof.fact}"),
+                Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {session.fact}"),
                 silence(snapshot),
             ),
             next=(("b", "bundle"), ("r", "restart")),
@@ -169,9 +169,9 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
 def _only_actors_here(snapshot: Snapshot) -> bool:
     """Nobody writes the log, and no process of the run is here but workers of its Ray session. A lead is no driver: Ray knows all
     of its own."""
-    if snapshot.procs is None:
+    if snapshot.state.procs is None:
         return False
-    known = without_leads(snapshot.procs)
+    known = without_leads(snapshot.state.procs)
     others = tuple(process for process in known.processes if process.pid not in known.of_ray)
     return nobody_writes(replace(snapshot.state, procs=replace(known, processes=others)))
 

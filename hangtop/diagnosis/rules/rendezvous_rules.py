@@ -5,7 +5,8 @@ from __future__ import annotations
 from hangtop.common.text import some
 from hangtop.diagnosis.members.rank_numbering import missing_here
 from hangtop.diagnosis.rules.verdict_builders import (
-    build_culprit,
+    as_culprits,
+    build_culprits,
     count,
     hung_verdict,
     names,
@@ -15,7 +16,7 @@ from hangtop.diagnosis.rules.verdict_builders import (
     stack_evidence,
 )
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.records.process import Rendezvous
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 
@@ -32,33 +33,32 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
     astray = [member for member in snapshot.members if member.status in ("waits", "loops", "unknown", "dataloader")]
     if any(member.alive for member in snapshot.members):
         return None
-    missing = _never_came(snapshot)
-    place = _meeting_place(snapshot)
-    apart = _unconnected(snapshot, meeting)
+    missing, where = _never_came(snapshot), snapshot.procs.rendezvous
+    place = "" if where is None else f" at {where.address}:{where.port}"
+    lost = () if where is None or not where.joined else where.missing  # others hold a connection: a wrong address, or a firewall
+    apart = [member for member in meeting if member.rank in lost]
     if astray:
-        culprits = tuple(build_culprit(snapshot, member) for member in astray)
+        culprits = build_culprits(snapshot, astray)
         headline = f"{names(astray)} never joined the process group: {astray[0].text}; {count(meeting)} wait{plural_s(meeting)}."
     elif missing:
-        culprits = tuple(
-            Culprit(rank, None, None, "likely", ("no such process here, and no connection of its own",)) for rank in missing
-        )
+        why = ("no such process here, and no connection of its own",)
+        culprits = tuple(Culprit(rank, None, None, "likely", why) for rank in missing)
         headline = f"{rank_names(missing)} never came; {count(meeting)} wait{plural_s(meeting)} for the process group{place}."
     elif apart:
-        why = f"holds no connection to the meeting point{place}"
-        culprits = tuple(Culprit(member.rank, member.pid, member.host, "likely", (why, member.text)) for member in apart)
+        culprits = as_culprits(apart, "likely", f"holds no connection to the meeting point{place}")
         headline = f"{names(apart)} never reached the meeting point{place}; {some(len(meeting) - len(apart), 'rank')} did."
     else:
         culprits = ()
-        headline = (
-            f"{count(meeting)} wait{plural_s(meeting)} for the process group and {_peers(snapshot)}{place}{_nobody(snapshot)}."
-        )
-    evidence = (stack_evidence(meeting), *_meeting_evidence(snapshot), silence(snapshot))
+        unseen = missing_ranks(snapshot)
+        how = f"{_peers(unseen, where)}{place}{_nobody(unseen, where)}"
+        headline = f"{count(meeting)} wait{plural_s(meeting)} for the process group and {how}."
+    evidence = (stack_evidence(meeting), *_meeting_evidence(where), silence(snapshot))
     return hung_verdict(headline, "rendezvous", culprits, evidence, "a missing rank connects")
 
 
 def missing_ranks(snapshot: Snapshot) -> list[int]:
     """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
-    worlds = [member.process.world for member in snapshot.members if member.process is not None and member.process.world]
+    worlds = [member.process.world for member in snapshot.members if member.process.world]
     here = {member.rank for member in snapshot.members} | {rank.rank for rank in snapshot.ranks if rank.process is not None}
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
 
@@ -70,7 +70,7 @@ def _never_came(snapshot: Snapshot) -> list[int]:
     all of them, or some, and then nothing says which. Otherwise only the ranks that must have run on this machine are known.
     """
     unseen = missing_ranks(snapshot)
-    came = _from_elsewhere(snapshot)
+    came = None if snapshot.procs.rendezvous is None else snapshot.procs.rendezvous.from_elsewhere
     if came == 0:
         return unseen
     here = {member.rank for member in snapshot.members if member.rank is not None}
@@ -78,42 +78,20 @@ def _never_came(snapshot: Snapshot) -> list[int]:
     return gone if came is None or len(gone) + came <= len(unseen) else []
 
 
-def _from_elsewhere(snapshot: Snapshot) -> int | None:
-    where = None if snapshot.procs is None else snapshot.procs.rendezvous
-    return None if where is None else where.from_elsewhere
-
-
-def _peers(snapshot: Snapshot) -> str:
+def _peers(unseen: list[int], where: Rendezvous | None) -> str:
     """What is known of the ranks that are not here, where none of them is named."""
-    unseen, came = missing_ranks(snapshot), _from_elsewhere(snapshot)
-    if not unseen or came is None:
+    if not unseen or where is None or where.from_elsewhere is None:
         return "no peer comes"
-    return f"{some(came, 'connection')} came from other machines, where {rank_names(unseen).lower()} run"
+    return f"{some(where.from_elsewhere, 'connection')} came from other machines, where {rank_names(unseen).lower()} run"
 
 
-def _meeting_place(snapshot: Snapshot) -> str:
-    where = None if snapshot.procs is None else snapshot.procs.rendezvous
-    return "" if where is None else f" at {where.address}:{where.port}"
-
-
-def _unconnected(snapshot: Snapshot, meeting: list[MemberStatus]) -> list[MemberStatus]:
-    """Members in the rendezvous that hold no connection to the master's port, where others hold one: a wrong address, or a
-    firewall."""
-    where = None if snapshot.procs is None else snapshot.procs.rendezvous
-    if where is None or not where.joined:
-        return []
-    return [member for member in meeting if member.rank in where.missing]
-
-
-def _nobody(snapshot: Snapshot) -> str:
-    where = None if snapshot.procs is None else snapshot.procs.rendezvous
-    if where is None or where.listening is not False or 0 in missing_ranks(snapshot):
+def _nobody(unseen: list[int], where: Rendezvous | None) -> str:
+    if where is None or where.listening is not False or 0 in unseen:
         return ""
     return ", where another job listens in place of rank 0" if where.another_listens else ", where nobody listens: rank 0 should"
 
 
-def _meeting_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
-    where = None if snapshot.procs is None else snapshot.procs.rendezvous
+def _meeting_evidence(where: Rendezvous | None) -> tuple[Evidence, ...]:
     if where is None:
         return ()
     listening = {True: "the run listens", False: "nobody listens", None: "who listens is hidden"}[where.listening]

@@ -10,13 +10,15 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import every, rate
+from hangtop.diagnosis.facts import collective_counts
+from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE, group_of, inner_group, odd_in_groups, stage_of, undecided
-from hangtop.diagnosis.rules import gpu_rules
 from hangtop.diagnosis.rules.dataloader_rules import dead_workers
 from hangtop.diagnosis.rules.rendezvous_rules import missing_ranks
 from hangtop.diagnosis.rules.verdict_builders import (
-    build_culprit,
+    build_culprits,
     count,
     hung_verdict,
     names,
@@ -36,9 +38,9 @@ from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.diagnosis.status.stragglers import stragglers
 from hangtop.records.checkpoints import GIVEN
 from hangtop.records.rank_coordinates import place_words
-from hangtop.records.verdict import Evidence, Kind, Verdict
+from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.activity import FOR_PEERS
-from hangtop.stacks.loops import IO_BYTES_S
+from hangtop.stacks.loops import IO_BYTES_S, recently
 from hangtop.stacks.process_groups import functions, waits_within
 
 GROWN_S = 30.0
@@ -56,7 +58,7 @@ def alive(snapshot: Snapshot) -> Verdict | None:
         return None
     working = [member for member in snapshot.members if member.alive]
     growing = _growing(snapshot)
-    computing = gpu_rules.works(snapshot)
+    computing = [fact for fact in gpu_evidence(snapshot.state, snapshot.now) if fact.supports is False]
     if not working and growing is None and not computing:
         return None
     peers = [member for member in snapshot.members if member.waits_for_peers]
@@ -66,10 +68,8 @@ def alive(snapshot: Snapshot) -> Verdict | None:
         evidence.insert(0, growing)
     if peers:
         evidence.append(stack_evidence(peers))
-    if working:
-        who = f"{names(working)} {_at_work(working)}"
-    else:
-        who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
+    disk_or_gpu = "A checkpoint is being written" if growing is not None else "The GPUs compute"
+    who = f"{names(working)} {_at_work(working)}" if working else disk_or_gpu
     waiting = f"; {count(peers)} wait{plural_s(peers)} for it" if peers else ""
     sure = growing is not None or computing or any(not member.doubted for member in working)
     advice = "Do not kill it." if sure else "That is work, or a loop without end: time tells."
@@ -83,17 +83,14 @@ def nobody_builds(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: that rule would blame the ranks at the lock, and who left it is no longer here.
     """
-    waits = [member for member in snapshot.members if member.activity is not None and member.activity.kind == "build_lock"]
-    if (
-        not snapshot.is_quiet
-        or not waits
-        or any(member not in waits and not member.waits_for_peers for member in snapshot.members)
-    ):
+    waits = [member for member in snapshot.members if member.does == "build_lock"]
+    others = [member for member in snapshot.members if member.does != "build_lock"]
+    if not snapshot.is_quiet or not waits or not all(member.waits_for_peers for member in others):
         return None
-    culprits = tuple(build_culprit(snapshot, member) for member in waits)
     evidence = (Evidence("stacks", f"{names(waits)}: {waits[0].text}; no compiler runs below them"), silence(snapshot))
     headline = f"{names(waits)} wait{plural_s(waits)} for a build that nobody here makes: a killed one left its lock file behind."
-    said = hung_verdict(headline, "unknown", culprits, evidence, "another node builds in the same folder")
+    refute = "another node builds in the same folder"
+    said = hung_verdict(headline, "unknown", build_culprits(snapshot, waits), evidence, refute)
     folder = '"${TORCH_EXTENSIONS_DIR:-$HOME/.cache/torch_extensions}"'
     return replace(said, detail=f"When no compiler runs anywhere: find {folder} -name lock -delete")
 
@@ -120,7 +117,7 @@ def desync(snapshot: Snapshot) -> Verdict | None:
     groups = " but ".join(
         f"{names([member for member in waiting if member.call == call]).lower()} in {call}" for call, _ in calls.most_common()
     )
-    culprits = tuple(build_culprit(snapshot, member) for member in odd)
+    culprits = build_culprits(snapshot, odd)
     evidence = (Evidence("stacks", groups), silence(snapshot))
     return hung_verdict(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
 
@@ -133,9 +130,7 @@ def _by_other_ways(snapshot: Snapshot, waiting: list[MemberStatus]) -> Verdict |
     most, size = ways.most_common(1)[0]
     apart = [[member for member in waiting if _way(member) == way] for way, _ in ways.most_common()]
     groups = " but ".join(f"{names(group).lower()} through {_way(group[0])[0][0]}" for group in apart)
-    culprits = (
-        tuple(build_culprit(snapshot, member) for member in waiting if _way(member) != most) if 2 * size > len(waiting) else ()
-    )
+    culprits = build_culprits(snapshot, [each for each in waiting if _way(each) != most]) if 2 * size > len(waiting) else ()
     headline = f"The ranks parted on their way to {waiting[0].call}: {groups}."
     evidence = (Evidence("stacks", groups), silence(snapshot))
     return hung_verdict(headline, "desync", culprits, evidence, "the next look shows them on one way")
@@ -143,9 +138,9 @@ def _by_other_ways(snapshot: Snapshot, waiting: list[MemberStatus]) -> Verdict |
 
 def _way(member: MemberStatus) -> tuple[tuple[str, str], ...]:
     """The user's functions that led to the collective, innermost first; none where it is not known as one by its name."""
-    if member.activity is None or member.activity.kind not in FOR_PEERS:
+    if member.activity is None or member.does not in FOR_PEERS:
         return ()
-    frames = member.activity.thread.frames
+    frames = member.frames
     place = frames.index(member.activity.call) if member.activity.call in frames else 0
     return functions(replace(member.activity, thread=replace(member.activity.thread, frames=frames[place + 1 :])))
 
@@ -172,11 +167,11 @@ def straggler(snapshot: Snapshot) -> Verdict | None:
         return None
     looping = all(member.status == "loops" for member in odd)
     orphaned = [member for member in odd if dead_workers(snapshot, member)]
-    on_disk = all(member.activity is not None and member.activity.kind == "io" for member in odd)
+    on_disk = all(member.does == "io" for member in odd)
     kind: Kind = (
         "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(snapshot, odd)
     )
-    culprits = () if undecided(odd) else tuple(build_culprit(snapshot, member) for member in odd)
+    culprits = () if undecided(odd) else build_culprits(snapshot, odd)
     apart = "; ".join(f"{member.name} {member.text}{still(member)}" for member in odd[:2])
     mount = blocked_on(snapshot.procs, {member.pid for member in odd})
     disk = () if mount is None else (Evidence("disk", f"{mount.file}: {mount_words(mount)}"),)
@@ -200,17 +195,29 @@ def _is_fed(member: MemberStatus) -> bool:
     """Whether it waits for what another process puts into a queue or a connection. Where another member stands apart too, it
     waits for that one."""
     return (
-        member.status == "waits"
-        and member.activity is not None
-        and member.activity.kind == "queue"
-        and not waits_within(member.activity)
+        member.status == "waits" and member.activity is not None and member.does == "queue" and not waits_within(member.activity)
     )
 
 
 def _stands(member: MemberStatus) -> bool:
     """Whether it was seen to stand still in code of its own. Where most members do, they are blamed all the same; an idle
     worker is not."""
-    return member.moved is False and member.activity is not None and member.activity.kind not in ("idle", "remote")
+    return member.moved is False and member.does not in (None, "idle", "remote")
+
+
+def left_out(snapshot: Snapshot) -> Verdict | None:
+    """By NCCL's own counts some ranks never launched the collective in which their peers wait.
+
+    Stands before `all_wait`: NCCL's counts name a rank where all stacks show the same wait.
+    """
+    found = collective_counts.stragglers(snapshot) if snapshot.is_quiet else ()
+    if not found:
+        return None
+    ranks, pids = sorted({rank for rank, _ in found}), snapshot.pid_of
+    culprits = tuple(Culprit(rank, pids.get(rank), None, "likely", collective_counts.reasons(snapshot, rank)) for rank in ranks)
+    evidence = (*(Evidence("nccl", f"rank {rank}: {behind.text}") for rank, behind in found[:3]), silence(snapshot))
+    headline = f"{rank_names(ranks)} {found[0][1].text}; the others wait."
+    return hung_verdict(headline, "nccl", culprits, evidence, "its count rises")
 
 
 def all_wait(snapshot: Snapshot) -> Verdict | None:
@@ -218,22 +225,22 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `spins`: stacks name the collective, GPUs only that there is one.
     """
-    if not snapshot.is_quiet or not snapshot.members or any(member.status != "collective" for member in snapshot.members):
+    members = snapshot.members
+    if not snapshot.is_quiet or not members or any(member.status != "collective" for member in members):
         return None
-    missing = missing_ranks(snapshot)
-    behind = stragglers(snapshot)
-    call = snapshot.members[0].call if len({member.call for member in snapshot.members}) == 1 else "collectives"
+    missing, behind = missing_ranks(snapshot), stragglers(snapshot)
+    call = members[0].call if len({member.call for member in members}) == 1 else "collectives"
+    everyone = every(len(members), "rank").capitalize()
     if missing:
-        members = list(snapshot.members)
-        here = f"{every(len(members), 'rank').capitalize()} here wait{plural_s(members)} in {call}"
-        headline = f"{here}; {rank_names(missing).lower()} run elsewhere, or not at all."
-    elif len(snapshot.members) == 1:  # its own threads meet
-        headline = f"{names(list(snapshot.members))} waits in {call}, and no peer of it is known."
-        behind = (build_culprit(snapshot, snapshot.members[0]),)
+        elsewhere = f"{rank_names(missing).lower()} run elsewhere, or not at all"
+        headline = f"{everyone} here wait{plural_s(members)} in {call}; {elsewhere}."
+    elif len(members) == 1:  # its own threads meet
+        headline = f"{names(members)} waits in {call}, and no peer of it is known."
+        behind = build_culprits(snapshot, members)
     else:
-        headline = f"{every(len(snapshot.members), 'rank').capitalize()} wait in {call} and none stands out."
-    evidence = (stack_evidence(list(snapshot.members)), silence(snapshot))
-    return hung_verdict(headline, waiting_kind(snapshot, snapshot.members), behind, evidence, "one of them leaves the collective")
+        headline = f"{everyone} wait in {call} and none stands out."
+    evidence = (stack_evidence(members), silence(snapshot))
+    return hung_verdict(headline, waiting_kind(snapshot, members), behind, evidence, "one of them leaves the collective")
 
 
 def standing_still(snapshot: Snapshot) -> Verdict | None:
@@ -246,26 +253,22 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
         return None
     if any(member.moved is not False and member.status != "loops" for member in members):
         return None
-    members = [member for member in members if member.activity is None or member.activity.kind != "idle"] or members
+    members = [member for member in members if member.does != "idle"] or members
     looping = members[0].status == "loops"
     kind: Kind = "python_loop" if looping else stage_kind(snapshot) or "unknown"
-    alike: dict[str, list[MemberStatus]] = {}
-    for member in members:
-        alike.setdefault(f"{member.text}{still(member)}", []).append(member)
-    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(snapshot))
+    alike = list(grouped(members, lambda member: f"{member.text}{still(member)}").items())
+    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in alike[:2]), silence(snapshot))
     refute = "its stack moves, or it uses CPU"
     if orphaned := [member for member in members if any(child.exit_code != 0 for child in dead_workers(snapshot, member))]:
-        culprits = tuple(build_culprit(snapshot, member) for member in orphaned)
-        headline = f"{names(orphaned)} wait{plural_s(orphaned)} for a child of {_its(orphaned)} that has died."
-        return hung_verdict(headline, "dataloader", culprits, (*_died(snapshot, orphaned), *evidence), refute)
-    culprits = tuple(build_culprit(snapshot, member) for member in members) if len(members) == 1 else ()
-    still_there = f"{names(members)} stand still; {members[0].name} {members[0].text}."
-    headline = f"{names(members)}: {members[0].text}, and nothing moves." if len(members) == 1 else still_there
-    return hung_verdict(headline, kind, culprits, evidence, refute)
-
-
-def _its(members: list[MemberStatus]) -> str:
-    return "its own" if len(members) == 1 else "their own"
+        its = "its own" if len(orphaned) == 1 else "their own"
+        headline = f"{names(orphaned)} wait{plural_s(orphaned)} for a child of {its} that has died."
+        evidence = (*_died(snapshot, orphaned), *evidence)
+        return hung_verdict(headline, "dataloader", build_culprits(snapshot, orphaned), evidence, refute)
+    if len(members) > 1:
+        headline = f"{names(members)} stand still; {members[0].name} {members[0].text}."
+        return hung_verdict(headline, kind, (), evidence, refute)
+    headline = f"{names(members)}: {members[0].text}, and nothing moves."
+    return hung_verdict(headline, kind, build_culprits(snapshot, members), evidence, refute)
 
 
 def _died(snapshot: Snapshot, parents: list[MemberStatus]) -> tuple[Evidence, ...]:
@@ -289,20 +292,15 @@ def _may_write(snapshot: Snapshot, bytes_s: float) -> bool:
     Ranks on machines that nobody watches may."""
     if missing_ranks(snapshot):
         return True
-    readings = [*snapshot.state.processes.values()] or ([snapshot.state.procs] if snapshot.state.procs is not None else [])
-    alive = [process for each in readings for process in each.processes if not process.exited]
-    known = [
-        max(process.recent.passed_b_s, process.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
-        for process in alive
-        if process.recent is not None and process.recent.passed_b_s is not None
-    ]
-    return len(known) < len(alive) or sum(known) > OWN_PART * bytes_s
+    readings = [*snapshot.state.processes.values()] or [snapshot.procs]
+    alive = [recently(process) for each in readings for process in each.processes if not process.exited]
+    known = [(recent.passed_b_s, recent.io_b_s or 0.0) for recent in alive if recent.passed_b_s is not None]
+    # what is mapped into memory passes through no call
+    return len(known) < len(alive) or sum(map(max, known)) > OWN_PART * bytes_s
 
 
 def _life(member: MemberStatus) -> str:
     process = member.process
-    if process is None:
-        return member.text
     cpu = process.subtree_cpu_percent or process.cpu_percent or 0.0
     io = process.subtree_io_b_s or 0.0
     moved = ", its stack moves" if member.moved else ""
@@ -316,10 +314,5 @@ def _at_work(members: list[MemberStatus]) -> str:
     verb, _, rest = first.text.partition(" ")
     if verb in ("works", "saves", "loads", "compiles"):
         return f"{verb[:-1] if many else verb} {rest}"
-    by_others = (
-        first.activity is not None
-        and first.activity.kind == "idle"
-        and first.process is not None
-        and first.process.subtree_size > 1
-    )
+    by_others = first.does == "idle" and first.process.subtree_size > 1
     return f"{'are' if many else 'is'} at work: {'its child processes compute' if by_others else first.text}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 from hangtop.records.process import BlockedOn, Process, ProcessReading
+from hangtop.stacks.loops import recently
 
 BLOCKED_PART = 0.9
 LOOKS = 2
@@ -19,8 +20,8 @@ GPU_DRIVER = re.compile(r"(?:nv_|_nv\d|nvidia_|nvUvm|nvlink_|nvswitch_|nvkms_|uv
 
 def is_blocked(process: Process) -> bool:
     """In uninterruptible sleep in 9 of 10 looks, at one place of the kernel; no byte moved, no processor was used."""
-    recent = process.recent
-    if process.state != "D" or recent is None or recent.samples < LOOKS or recent.seconds < SECONDS or recent.wchan is None:
+    recent = recently(process)
+    if process.state != "D" or recent.samples < LOOKS or recent.seconds < SECONDS or recent.wchan is None:
         return False
     idle = (recent.io_b_s or 0.0) <= IO_BYTES_S and (recent.cpu_percent or 0.0) < CPU_PERCENT
     return recent.blocked_part >= BLOCKED_PART and idle

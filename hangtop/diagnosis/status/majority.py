@@ -7,7 +7,7 @@ into classes; the dominant class is healthy, the rest is where to look. Told by 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from pathlib import PurePath
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.stack import Frame
 from hangtop.stacks.activity import NAMELESS, Activity
 from hangtop.stacks.frames import own, owner
+from hangtop.stacks.loops import recently
 from hangtop.stacks.process_groups import FOR_OTHERS, functions
 
 POLLS_S = 1.0
@@ -29,16 +30,14 @@ def with_majority(members: tuple[MemberStatus, ...], world: int = 0) -> tuple[Me
     Nothing changes where a known collective explains the wait, where no place has a majority, and where all members stand at
     one place and nobody of the `world` is missing: then they may wait for anything.
     """
-    if any(member.waits_for_peers for member in members) or not all(
-        member.activity or member.status == "gone" for member in members
-    ):
-        return members
     here = [member for member in members if member.status != "gone"]
+    if any(member.waits_for_peers or member.activity is None for member in here):
+        return members
     is_short = world > len(here)
     chosen = _like(here, _most(here, place_of))
     if len(chosen) == len(here) and not is_short:
         chosen = _like(here, _most(here, _lines))
-    if not chosen or (len(chosen) == len(here) and not is_short):
+    if len(chosen) == len(here) and not is_short:
         return members
     return tuple(as_waiting(member) if member in chosen else member for member in members)
 
@@ -54,12 +53,8 @@ def _most(members: Sequence[MemberStatus], key: Callable[[Activity], Hashable]) 
 
 def _like(members: Sequence[MemberStatus], chosen: Sequence[MemberStatus]) -> list[MemberStatus]:
     """The chosen, and members that wait in the same call a line away, as a root that gathers does, unless that leaves nobody."""
-    calls = {leaf_call(member.activity) for member in chosen if member.activity is not None}
-    alike = [
-        member
-        for member in members
-        if member in chosen or (waits_for_others(member) and member.activity and leaf_call(member.activity) in calls)
-    ]
+    calls = {leaf_call(member) for member in chosen}
+    alike = [member for member in members if member in chosen or (waits_for_others(member) and leaf_call(member) in calls)]
     return alike if len(alike) < len(members) else list(chosen)
 
 
@@ -67,16 +62,13 @@ def waits_for_others(member: MemberStatus) -> bool:
     """Whether it stands still in a wait that a peer may end, whatever it is called."""
     if member.activity is None or member.moved is not False:
         return False
-    asks = (
-        member.status == "works" and member.doubted and member.activity.kind == "sleep"
-    )  # it may as well ask its peers, with a limit
+    asks = member.status == "works" and member.doubted and member.does == "sleep"  # it may ask its peers, with a limit
     if member.status != "waits" and not asks:
         return False
-    recent = member.process.recent if member.process is not None else None
-    if member.activity.kind == "idle" and not functions(member.activity):
+    if member.does == "idle" and not functions(member.activity):
         return False  # a server of a library that nobody asks; an event loop that the program runs itself is a wait like others
-    polls = member.activity.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
-    return member.activity.kind in FOR_OTHERS or polls
+    polls = member.does == "sleep" and (recently(member.process).switches_s or 0.0) >= POLLS_S
+    return member.does in FOR_OTHERS or polls
 
 
 def place_of(known: Activity) -> Hashable:
@@ -86,21 +78,21 @@ def place_of(known: Activity) -> Hashable:
 
 def _lines(known: Activity) -> Hashable:
     frames = known.thread.frames
-    return tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames)), leaf_call(known)
+    lines = tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames))
+    return lines, known.kind, frames[0].function, frames[0].file
 
 
-def leaf_call(known: Activity) -> Hashable:
-    """What it stands in at last, in whatever library."""
-    leaf = known.thread.frames[0]
-    return known.kind, leaf.function, leaf.file
+def leaf_call(member: MemberStatus) -> Hashable:
+    """What it stands in at last, in whatever library; `None` where no stack tells."""
+    return (member.does, member.frames[0].function, member.frames[0].file) if member.frames else None
 
 
-def as_waiting(member: MemberStatus, elsewhere: frozenset[str] = frozenset()) -> MemberStatus:
+def as_waiting(member: MemberStatus, elsewhere: Collection[str] = ()) -> MemberStatus:
     """In the words of a collective, by the name of what the user's innermost frame called in a library, or its own.
 
     `elsewhere`: functions in which members wait at other places too, whose names tell little.
     """
-    frames = member.activity.thread.frames if member.activity is not None else ()
+    frames = member.frames
     inner = next(iter(own(frames)), len(frames))
     called = [frame for frame in frames[max(0, inner - 1) : inner] if owner(frame.file) in ("plumbing", "framework", "package")]
     named = [_named(frame) for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]

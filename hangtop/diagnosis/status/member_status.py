@@ -7,7 +7,7 @@ a lock from a collective, and one look at a stack cannot tell work from an endle
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from textwrap import shorten
 from typing import Literal
@@ -21,21 +21,11 @@ from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.rank import Rank
-from hangtop.records.stack import StacksReading
-from hangtop.stacks.activity import A_CHILD, Activity, activity_of
-from hangtop.stacks.frames import own
-from hangtop.stacks.loops import (
-    IO_BYTES_S,
-    Looks,
-    Sources,
-    by_children,
-    by_steps,
-    by_turns,
-    may_loop,
-    may_trade,
-    only_looks,
-    surely_loops,
-)
+from hangtop.records.stack import Frame, StacksReading
+from hangtop.stacks import loops
+from hangtop.stacks.activity import A_CHILD, Activity, activities, activity_of
+from hangtop.stacks.frames import DoingKind, own
+from hangtop.stacks.loops import IO_BYTES_S, Looks, recently
 from hangtop.stacks.process_groups import takes_part, waits_within, watches_children
 from hangtop.state.run_state import RunState
 
@@ -60,19 +50,32 @@ class MemberStatus(Struct, frozen=True):
 
     status: Status
     text: str
+    process: Process
     rank: int | None = None
-    pid: int | None = None
     host: str | None = None
     call: str | None = None
     activity: Activity | None = None
-    process: Process | None = None
     moved: bool | None = None
     doubted: bool = False
     place: Place = ()
 
     @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
     def waits_for_peers(self) -> bool:
         return self.status in ("collective", "rendezvous")
+
+    @property
+    def does(self) -> DoingKind | None:
+        """By its stack; `None` without one."""
+        return None if self.activity is None else self.activity.kind
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """Of the thread that tells what it does."""
+        return () if self.activity is None else self.activity.thread.frames
 
     @property
     def alive(self) -> bool:
@@ -94,20 +97,15 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
     if state.procs is None:
         return ()
     processes = {process.pid: process for process in state.procs.processes}
-    looks, stand = _looks(state), _judge(state, patient)
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
-    seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
+        seen = {rank.pid for rank, _ in members}
         known = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
         lone = [process for process in known if not serves(process)] or known
-        unnumbered = _unnumbered_members(lone, looks) or lone
+        unnumbered = _unnumbered_members(lone, _looks(state)) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in unnumbered if process.pid not in seen]
-    living = [
-        _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank))
-        for rank, process in members
-        if process is not None
-        for stacks in (_stacks_of(process, looks),)
-    ]
+    judge = partial(_stand, state, _looks(state), spins, patient=patient)
+    living = [judge(rank, process) for rank, process in members if process is not None]
     living = [_with_child(member, processes.values()) for member in living]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *living)
@@ -115,7 +113,8 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
 
 def status_of(state: RunState, process: Process, *, patient: bool) -> MemberStatus:
     """The status of a process that is no member, such as a data worker."""
-    return _judge(state, patient)(Rank(rank=-1, pid=process.pid), process, _stacks_of(process, _looks(state)))
+    rank = Rank(rank=-1, pid=process.pid)
+    return _stand(state, _looks(state), lambda rank: False, rank, process, patient=patient)
 
 
 def _looks(state: RunState) -> tuple[StacksReading, ...]:
@@ -125,11 +124,6 @@ def _looks(state: RunState) -> tuple[StacksReading, ...]:
 
 def _silent_since(state: RunState) -> float:
     return (state.log.last_output_at if state.log is not None else None) or 0.0
-
-
-def _judge(state: RunState, patient: bool) -> Callable[[Rank, Process, Looks], MemberStatus]:
-    sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
-    return partial(_stand, sources=sources, silent_since=_silent_since(state), patient=patient)
 
 
 def _unnumbered_members(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
@@ -177,88 +171,83 @@ def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading
     stacks = _stacks_of(parent, looks)
     if not stacks:
         return works_itself(parent)
-    children = {process.pid for process in lone if process.ppid == parent.pid}
+    children, own_stack = {process.pid for process in lone if process.ppid == parent.pid}, stacks[-1][1]
     last = [stack for stack in looks[-1].stacks if stack.pid in children]
-    known = activity_of(stacks[-1][1])
-    if known is None or watches_children(stacks[-1][1], last):
+    known = activity_of(own_stack)
+    if known is None or watches_children(own_stack, last):
         return False
-    return takes_part(stacks[-1][1], last) or works_itself(parent) or may_trade(parent, known) or by_turns(parent)
+    return takes_part(own_stack, last) or works_itself(parent) or loops.may_trade(parent, known) or loops.by_turns(parent)
 
 
 def _gone(process: Process) -> MemberStatus:
     how = "is gone" if process.exit_code is None else f"is gone, {exit_words(process.exit_code)}"
-    return MemberStatus("gone", how, process.rank, process.pid, process=process)
+    return MemberStatus("gone", how, process, process.rank)
 
 
-def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Looks:
+def _stacks_of(process: Process, looks: Sequence[StacksReading]) -> Looks:
     """The looks at this process, oldest first, each with the time when it was taken."""
-    if process is None:
-        return ()
     found = [(look.started_at, stack) for look in looks for stack in look.stacks if stack.pid == process.pid and stack.threads]
     return tuple((at, stack) for at, stack in found if stack.started_ticks in (0, process.start_ticks))
 
 
-def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, silent_since: float, patient: bool) -> MemberStatus:
-    seen, stacks = stacks, _telling(process, stacks)
+def _stand(
+    state: RunState, looks: Sequence[StacksReading], spins: Spins, rank: Rank, process: Process, *, patient: bool
+) -> MemberStatus:
+    seen = _stacks_of(process, looks)
+    stacks = _telling(process, seen)
     known = activity_of(stacks[-1][1]) if stacks else None
-    trades = known is not None and (
-        may_trade(process, known)
-        or by_turns(process)
-        or by_steps(process, known, sources)
-        or by_children(process, known, silent_since)
-    )
-    doubted = known is not None and (trades or may_loop(process, known, stacks))
-    sure = known is not None and surely_loops(process, known, stacks, sources)
-    unseen = known is not None and known.kind == "user" and known.phase is None and len(stacks) < 2
-    status = _status(process, known, stacks)
-    if status == "waits" and trades and patient:
-        status = "works"
-    elif status in ("works", "waits") and not trades and (sure or (doubted and not patient)):
-        status = "loops"
+    status, doubted = _status(process, known, stacks), False
+    if known is not None:
+        sources = [excerpt for look in state.looks for excerpt in look.excerpts]
+        trades = (
+            loops.may_trade(process, known)
+            or loops.by_turns(process)
+            or loops.by_steps(process, known, sources)
+            or loops.by_children(process, known, _silent_since(state))
+        )
+        looping = trades or loops.may_loop(process, known, stacks)
+        doubted = looping or (known.kind == "user" and known.phase is None and len(stacks) < 2)
+        if status == "waits" and trades and patient:
+            status = "works"
+        elif status in ("works", "waits") and not trades:
+            sure = loops.surely_loops(process, known, stacks, sources)
+            status = "loops" if sure or (looping and not patient) else status
+    where = f" ({known.where})" if known is not None else ""
     text = known.text if known is not None and status not in ("gone", "stopped", "blocked") else process.doing
-    if known is not None and status in ("waits", "works", "loops"):
-        text = f"{text} ({known.where})"
-    return MemberStatus(
+    member = MemberStatus(
         status=status,
-        text=text,
+        text=f"{text}{where}" if status in ("waits", "works", "loops") else text,
+        process=process,
         rank=rank.rank if rank.rank >= 0 else None,
-        pid=process.pid,
         host=rank.host,
         call=known.called if known is not None else None,
         activity=known,
-        process=process,
         moved=False if len(stacks) == 1 < len(seen) else _moved(stacks),
-        doubted=doubted or unseen,
+        doubted=doubted,
         place=rank.place,
     )
+    if status in ("works", "waits") and waits_for_gpu(process, known, stacks) and spins(rank):
+        return replace(member, status="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
+    return member
 
 
 def _with_child(member: MemberStatus, processes: Iterable[Process]) -> MemberStatus:
     """A member that waits for its only child waits for the program that the child runs."""
-    if member.activity is None or member.activity.kind != "child":
+    if member.does != "child":
         return member
-    living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, member)]
-    return replace(member, text=member.text.replace(A_CHILD, f"`{living[0]}`")) if len(living) == 1 else member
-
-
-def _lives_below(process: Process, member: MemberStatus) -> bool:
-    return process.ppid == member.pid and not process.exited
+    children = [each for each in processes if each.ppid == member.pid and not each.exited]
+    if len(children) != 1:
+        return member
+    command = shorten(children[0].command, LONGEST_COMMAND, placeholder=" …")
+    return replace(member, text=member.text.replace(A_CHILD, f"`{command}`"))
 
 
 def _telling(process: Process, stacks: Looks) -> Looks:
     """For a polling process keep only the looks in which it slept: being caught awake is no progress."""
-    if not only_looks(process):
+    if not loops.only_looks(process):
         return stacks
     asleep = tuple((at, stack) for at, stack in stacks if (known := activity_of(stack)) is not None and known.kind == "sleep")
     return asleep or stacks
-
-
-def _on_gpu(member: MemberStatus, process: Process, stacks: Looks, spins: Callable[[], bool]) -> MemberStatus:
-    """A member that waits for a spinning GPU is in a collective, whatever its processor does."""
-    if member.status not in ("works", "waits") or not waits_for_gpu(process, member.activity, stacks) or not spins():
-        return member
-    where = f" ({member.activity.where})" if member.activity is not None else ""
-    return replace(member, status="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
 
 
 def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:
@@ -280,29 +269,26 @@ def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:
 
 def works_itself(process: Process) -> bool:
     """Whether the process computes or moves bytes, without its children."""
-    recent = process.recent
-    moved = recent.io_b_s if recent is not None and recent.io_b_s else 0.0
-    return (process.cpu_percent or 0.0) > CPU_PERCENT or moved > IO_BYTES_S
+    return (process.cpu_percent or 0.0) > CPU_PERCENT or (recently(process).io_b_s or 0.0) > IO_BYTES_S
 
 
 def works(process: Process) -> bool:
     """Its subtree computes, or moves bytes: a launcher or the parent of a compiler is judged by its children."""
-    recent = process.recent
+    recent = recently(process)
     return (
         (process.subtree_cpu_percent or process.cpu_percent or 0.0) > CPU_PERCENT
-        or (process.subtree_running_part or (recent.running_part if recent else 0.0)) > RUNNING_PART
-        or (process.subtree_io_b_s or (recent.io_b_s if recent and recent.io_b_s else 0.0)) > IO_BYTES_S
+        or (process.subtree_running_part or recent.running_part) > RUNNING_PART
+        or (process.subtree_io_b_s or recent.io_b_s or 0.0) > IO_BYTES_S
     )
 
 
 def works_below(process: Process) -> bool:
     """Whether its children compute or move bytes."""
-    recent = process.recent
-    own_running, own_io = (recent.running_part, recent.io_b_s or 0.0) if recent is not None else (0.0, 0.0)
+    recent = recently(process)
     return (
         (process.subtree_cpu_percent or 0.0) - (process.cpu_percent or 0.0) > CPU_PERCENT
-        or (process.subtree_running_part or 0.0) > RUNNING_PART >= own_running
-        or (process.subtree_io_b_s or 0.0) - own_io > IO_BYTES_S
+        or (process.subtree_running_part or 0.0) > RUNNING_PART >= recent.running_part
+        or (process.subtree_io_b_s or 0.0) - (recent.io_b_s or 0.0) > IO_BYTES_S
     )
 
 
@@ -314,7 +300,7 @@ def _moved(stacks: Looks) -> bool | None:
     """
     if len(stacks) < 2:
         return None
-    return len({_path(known) for _, stack in stacks if (known := activity_of(stack))}) > 1
+    return len({_path(known) for known in activities(stack for _, stack in stacks)}) > 1
 
 
 def _path(known: Activity) -> tuple[tuple[str, int], ...]:

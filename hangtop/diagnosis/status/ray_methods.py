@@ -36,8 +36,8 @@ def methods() -> tuple[Method, ...]:
 def meaning(cls: str, name: str) -> Method | None:
     """What method `name` of class `cls` does; `None` for one that is not known. The longest known name decides."""
     of_class = (method for method in methods() if not method.classes or cls in method.classes)
-    fits = ((len(known), method) for method in of_class for known in method.names if _is(name, known))
-    return max(fits, key=lambda one: one[0], default=(0, None))[1]
+    fits = ((known, method) for method in of_class for known in method.names if _is(name, known))
+    return max(fits, key=lambda fit: len(fit[0]), default=("", None))[1]
 
 
 def in_words(cls: str, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hangtop.common.median import median_of_others
 from hangtop.common.memo import memoized
@@ -22,7 +22,7 @@ AT_MOST_PART = 0.5
 
 def stragglers(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """The ranks that are behind their peers, the furthest first."""
-    return stand_out(snapshot.ranks, snapshot.now)
+    return _stand_out(snapshot.ranks, snapshot.now)
 
 
 def steps_behind(snapshot: Snapshot) -> tuple[Culprit, ...]:
@@ -31,34 +31,24 @@ def steps_behind(snapshot: Snapshot) -> tuple[Culprit, ...]:
 
 
 @memoized
-def stand_out(ranks: Sequence[Rank], now: float) -> tuple[Culprit, ...]:
+def _stand_out(ranks: Sequence[Rank], now: float) -> tuple[Culprit, ...]:
     """Ranks behind by two steps or more, or silent three times as long as their peers."""
     steps = sorted(rank.step for rank in ranks if rank.step is not None)
     silences = sorted(quiet for rank in ranks if (quiet := rank.silence_s(now)) is not None)
-    culprits = [culprit for rank in ranks if (culprit := _judge(rank, steps, silences, now)) is not None]
+    odd = [(rank, why) for rank in ranks if (why := (*_behind(rank, steps), *_quiet(rank.silence_s(now), silences)))]
+    culprits = [Culprit(rank.rank, rank.pid, rank.host, "likely" if len(why) > 1 else "possible", why) for rank, why in odd]
     if len(culprits) > AT_MOST_PART * len(ranks):
         return ()
     return tuple(sorted(culprits, key=lambda culprit: -len(culprit.why)))
 
 
-def _judge(rank: Rank, steps: Sequence[int], silences: Sequence[float], now: float) -> Culprit | None:
-    why = [reason for reason in (_behind(rank, steps), _quiet(rank, silences, now)) if reason]
-    if not why:
-        return None
-    return Culprit(rank.rank, rank.pid, rank.host, "likely" if len(why) > 1 else "possible", tuple(why))
+def _behind(rank: Rank, steps: Sequence[int]) -> Iterator[str]:
+    if rank.step is not None and len(steps) > 1 and int(median_of_others(steps, rank.step)) - rank.step >= BEHIND_STEPS:
+        yield f"{steps[-1] - rank.step:,} {STEPS_BEHIND} the furthest (step {rank.step:,})"  # as the column `lag` counts
 
 
-def _behind(rank: Rank, steps: Sequence[int]) -> str | None:
-    if rank.step is None or len(steps) < 2:
-        return None
-    if int(median_of_others(steps, rank.step)) - rank.step < BEHIND_STEPS:
-        return None
-    return f"{steps[-1] - rank.step:,} {STEPS_BEHIND} the furthest (step {rank.step:,})"  # as the column `lag` counts
-
-
-def _quiet(rank: Rank, silences: Sequence[float], now: float) -> str | None:
-    silence_s = rank.silence_s(now)
+def _quiet(silence_s: float | None, silences: Sequence[float]) -> Iterator[str]:
     if silence_s is None or len(silences) < 2 or silence_s < QUIET_FLOOR_S:
-        return None
-    limit_s = QUIETER * median_of_others(silences, silence_s) + QUIET_FLOOR_S
-    return "silent much longer than its peers" if silence_s > limit_s else None
+        return
+    if silence_s > QUIETER * median_of_others(silences, silence_s) + QUIET_FLOOR_S:
+        yield "silent much longer than its peers"

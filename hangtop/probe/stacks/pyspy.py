@@ -83,7 +83,7 @@ class _Running:
 
     def __init__(self, argv: tuple[str, ...], pid: int, tries: int, ends_at: float) -> None:
         self.argv, self.pid, self.tries, self.ends_at = argv, pid, tries, ends_at
-        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by dump() or close()
+        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by dump() or end()
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err)
 
@@ -93,7 +93,7 @@ class _Running:
     def end(self) -> None:
         """Kill it, and do not wait for long: stuck in the kernel itself, it may never end."""
         self._process.kill()
-        with suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired), self._out, self._err:
             self._process.wait(0.2)
 
     def dump(self) -> Dump:
@@ -103,10 +103,6 @@ class _Running:
             if self._process.returncode == 0:
                 return read(self.pid, out.read())
             return Dump(self.pid, error=first_words(err.read()))
-
-    def close(self) -> None:
-        self._out.close()
-        self._err.close()
 
 
 def dumps(pids: Iterable[int], command_of: Callable[[int], tuple[str, ...]], limit_s: float = LIMIT_S) -> Iterator[Dump]:
@@ -125,27 +121,18 @@ def dumps(pids: Iterable[int], command_of: Callable[[int], tuple[str, ...]], lim
             time.sleep(0.004)
             for dump in [dump for dump in running if dump.finished() or time.monotonic() > dump.ends_at]:
                 running.remove(dump)
-                result = _result(dump, limit_s)
-                if result.error and dump.tries > 1 and _may_pass(result.error):
+                if dump.finished():
+                    result = dump.dump()
+                else:
+                    dump.end()
+                    result = Dump(dump.pid, error=f"no answer within {limit_s:g} s", late=True)
+                if dump.tries > 1 and "stack trace" in (result.error or "").lower():  # it read while the stack changed
                     waiting.append((dump.pid, dump.tries - 1, dump.ends_at))
                 else:
                     yield structs.replace(result, argv=dump.argv)
     finally:
         for dump in running:
             dump.end()
-            dump.close()
-
-
-def _result(running: _Running, limit_s: float) -> Dump:
-    if running.finished():
-        return running.dump()
-    running.end()
-    running.close()
-    return Dump(running.pid, error=f"no answer within {limit_s:g} s", late=True)
-
-
-def _may_pass(error: str) -> bool:
-    return "stack trace" in error.lower()
 
 
 def read(pid: int, output: bytes) -> Dump:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -27,19 +27,12 @@ BOOT_TIME_ERROR_S = 2.0
 def around(stacks: Iterable[Stack]) -> tuple[Excerpt, ...]:
     """The lines around the user's innermost frames, each place once for all ranks."""
     found: dict[tuple[str, int], Excerpt] = {}
-    for pid, frame in _places(stacks):
-        if (frame.file, frame.line) in found or len(found) >= MAX_EXCERPTS:
-            continue
-        if excerpt := read(frame, pid):
-            found[frame.file, frame.line] = excerpt
-    return tuple(found.values())
-
-
-def _places(stacks: Iterable[Stack]) -> Iterator[tuple[int, Frame]]:
     for stack in stacks:
-        for thread in stack.threads:
-            for place in own(thread.frames)[:MAX_FRAMES]:
-                yield stack.pid, thread.frames[place]
+        for frame in (thread.frames[place] for thread in stack.threads for place in own(thread.frames)[:MAX_FRAMES]):
+            at = frame.file, frame.line
+            if at not in found and len(found) < MAX_EXCERPTS and (excerpt := read(frame, stack.pid)):
+                found[at] = excerpt
+    return tuple(found.values())
 
 
 def _as_seen_by(pid: int, file: str) -> str:

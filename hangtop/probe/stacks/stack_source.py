@@ -54,9 +54,9 @@ def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
         return
     stacks = []
     known = {pid: _stat(pid) for pid in dict.fromkeys(ask.pids)}
-    ended = tuple(Stack(pid, now, problem=problem) for pid, stat in known.items() if (problem := _ended(stat)))
-    yield replace(first, stacks=ended)
-    living = {pid: stat for pid, stat in known.items() if not _ended(stat)}
+    ended = {pid: problem for pid, stat in known.items() if (problem := _ended(stat))}
+    yield replace(first, stacks=tuple(Stack(pid, now, problem=problem) for pid, problem in ended.items()))
+    living = {pid: stat for pid, stat in known.items() if pid not in ended}
 
     def command_of(pid: int) -> tuple[str, ...]:
         return pyspy.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
@@ -83,8 +83,8 @@ _numbers = count(1)
 def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
     """One process as py-spy saw it, with the kernel's state of its threads."""
     started_ticks, state = (stat.start_ticks, stat.state) if stat else (0, None)
-    stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped="--native" in dump.argv)
-    stack = replace(stack, signal_dump=_signal_dump(dump.pid))
+    signal_dump, stopped = _signal_dump(dump.pid), "--native" in dump.argv
+    stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped=stopped, signal_dump=signal_dump)
     if dump.error is None:
         return replace(stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads))
     problem, mend = _reason(dump)
