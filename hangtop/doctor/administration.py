@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -25,7 +24,11 @@ SKEW_S, WRONG_S = 2.0, 60.0
 
 def quota(subject: Subject) -> Iterator[Check]:
     """The user's quotas, if the program `quota` is there and reports any. statvfs does not know them."""
-    for place, used, soft in quotas(_answer("quota", "-w") or ""):
+    try:
+        answer = subprocess.run(("quota", "-w"), capture_output=True, text=True, timeout=ANSWER_S, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):  # most machines have no such program
+        return
+    for place, used, soft in quotas(answer):
         detail = f"{size(used)} of {size(soft)} used on {place}"
         if used >= soft * NEARLY_FULL:
             mend = f"du -xh -d1 {subject.cwd} | sort -h | tail"
@@ -91,14 +94,3 @@ def skew(server: float, before: float, after: float) -> Check:
     word = "behind" if server > after else "ahead of"
     detail = f"this clock is {away_s:.0f} s {word} the file server's: logs, tokens and rendezvous of several nodes go wrong"
     return Check("clock", "file server", "warn" if away_s < WRONG_S else "fail", detail, "sudo chronyc makestep")
-
-
-def _answer(*command: str) -> str | None:
-    """What the program prints; `None` when it does not exist or does not answer."""
-    if shutil.which(command[0]) is None:
-        return None
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout

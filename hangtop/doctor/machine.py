@@ -80,16 +80,15 @@ def shared_memory(_: Subject) -> Iterator[Check]:
 
 def limits(_: Subject) -> Iterator[Check]:
     """ulimit -n, -u and -l."""
-    files, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield _limit("open files (ulimit -n)", files, LOW_FILES, f"ulimit -n {LOW_FILES}")
-    processes, _hard = resource.getrlimit(resource.RLIMIT_NPROC)
-    yield _limit("processes (ulimit -u)", processes, LOW_PROCESSES, f"ulimit -u {LOW_PROCESSES}")
-    locked, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    yield _limit("open files (ulimit -n)", resource.RLIMIT_NOFILE, LOW_FILES, f"ulimit -n {LOW_FILES}")
+    yield _limit("processes (ulimit -u)", resource.RLIMIT_NPROC, LOW_PROCESSES, f"ulimit -u {LOW_PROCESSES}")
     if Path("/sys/class/infiniband").is_dir():
-        yield _limit("locked memory (ulimit -l)", locked, 2**40, "ulimit -l unlimited   (RDMA registers memory)")
+        mend = "ulimit -l unlimited   (RDMA registers memory)"
+        yield _limit("locked memory (ulimit -l)", resource.RLIMIT_MEMLOCK, 2**40, mend)
 
 
-def _limit(title: str, value: int, wanted: int, mend: str) -> Check:
+def _limit(title: str, kind: int, wanted: int, mend: str) -> Check:
+    value, _hard = resource.getrlimit(kind)
     if value == resource.RLIM_INFINITY or value >= wanted:
         return ok("limits", title, "unlimited" if value == resource.RLIM_INFINITY else f"{value:,}")
     return warn("limits", title, f"{value:,}, {wanted:,} is usual", mend)
@@ -99,17 +98,15 @@ def memory(_: Subject) -> Iterator[Check]:
     """Host memory, and the tightest limit of the control groups this process is in: a container's, a Slurm job's."""
     host = psutil.virtual_memory()
     low = host.available < LOW_MEMORY_PART * host.total
-    detail = f"{size(host.available)} available of {size(host.total)}"
-    yield Check("memory", "host memory", "warn" if low else "ok", detail, "ps aux --sort=-rss | head" if low else "")
+    yield _memory("host memory", f"{size(host.available)} available of {size(host.total)}", "ps aux --sort=-rss | head", low=low)
     limit = memory_limit(os.getpid()).limit_bytes
     if limit is not None and limit < host.total:
-        yield Check(
-            "memory",
-            "memory limit of this job",
-            "warn" if limit < host.total / 4 else "ok",
-            f"{size(limit)} of the host's {size(host.total)}",
-            "docker run --memory … / Slurm --mem=…" if limit < host.total / 4 else "",
-        )
+        detail, mend = f"{size(limit)} of the host's {size(host.total)}", "docker run --memory … / Slurm --mem=…"
+        yield _memory("memory limit of this job", detail, mend, low=limit < host.total / 4)
+
+
+def _memory(title: str, detail: str, mend: str, *, low: bool) -> Check:
+    return warn("memory", title, detail, mend) if low else ok("memory", title, detail)
 
 
 def looking(_: Subject) -> Iterator[Check]:

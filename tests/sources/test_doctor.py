@@ -18,9 +18,9 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.cli.commands import doctor
-from hangtop.doctor import administration, environment, machine, network, packages, pairs, ray_address
+from hangtop.doctor import administration, environment, machine, network, packages, ray_address
 from hangtop.doctor.check import Check, Subject
-from hangtop.doctor.meeting import Meeting, meeting
+from hangtop.doctor.network import Meeting, meeting
 from hangtop.system.files.network_filesystems import FileSystem
 
 
@@ -266,17 +266,17 @@ def test_a_tiny_file_system(place: str, size: str, check: str, status: str) -> N
 def test_torch_and_the_driver_fit_as_far_as_both_are_known(
     installed: dict[str, str], driver: str | None, status: str | None
 ) -> None:
-    checks = list(pairs.driver(installed, driver, has_compat=False))
+    checks = list(packages.driver_fit(installed, driver, has_compat=False))
     assert [check.status for check in checks] == ([status] if status else [])
-    assert {check.status for check in pairs.driver(installed, driver, has_compat=True)} <= {"ok", "warn"}
+    assert {check.status for check in packages.driver_fit(installed, driver, has_compat=True)} <= {"ok", "warn"}
 
 
 def test_another_ray_than_the_clusters_fails() -> None:
-    assert [check.status for check in pairs.ray({"ray": "2.40.0"}, "2.40.0")] == ["ok"]
-    check = next(pairs.ray({"ray": "2.40.0"}, "2.52.1"))
+    assert [check.status for check in packages.cluster_fit({"ray": "2.40.0"}, "2.40.0")] == ["ok"]
+    check = next(packages.cluster_fit({"ray": "2.40.0"}, "2.52.1"))
     assert (check.status, check.mend) == ("fail", "pip install 'ray==2.52.1'")
-    assert not list(pairs.ray({}, "2.52.1"))
-    assert not list(pairs.ray({"ray": "2.40.0"}, ""))
+    assert not list(packages.cluster_fit({}, "2.52.1"))
+    assert not list(packages.cluster_fit({"ray": "2.40.0"}, ""))
 
 
 def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
