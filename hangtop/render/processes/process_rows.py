@@ -64,32 +64,29 @@ def table_rows(
 ) -> list[Row]:
     """Column titles and the lines in `shown`. `full`: with the columns that only fit an enlarged pane."""
     columns = fitting(_columns(nodes, look, full=full), width)
-    return [title_row(columns, width), *(_row(node, look, columns, width) for node in nodes[shown])]
-
-
-def _row(node: TreeLine, look: RowLook, columns: Sequence[Column[ProcessRow]], width: int) -> Row:
-    if node.heading:
-        return cut(((node.heading, "ink bold"),), width)
-    return table_row(columns, ProcessRow(node, look), width)
+    rows = (
+        cut(((node.heading, "ink bold"),), width) if node.heading else table_row(columns, ProcessRow(node, look), width)
+        for node in nodes[shown]
+    )
+    return [title_row(columns, width), *rows]
 
 
 def _columns(nodes: Sequence[TreeLine], look: RowLook, *, full: bool) -> list[Column[ProcessRow]]:
     on_gpu = any(member.gpu_bytes is not None for node in nodes for member in node.members)
-    columns: list[tuple[bool, Column[ProcessRow]]] = [
-        (True, Column("", 1, 0, _sign)),
-        (look.hosts > 1, Column("node", 9, 5, _node, gap=1)),
-        (True, Column("pid", 8, 0, _pid, right=True, gap=0)),
-        (True, Column("s", 1, 0, _state)),
-        (True, Column("cpu", 5, 0, _cpu, right=True, gap=1)),
-        (full and not look.single, Column("own", 5, 1, _own_cpu, right=True, gap=1)),
-        (True, Column("rss G", 6, 0, lambda row: _sum(row, [m.process.rss_bytes for m in row.all], _gib), right=True, gap=1)),
-        (full and on_gpu, Column("gpu G", 6, 4, _gpu_memory, right=True, gap=1)),
-        (full, Column("threads", 7, 2, _threads, right=True)),
-        (full, Column("r/w MB/s", 9, 3, _rates, right=True)),
-        (full, Column("age", 6, 3, _age, right=True)),
-        (True, Column("what", 0, 0, _what, least=36 if full else 12)),
+    return [
+        Column("", 1, 0, _sign),
+        Column("node", 9, 5, _node, gap=1, there=look.hosts > 1),
+        Column("pid", 8, 0, _pid, right=True, gap=0),
+        Column("s", 1, 0, _state),
+        Column("cpu", 5, 0, _cpu, right=True, gap=1),
+        Column("own", 5, 1, _own_cpu, right=True, gap=1, there=full and not look.single),
+        Column("rss G", 6, 0, lambda row: _sum(row, [m.process.rss_bytes for m in row.all], _gib), right=True, gap=1),
+        Column("gpu G", 6, 4, _gpu_memory, right=True, gap=1, there=full and on_gpu),
+        Column("threads", 7, 2, _threads, right=True, there=full),
+        Column("r/w MB/s", 9, 3, _rates, right=True, there=full),
+        Column("age", 6, 3, _age, right=True, there=full),
+        Column("what", 0, 0, _what, least=36 if full else 12),
     ]
-    return [column for there, column in columns if there]
 
 
 def _sign(row: ProcessRow) -> Row:
