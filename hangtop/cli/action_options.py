@@ -100,10 +100,10 @@ def commands() -> Iterator[click.Command]:
     yield ray
 
 
-def _planning(action: Action) -> Callable[..., None]:
+def _planning(action: Action) -> Callable[..., int]:
     """What its command does."""
 
-    def plan(context: click.Context, /, **given: Any) -> None:
+    def plan(**given: Any) -> int:
         from hangtop.cli.commands import action as command
 
         config = read_config(given["config"])
@@ -112,8 +112,8 @@ def _planning(action: Action) -> Callable[..., None]:
         if action.needs == "log" and not spec.logs:
             raise click.UsageError("which run? give --log PATH")
         choices = Choices(**{name: given[name] for name in action.options})
-        context.exit(command.run(action, spec, choices, yes=yes, out=sys.stdout))
+        return command.run(action, spec, choices, yes=yes, out=sys.stdout)
 
     of_action = tuple(OPTIONS[name] for name in action.options)
-    with_options: Callable[..., None] = options(WATCH, of_action, PLAN)(click.pass_context(plan))
+    with_options: Callable[..., int] = options(WATCH, of_action, PLAN)(plan)
     return with_options

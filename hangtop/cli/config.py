@@ -59,8 +59,6 @@ def _may_look(path: Path) -> bool:
     """False for another user's folder (`sudo -u` and `su` may keep HOME), which is not to be read."""
     try:
         path.stat()
-    except PermissionError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, PermissionError)
     return True

@@ -52,9 +52,7 @@ def run(
     if isinstance(plan, Plan):
         plan = with_presets(plan, choices.presets, choices.variables)
     code = show(plan, action.name, yes=yes, out=out)
-    if (
-        isinstance(plan, Refusal) and asked is None
-    ):  # what it lacks may be the name of a session; later refusals lack other things
+    if isinstance(plan, Refusal) and asked is None:  # it may lack the name of a session; later refusals lack other things
         out.writelines(f"{line}\n" for line in _sessions(planner, state, request, action.name))
     return code
 
@@ -74,7 +72,9 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
         if asked is None and all(_known(need, state, waited_s - first_look_s) for need in planner.waits_for):
             found = planner.questions(state, request)
             if not isinstance(found, Refusal):
-                asked = _ask(feed, found)
+                asked = found
+                for ask in asked:
+                    feed.ask(ask)
             elif not state.ray or waited_s - first_look_s > SOURCES_S:  # what tells whose a Ray session is may still come
                 return state, found, None
         if asked is not None and all(answered(state, ask) for ask in asked):
@@ -82,12 +82,6 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
         if asked and (why := unanswered(state, *asked)) is not None:
             return state, Refusal(why), asked
     return state, Refusal(too_long(state)), asked
-
-
-def _ask(feed: Feed, asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
-    for ask in asks:
-        feed.ask(ask)
-    return asks
 
 
 def _known(need: Need, state: RunState, waited_s: float) -> bool:

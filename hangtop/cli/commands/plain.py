@@ -165,21 +165,6 @@ async def _until_told(every: AsyncIterator[RunState]) -> AsyncIterator[RunState]
         return
 
 
-def run(
-    feed: Feed,
-    spec: WatchSpec,
-    out: TextIO,
-    now: Callable[[], float],
-    until: frozenset[VerdictWord] = ENDED,
-    subscribers: Iterable[Subscriber] = (),
-) -> int:
-    """As `watch`; gives the exit code of the last verdict."""
-    try:
-        return asyncio.run(watch(feed, spec, out, now, until, subscribers)).state.exit_code
-    except BrokenPipeError:
-        return READER_GONE
-
-
 def reader_gone(out: TextIO) -> bool:
     """Whether `out` is a pipe without a reader. A write would tell, but a quiet run writes nothing."""
     try:
