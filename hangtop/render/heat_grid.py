@@ -134,15 +134,11 @@ def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
 @memoized
 def quiet_rows(rows: Sequence[RankRow], world: int, width: int) -> list[Row]:
     """How many ranks are quiet for how long, as bars."""
-    ages = Counter(text.age(row.quiet_s) for row in rows)
     order = {text.age(row.quiet_s): -1.0 if row.quiet_s is None else row.quiet_s for row in rows}
-    shown = sorted(ages, key=lambda age: -ages[age])[:4]
+    ages = sorted(Counter(text.age(row.quiet_s) for row in rows).most_common(4), key=lambda pair: order[pair[0]])
     without = world - len(rows)
     table: list[Row] = [((f"{'quiet':<12}", "muted"), (f"{'ranks':>6}", "muted"))]
-    for label, number in [
-        *((age, ages[age]) for age in sorted(shown, key=lambda age: order[age])),
-        *([("no data", without)] if without > 0 else []),
-    ]:
+    for label, number in (*ages, *([("no data", without)] if without > 0 else [])):
         filled, track = text.bar(number / max(world, 1), max(6, min(40, width - 22)))
         table.append(((f"{label:<12}", "muted"), (f"{number:>6,}  ", "ink"), (filled, "data"), (track, "faint")))
     return [cut(row, width) for row in table]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from msgspec import Struct, field
 
@@ -37,7 +38,7 @@ def in_time(lines: Iterable[LogLine]) -> list[LogLine]:
         files.setdefault(line.file, []).append(line)
     timed: list[tuple[float, int, int, LogLine]] = []
     for file, own in files.items():
-        own.sort(key=_offset)
+        own.sort(key=attrgetter("offset"))
         timed += [(at, file, line.offset, line) for at, line in zip(_times(own), own, strict=True)]
     return [line for *_, line in sorted(timed, key=lambda each: each[:3])]
 
@@ -110,7 +111,3 @@ def _times(lines: Sequence[LogLine]) -> list[float]:
         first = max(first, line.at) if line.at is not None else first
         times.append(first)
     return times
-
-
-def _offset(line: LogLine) -> int:
-    return line.offset
