@@ -11,7 +11,7 @@ from hangtop.records.log import LogLine
 
 Place = tuple[int, int]
 """File number and byte offset of a line."""
-TOLD_AGAIN_WITHIN = 1_000
+REPLACED_WITHIN = 1_000
 """A line that comes again is the newest of its file; it is searched among so many lines from the end."""
 
 
@@ -19,10 +19,10 @@ def place_of(line: LogLine) -> Place:
     return line.file, line.offset
 
 
-def told(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
+def updated(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
     """Known lines, then new ones. A line that comes again (a redrawn bar, a rank now known) replaces itself."""
     lines = list(known)
-    begin = max(0, len(lines) - TOLD_AGAIN_WITHIN)
+    begin = max(0, len(lines) - REPLACED_WITHIN)
     places = {place_of(line): at for at, line in enumerate(lines[begin:], begin)}
     for line in new:
         at = places.setdefault(place_of(line), len(lines))
