@@ -1,19 +1,27 @@
-"""A demo run that was started: where its log is, and how it is ended without a trace."""
+"""A demo run that was started: its folder and its log, and how it is ended without a trace.
+
+The folder goes with hangtop; what a killed hangtop left behind, the next demo removes.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from types import TracebackType
 from typing import Self
 
 from hangtop.demo import lifeline
-from hangtop.demo.lifeline import Lifeline
+from hangtop.demo.lifeline import Lifeline, is_cut
 from hangtop.demo.scenario import DemoError, Scenario
 
+PREFIX = "hangtop-demo-"
 STOP_S = 2.0
 """So long the processes are waited for once they were killed: until then one may still write."""
 
@@ -71,3 +79,27 @@ class DemoRun:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+
+
+@contextmanager
+def demo_folder() -> Iterator[Path]:
+    """A new folder that is there as long as this is open."""
+    _remove_orphaned()
+    with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _remove_orphaned() -> None:
+    """Our folders in which a lifeline is cut: no pid is asked whether its hangtop lives, which might be another's by now."""
+    for path in Path(gettempdir()).glob(f"{PREFIX}*/*.lifeline"):
+        try:
+            if path.lstat().st_uid != os.getuid():
+                continue
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:  # gone by now, or not one of these
+            continue
+        try:
+            if is_cut(fd):
+                shutil.rmtree(path.parent, ignore_errors=True)
+        finally:
+            os.close(fd)

@@ -82,12 +82,8 @@ def _state(rank: Rank) -> str | None:
 def gpu_facts(state: RunState) -> tuple[Fact, ...]:
     """Facts of the rank's GPU."""
 
-    def gpu(rank: Rank) -> Gpu | None:
-        known = gpu_of(rank, state)
-        return known[0] if known else None
-
     def of(read: Callable[[Gpu], object]) -> Callable[[Rank, float], object]:
-        return lambda rank, now: read(found) if (found := gpu(rank)) is not None else None
+        return lambda rank, now: read(known[0]) if (known := gpu_of(rank, state)) is not None else None
 
     return (
         Fact("GPU status", of(lambda g: None if g.status == "ok" else g.status)),
@@ -129,24 +125,22 @@ def collective_facts(state: RunState) -> tuple[Fact, ...]:
 def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str, more: Sequence[Fact] = ()) -> list[Row]:
     """The facts as rows, differences first. `more`: further facts."""
     facts = (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics)))
-    told = [(_differs(fact, rank, peers, now), fact) for fact in facts if fact.read(rank, now) is not None]
-    told = [(differs, fact) for differs, fact in told if not fact.news or _ranks_differ(fact, rank, peers, now)]
-    theirs = {fact.label: _peers(fact, peers, now) for _, fact in told}
-    others = min(max([PEERS, *(cell_len(said) for said in theirs.values())]), max(PEERS, (width - LABEL - 4) // 2))
-    room = max(MINE, width - LABEL - others - 4)
-    own = min(room, WIDEST, max([MINE, *(cell_len(fact.shown(fact.read(rank, now))) for _, fact in told)]))
+    read = [(fact, fact.read(rank, now), [fact.read(peer, now) for peer in peers]) for fact in facts]
+    known = [
+        (_differs(fact, mine, others), fact.label, fact.shown(mine), _shown(fact, others))
+        for fact, mine, others in ((fact, mine, [value for value in others if value is not None]) for fact, mine, others in read)
+        if mine is not None and (not fact.news or len({fact.shown(value) for value in (mine, *others)}) > 1)
+    ]
+    beside = min(max([PEERS, *(cell_len(theirs) for *_, theirs in known)]), max(PEERS, (width - LABEL - 4) // 2))
+    room = max(MINE, width - LABEL - beside - 4)
+    own = min(room, WIDEST, max([MINE, *(cell_len(mine) for *_, mine, _ in known)]))
     head = (align("", LABEL, ""), align(f"rank {rank.rank}", own, "muted", right=True), ("  ", ""))
-    rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", others, "muted", right=True))]
-    for differs, fact in sorted(told, key=lambda pair: not pair[0]):
-        mine = fact.shown(fact.read(rank, now))
+    rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", beside, "muted", right=True))]
+    for differs, label, mine, theirs in sorted(known, key=lambda fact: not fact[0]):
         sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
-        known = (align(fact.label, LABEL, "muted"), align(mine, own, colour, right=True), ("  ", ""))
-        rows.append(((sign, role), *known, align(theirs[fact.label], others, "ink" if differs else "muted", right=True)))
+        cells = (align(label, LABEL, "muted"), align(mine, own, colour, right=True), ("  ", ""))
+        rows.append(((sign, role), *cells, align(theirs, beside, "ink" if differs else "muted", right=True)))
     return [cut(row, width) for row in rows]
-
-
-def _ranks_differ(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    return len({fact.shown(value) for other in (rank, *peers) if (value := fact.read(other, now)) is not None}) > 1
 
 
 def _metric_fact(name: str) -> Fact:
@@ -159,8 +153,7 @@ def _metric(rank: Rank, name: str) -> float | None:
     return math.nan if value is None and name in rank.metrics else value
 
 
-def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
+def _differs(fact: Fact, mine: object, others: Sequence[object]) -> bool:
     if not others:
         return False
     if not isinstance(mine, int | float):
@@ -169,9 +162,8 @@ def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
     return math.isnan(mine) or abs(mine - usual) > fact.slack * abs(usual) + fact.least
 
 
-def _peers(fact: Fact, peers: Sequence[Rank], now: float) -> str:
+def _shown(fact: Fact, values: Sequence[object]) -> str:
     """The value of the peers, or its range."""
-    values = [value for peer in peers if (value := fact.read(peer, now)) is not None]
     if not values:
         return ""
     if all(isinstance(value, int | float) for value in values):

@@ -25,7 +25,7 @@ from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.records.verdict import Subscriber, Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.alarm import CALM
+from hangtop.render.view import CALM
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
 from hangtop.tui import dialogs, pages

@@ -17,7 +17,7 @@ import pytest
 from hangtop.cli.commands import demo as command
 from hangtop.cli.commands.check import verdict_once
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
-from hangtop.demo.folder import demo_folder
+from hangtop.demo.demo_run import demo_folder
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.watch_spec import WatchSpec
 
