@@ -277,11 +277,21 @@ def explain(query: str | None, listing: bool, framework: str | None, lang: str |
 
 @hangtop.command()
 @options(WATCH)
-@click.option("--rank", "ranks", multiple=True, type=int, metavar="N", help="Only this rank; again for more.")
+@click.option(
+    "--rank",
+    "ranks",
+    multiple=True,
+    type=int,
+    callback=lambda _, __, ranks: frozenset(ranks) or None,
+    metavar="N",
+    help="Only this rank; again for more.",
+)
 @click.option("--thread", metavar="TEXT", help="Only threads with this in their name.")
 @click.option("--function", metavar="TEXT", help="Only stacks with this function.")
 @click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what a rank does.")
-@click.option("--again", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved.")
+@click.option(
+    "--again", "again_s", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved."
+)
 @click.option("--native", is_flag=True, help="Frames of C code too: names the processes, and stops each for about 0.1 s.")
 @click.option("--locals", "with_locals", is_flag=True, help="Local variables too. They may hold secrets.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")
@@ -294,15 +304,7 @@ def stacks(as_json: bool, **given: Any) -> int:
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
-    wanted = command.StackOptions(
-        native=given["native"],
-        with_locals=given["with_locals"],
-        again_s=given["again"],
-        all_threads=given["all_threads"],
-        ranks=frozenset(given["ranks"]) or None,
-        thread=given["thread"],
-        function=given["function"],
-    )
+    wanted = command.StackOptions(**{name: given[name] for name in command.StackOptions.__struct_fields__})
     return command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout, said=sys.stderr)
 
 

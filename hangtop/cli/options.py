@@ -14,7 +14,7 @@ import click
 from hangtop.cli.config import Config, ConfigError, config_dir
 from hangtop.cli.config import load as load_config
 from hangtop.probe.log.stdin_pipe import STDIN, as_log
-from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, KeptPipe, WatchSpec
+from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -107,9 +107,9 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     profile = given["profile"] or config.profile
     if profile:
         check_profile(profile)
-    logs, stdin = _with_stdin(given["logs"])
+    path, stdin = as_log() if STDIN in given["logs"] else (STDIN, None)
     return WatchSpec(
-        logs=logs,
+        logs=tuple(path if log == STDIN else log for log in given["logs"]),
         stdin=stdin,
         pids=given["pids"],
         profile=profile,
@@ -121,14 +121,6 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         config_file=None if given.get("config") is None else str(given["config"]),
         lang=config.lang or system_language(),
     )
-
-
-def _with_stdin(logs: tuple[str, ...]) -> tuple[tuple[str, ...], KeptPipe | None]:
-    """The logs, with the path of stdin in place of `-`."""
-    if STDIN not in logs:
-        return logs, None
-    path, kept = as_log()
-    return tuple(path if log == STDIN else log for log in logs), kept
 
 
 def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:

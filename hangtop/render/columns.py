@@ -60,7 +60,7 @@ def snugged(columns: Sequence[Column[Record]], records: Sequence[Record]) -> lis
 def fitting(columns: Sequence[Column[Record]], width: int) -> list[Column[Record]]:
     """The columns that fit into `width` cells."""
     kept = [column for column in columns if column.there]
-    while _needs(kept) > width:
+    while sum((column.width or column.least) + (column.gap if index else 0) for index, column in enumerate(kept)) > width:
         goers = [column for column in kept if column.goes]
         if not goers:
             break
@@ -99,7 +99,3 @@ def _joined(columns: Sequence[Column[Record]], cells: Sequence[Row], width: int)
         used += gap + room
     joined = (*row, (" " * blanks, ""))
     return joined if used <= width else cut(joined, width)
-
-
-def _needs(columns: Sequence[Column[Record]]) -> int:
-    return sum((column.width or column.least) + (column.gap if index else 0) for index, column in enumerate(columns))

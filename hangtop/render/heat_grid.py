@@ -83,19 +83,19 @@ def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
         if filled + ((filled - 1) // blank_every if blank_every else 0) <= lines:
             starts = range(0, len(blocks), per_line)
             rows = [cut(_line(blocks[start : start + per_line], label, per_block, gap), width) for start in starts]
-            return rows if not blank_every else _parted(rows, blank_every)
-    return _one_cell_each(blocks, width)[:lines]
+            return [
+                line
+                for at, row in enumerate(rows)
+                for line in ((BLANK, row) if blank_every and at and at % blank_every == 0 else (row,))
+            ]
+    cells_of_nodes = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
+    return [tuple(cells_of_nodes[start : start + width]) for start in range(0, len(blocks), width)][:lines]
 
 
 def _parts(block: RankBlock, most: int) -> list[RankBlock]:
     """A node that is wider than a line goes on in the next one, without its name."""
     cells = block.cells
     return [RankBlock("" if at else block.label, cells[at : at + most]) for at in range(0, len(cells), most)]
-
-
-def _parted(rows: Sequence[Row], every: int) -> list[Row]:
-    """The rows with a blank line after every `every`."""
-    return [line for at, row in enumerate(rows) for line in ((BLANK, row) if at and at % every == 0 else (row,))]
 
 
 def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> Row:
@@ -106,11 +106,6 @@ def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> 
         spans += [((sign + gap) * len(list(alike)), role) for (sign, role), alike in groupby(block.cells)]
         spans.append((" " * (per_block - label - 1 - len(block.cells) * (1 + len(gap))), ""))
     return tuple(spans)
-
-
-def _one_cell_each(blocks: Sequence[RankBlock], width: int) -> list[Row]:
-    cells = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
-    return [tuple(cells[start : start + width]) for start in range(0, len(cells), width)]
 
 
 def legend_row(rows: Sequence[Row]) -> Row:

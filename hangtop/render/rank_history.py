@@ -57,19 +57,11 @@ def _stack_head(known: Sequence[Stack], thread: str, now: float, width: int) -> 
 
 def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
     """Charts of GPU utilisation and CPU, with the beginning of the silence."""
-    return chart_rows(_charts(rank, view), view.now, width, role, rank.silence_s(view.now))
-
-
-def _charts(rank: Rank, view: View) -> list[Chart]:
-    found: list[Chart] = []
-    if (known := gpu_of(rank, view.state)) is not None:
-        found.append(Chart("GPU util", known[1].util_percent, FULL_PERCENT, _percent))
+    known = gpu_of(rank, view.state)
+    past = [] if known is None else [("GPU util", known[1].util_percent)]
     process = rank.process
     if process is not None:
         tracks = (track for key, track in view.state.tracks.items() if key[1:] == (process.pid, process.start_ticks))
-        found += [Chart("CPU", track.cpu_percent, FULL_PERCENT, _percent) for track in tracks]
-    return found
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f} %"
+        past += [("CPU", track.cpu_percent) for track in tracks]
+    charts = [Chart(label, samples, FULL_PERCENT, "{:.0f} %".format) for label, samples in past]
+    return chart_rows(charts, view.now, width, role, rank.silence_s(view.now))

@@ -214,16 +214,14 @@ def summary(view: View, rows: Sequence[RankRow]) -> Row:
     """`1 behind · 7 wait in step 120 · all on n1`."""
     ranks = [row.rank for row in rows]
     odd = [row for row in rows if row.role]
-    parts: list[Row] = []
-    if odd:
-        parts.append(((f"{len(odd)} {odd_word(view, odd)}", f"{odd[0].role} bold"),))
-    parts.append(((_together(view, rows), "muted"),))
     hosts = {rank.host for rank in ranks if rank.host}
-    if len(hosts) == 1 and len(ranks) > 1:
-        parts.append(((f"all on {next(iter(hosts))}", "muted"),))
     stages = {row.stage for row in rows if row.stage}
-    if len(stages) == 1 and all(rank.step is None for rank in ranks):
-        parts.append(((f"all in {next(iter(stages))}", "muted"),))
+    parts: tuple[Row, ...] = (
+        ((f"{len(odd)} {odd_word(view, odd)}", f"{odd[0].role} bold"),) if odd else (),
+        ((_together(view, rows), "muted"),),
+        ((f"all on {next(iter(hosts))}", "muted"),) if len(hosts) == 1 and len(ranks) > 1 else (),
+        ((f"all in {next(iter(stages))}", "muted"),) if len(stages) == 1 and all(rank.step is None for rank in ranks) else (),
+    )
     return dotted(parts)
 
 

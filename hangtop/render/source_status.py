@@ -43,16 +43,12 @@ def writers_line(view: View) -> Row:
     gone = [writer for writer in writers if not writer.alive]
     row: Row = ()
     if alive:
-        row = (("writes the log: ", "muted"), (_named(alive), "ink"))
+        first, more = alive[0], f" ×{len(alive)}" if len(alive) > 1 else ""
+        known = f"{first.name}{more}  pid {first.pid}  {text.first_line(first.command)}"
+        row = (("writes the log: ", "muted"), (known, "ink"))
     if gone:
         row = (*row, ("   " if row else "", ""), ("gone: ", "warn"), (_gone(gone[-1]), "ink"))
     return row
-
-
-def _named(writers: list[Writer]) -> str:
-    first = writers[0]
-    more = f" ×{len(writers)}" if len(writers) > 1 else ""
-    return f"{first.name}{more}  pid {first.pid}  {text.first_line(first.command)}"
 
 
 def _gone(writer: Writer) -> str:

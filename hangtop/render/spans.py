@@ -107,7 +107,10 @@ def dotted(parts: Iterable[Row]) -> Row:
 def head(key: str, title: str, summary: Row, width: int, *, focused: bool = False, right: Row = BLANK) -> Row:
     """The head line of a pane: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy while it has the focus."""
     left: Row = ((f"{key} ", "accent bold"), (title, "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
-    left = _whole_parts(left, width - 2 - width_of(right))
+    room = width - 2 - width_of(right)
+    while width_of(left) > room and (dots := [place for place, span in enumerate(left) if span == DOT]):
+        left = left[: dots[-1]]  # as many parts as fit whole; a single one is cut
+    left = cut(left, room)
     rule = width - width_of(left) - width_of(right) - (2 if right else 1)
     return (
         *left,
@@ -116,10 +119,3 @@ def head(key: str, title: str, summary: Row, width: int, *, focused: bool = Fals
         (" " if right else "", ""),
         *right,
     )
-
-
-def _whole_parts(row: Row, width: int) -> Row:
-    """As many dotted parts as fit whole; a single one is cut."""
-    while width_of(row) > width and (dots := [place for place, span in enumerate(row) if span == DOT]):
-        row = row[: dots[-1]]
-    return cut(row, width)

@@ -13,7 +13,6 @@ from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
-
 FLASH_S = 10.0
 
 

@@ -21,7 +21,7 @@ from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, settled, to
 from hangtop.monitor.questions import answered, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, fit_ask
-from hangtop.records.plan import Plan, Refusal, Step
+from hangtop.records.plan import Plan, Refusal
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows, step_rows
 from hangtop.render.ray.ray_sessions import session_table
@@ -142,7 +142,8 @@ async def _carry_out(plan: Plan, out: TextIO) -> int:
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _break_off, work, out)
     async for step in work:
         kinds.add(step.kind)
-        _print(step, out)
+        out.write("".join(f"{plain(row)}\n" for row in step_rows((step,), WIDTH)))
+        out.flush()
     return 1 if kinds & {"survived", "failed"} else 0
 
 
@@ -151,9 +152,4 @@ def _break_off(work: RunningPlan, out: TextIO) -> None:
     work.break_off()
     asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
     out.write("breaking off: no further step is begun\n")
-    out.flush()
-
-
-def _print(step: Step, out: TextIO) -> None:
-    out.write("".join(f"{plain(row)}\n" for row in step_rows((step,), WIDTH)))
     out.flush()

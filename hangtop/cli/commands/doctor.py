@@ -14,7 +14,7 @@ from typing import TextIO
 import msgspec
 
 from hangtop.common.text import printable
-from hangtop.doctor import administration, environment, machine, network, observed, packages, ray_address
+from hangtop.doctor import environment, machine, network, observed, packages, ray_address
 from hangtop.doctor.check import Check, Checker, Subject, unknown
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
@@ -29,8 +29,8 @@ CHECKERS: dict[str, Checker] = {
     "Ray's address": ray_address.addresses,
     "packages": packages.versions,
     "disk": machine.disks,
-    "quota": administration.quota,
-    "clock": administration.clock,
+    "quota": machine.quota,
+    "clock": machine.clock,
     "shared memory": machine.shared_memory,
     "memory": machine.memory,
     "limits": machine.limits,

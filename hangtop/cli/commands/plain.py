@@ -98,9 +98,8 @@ def _place(stage: StageEvent) -> tuple[int, int, str, str]:
 
 def _is_later(stage: StageEvent, told: StageEvent) -> bool:
     """Of a stage that is no longer in the list, or of another file: by place in one file, else by time."""
-    if stage.file == told.file and stage.offset > told.offset:
-        return True
-    return stage.at is not None and told.at is not None and stage.at > told.at
+    behind = stage.file == told.file and stage.offset > told.offset
+    return behind or (stage.at is not None and told.at is not None and stage.at > told.at)
 
 
 def _stayed_behind(said: PrintedState, verdict: Verdict, now: float) -> Iterator[str]:

@@ -146,16 +146,17 @@ def head_summary(view: View, model: LogViewModel) -> Row:
     log = view.state.log
     if log is None or not log.files:
         return ((view.title, "muted"), (" · ", "faint"), ("reading …", "muted"))
-    parts: list[Row] = [((named(view, model), "muted"),), ((text.size(sum(file.size_bytes for file in log.files)), "muted"),)]
-    parts.append(((_mode(view, model), "muted" if model.following else "accent"),))
     networks = sorted({file.network for file in log.files if file.network})
-    if networks:
-        slack = max(file.slack_s for file in log.files)
-        parts.append(((f"{networks[0]}, may be {text.duration(slack)} late", "warn"),))
-    parts += [((file.not_kept, "warn"),) for file in log.files if file.not_kept]
-    bad = [file for file in log.files if file.status not in ("ok", "waiting")]
-    if bad and len(log.files) > 1:
-        parts.append(((f"{len(bad)} unreadable", "warn"),))
+    late = text.duration(max(file.slack_s for file in log.files))
+    bad = sum(file.status not in ("ok", "waiting") for file in log.files)
+    parts: tuple[Row, ...] = (
+        ((named(view, model), "muted"),),
+        ((text.size(sum(file.size_bytes for file in log.files)), "muted"),),
+        ((_mode(view, model), "muted" if model.following else "accent"),),
+        ((f"{networks[0]}, may be {late} late", "warn"),) if networks else (),
+        *(((file.not_kept, "warn"),) for file in log.files if file.not_kept),
+        ((f"{bad} unreadable", "warn"),) if bad and len(log.files) > 1 else (),
+    )
     return dotted(parts)
 
 
