@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from hangtop.render.spans import Row
 BAR = 8
 POWER_BAR = 6
 TREND = 16
+_util, _power = attrgetter("util_percent"), attrgetter("power_w")
 WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory": "with little memory", "hot": "hot"}
 
 
@@ -120,14 +122,6 @@ def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
         Column("trend", TREND, 1, _trend),
         Column("odd", 0, 4, _odd, least=16, there=old or any(row.facts for row in rows)),
     ]
-
-
-def _util(gpu: Gpu) -> float | None:
-    return gpu.util_percent
-
-
-def _power(gpu: Gpu) -> float | None:
-    return gpu.power_w
 
 
 def _host(row: NodeRow) -> Row:

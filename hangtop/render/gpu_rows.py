@@ -201,7 +201,7 @@ def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
         Column("", 1, 0, _sign),
         Column("gpu", 3, 0, _index, right=True, gap=1),
         Column("rank", 5, 7, lambda row: ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),), right=True, there=ranks),
-        Column("util %", UTIL_BAR, 11, _util_bar),
+        Column("util %", UTIL_BAR, 11, lambda row: bar_cell((row.gpu.util_percent or 0.0) / 100, UTIL_BAR, _judged(row, "data"))),
         Column("util", 4, 0, lambda row: number_cell(row.gpu.util_percent, _judged(row, "ink")), right=True, gap=0),
         Column("power W", POWER_BAR + 1, 10, lambda row: bar_cell(power_part(row.gpu), POWER_BAR, _judged(row, "data"))),
         Column("W", 4, 0, lambda row: number_cell(row.gpu.power_w, _judged(row, "ink")), right=True, gap=0),
@@ -235,11 +235,6 @@ def _judged(row: GpuRow, plain: str) -> str:
     if not row.fresh:
         return "stale"
     return row.role if row.role == "bad" or row.works else row.waits if row.waits == "warn" and plain == "data" else plain
-
-
-def _util_bar(row: GpuRow) -> Row:
-    util = row.gpu.util_percent
-    return bar_cell(None if util is None else util / 100, UTIL_BAR, _judged(row, "data"))
 
 
 def _memory(row: GpuRow) -> Row:
