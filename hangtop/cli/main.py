@@ -20,7 +20,7 @@ from hangtop.cli.options import (
     LOOK,
     RECORD,
     WATCH,
-    bad_data_said,
+    bad_data_as_usage_error,
     options,
     read_config,
     recorder,
@@ -160,7 +160,7 @@ def profiles_list() -> int:
     """List all profiles, a line each."""
     from hangtop.cli.commands import profiles as command
 
-    with bad_data_said():
+    with bad_data_as_usage_error():
         return command.list_profiles(sys.stdout, config_dir())
 
 
@@ -170,7 +170,7 @@ def profiles_show(name: str) -> int:
     """Show stages, markers and limits of one profile."""
     from hangtop.cli.commands import profiles as command
 
-    with bad_data_said():
+    with bad_data_as_usage_error():
         return command.show(name, sys.stdout, config_dir())
 
 
@@ -185,7 +185,7 @@ def profiles_test(name: str | None, log: Path | None, extra: Path | None) -> int
     """
     from hangtop.cli.commands import profiles as command
 
-    with bad_data_said():
+    with bad_data_as_usage_error():
         return command.prove(name, sys.stdout, config_dir(), log, extra)
 
 
@@ -254,7 +254,7 @@ def doctor(as_json: bool, log: Path | None, command_words: tuple[str, ...]) -> i
     """
     from hangtop.cli.commands import doctor as command
 
-    with bad_data_said():
+    with bad_data_as_usage_error():
         return command.run(command_words, as_json=as_json, out=sys.stdout, log=log)
 
 
@@ -271,7 +271,7 @@ def explain(query: str | None, listing: bool, framework: str | None, lang: str |
     from hangtop.cli.commands import explain as command
 
     chosen = lang or read_config(None).lang or system_language()
-    with bad_data_said():
+    with bad_data_as_usage_error():
         return command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout, user_dir=config_dir())
 
 
@@ -305,7 +305,7 @@ def stacks(as_json: bool, **given: Any) -> int:
 
     spec = spec_of_run(given, read_config(given["config"]))
     wanted = command.StackOptions(**{name: given[name] for name in command.StackOptions.__struct_fields__})
-    return command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout, said=sys.stderr)
+    return command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout, notices=sys.stderr)
 
 
 @hangtop.command(hidden=True)

@@ -132,7 +132,7 @@ def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:
 
 
 @contextmanager
-def bad_data_said() -> Iterator[None]:
+def bad_data_as_usage_error(prefix: str = "") -> Iterator[None]:
     """Turn a broken profile or signature into one line with file, line and key, and exit 2."""
     from hangtop.logs.catalog.load import CatalogError
 
@@ -141,7 +141,7 @@ def bad_data_said() -> Iterator[None]:
     except BrokenPipeError:  # the reader has seen enough: click ends without a word
         raise
     except (CatalogError, OSError) as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(f"{prefix}{error}") from error
 
 
 def system_language() -> str:
@@ -152,14 +152,11 @@ def system_language() -> str:
 
 def check_profile(profile: str) -> None:
     """Exit 2 with file, line and key if the profile is missing or broken."""
-    from hangtop.logs.catalog.load import CatalogError
     from hangtop.logs.catalog.load import load as load_catalog
 
     is_file = "/" in profile or profile.endswith(".toml")
-    try:
+    with bad_data_as_usage_error("--profile: "):
         known = load_catalog(config_dir(), Path(profile) if is_file else None).profiles
-    except (CatalogError, OSError) as error:
-        raise click.UsageError(f"--profile: {error}") from error
     if not is_file and profile not in known:
         raise click.UsageError(f"--profile: no profile is named {profile}; there are {', '.join(sorted(known))}")
 

@@ -65,7 +65,7 @@ def nodes_summary(rows: Sequence[NodeRow], now: float, *, trouble: bool) -> Row:
     """`248 of 256 answer · 245 busy-wait · means per node, limit 700 W`."""
     gpus = [gpu for row in rows for gpu in row.gpus]
     answering = sum(is_current(gpu, now) for gpu in gpus)
-    said = [fact for row in rows for fact in row.said if fact.kind not in OLD_STATUSES]
+    said = [fact for row in rows for fact in row.all_facts if fact.kind not in OLD_STATUSES]
     means = ", ".join(filter(None, ("means per node", _limit(gpus))))
     return dotted((((f"{answering} of {len(gpus)} answer", "muted"),), *_counted(said, trouble=trouble), ((means, "muted"),)))
 

@@ -26,13 +26,13 @@ WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory
 
 
 class NodeRow(Struct, frozen=True):
-    """The GPUs of a node in one row. `said`: all facts; `facts`: those that make a GPU stand out. `age_s`: of the newest value,
+    """The GPUs of a node in one row. `facts`: those that make a GPU stand out, of `all_facts`. `age_s`: of the newest value,
     if none is current."""
 
     host: str
     gpus: tuple[Gpu, ...]
     tracks: tuple[GpuTrack, ...]
-    said: tuple[GpuFact, ...]
+    all_facts: tuple[GpuFact, ...]
     facts: tuple[GpuFact, ...]
     role: str = ""
     waits: bool = False

@@ -64,12 +64,12 @@ def run(
     stacks = same_files((*number(looks[-1].stacks, pids_by_rank), *far))
     stacks = only(stacks, wanted.ranks, wanted.thread, wanted.function)
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
-    echo(_json(view) if as_json else told(view, max(80, shutil.get_terminal_size((120, 40)).columns)))
+    echo(_json(view) if as_json else as_text(view, max(80, shutil.get_terminal_size((120, 40)).columns)))
     return 0 if any(stack.threads for stack in stacks) else 4
 
 
-def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said: TextIO) -> int:
-    """The stacks of the run that the feed sees. What stops a process is said on `said` before it is done. Exit code 4 with one
+def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, notices: TextIO) -> int:
+    """The stacks of the run that the feed sees. What stops a process is said on `notices` before it is done. Exit code 4 with one
     line when no process of it is known here."""
     state = asyncio.run(processes_of(feed, far=True))
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
@@ -82,11 +82,11 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said
         return 4
     pausing = pause(state.procs, (*ranks.values(), *others)) if wanted.native else None
     if pausing is not None:
-        said.write("".join(f"--native {line}\n" for line in (pausing.said, *pausing.spared)))
-        said.flush()
+        notices.write("".join(f"--native {line}\n" for line in (pausing.said, *pausing.spared)))
+        notices.flush()
     elif wanted.with_locals:
-        said.write(f"--locals reads the memory of {some(len(ranks) + len(others), 'process')} and stops none\n")
-        said.flush()
+        notices.write(f"--locals reads the memory of {some(len(ranks) + len(others), 'process')} and stops none\n")
+        notices.flush()
     return run(ranks, others, wanted=wanted, pausing=pausing, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
 
 
@@ -98,7 +98,7 @@ def _look(
     return looks
 
 
-def told(view: StackView, width: int) -> str:
+def as_text(view: StackView, width: int) -> str:
     """The stacks in lines of `width` cells, folded, odd ones first."""
     lines = [plain(row) for row in rows(view, width)]
     return "\n".join(lines if view.look.problem else [summary(view), "", *lines])
