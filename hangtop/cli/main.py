@@ -328,10 +328,7 @@ def main() -> None:
         code = end.code
     except KeyboardInterrupt:
         code = 130
-    except stdin_pipe.StdinError as error:
-        sys.stderr.write(f"hangtop: {error}\n")
-        code = 2
-    except OSError as error:
+    except (stdin_pipe.StdinError, OSError) as error:
         sys.stderr.write(f"hangtop: {error}\n")
         code = 2
     _leave(code)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from msgspec import Struct, field
 
@@ -33,14 +34,11 @@ def updated(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
 def in_time(lines: Iterable[LogLine]) -> list[LogLine]:
     """Lines of several files in time order. A line without a time follows the one before it in its file; at the start of a page
     it goes with the first line that has a time."""
-    files: dict[int, list[LogLine]] = {}
-    for line in lines:
-        files.setdefault(line.file, []).append(line)
-    timed: list[tuple[float, int, int, LogLine]] = []
-    for file, own in files.items():
-        own.sort(key=attrgetter("offset"))
-        timed += [(at, file, line.offset, line) for at, line in zip(_times(own), own, strict=True)]
-    return [line for *_, line in sorted(timed, key=lambda each: each[:3])]
+    timed: list[tuple[float, LogLine]] = []
+    for _, own in groupby(sorted(lines, key=place_of), key=attrgetter("file")):
+        page = list(own)
+        timed += zip(_times(page), page, strict=True)
+    return [line for _, line in sorted(timed, key=itemgetter(0))]
 
 
 def joined(known: Sequence[LogLine], new: Sequence[LogLine], *, older: bool) -> list[LogLine]:

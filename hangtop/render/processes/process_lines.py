@@ -22,10 +22,10 @@ from hangtop.render.view import View
 LOOK_S = 1.0
 """A reading that is this old is fresh: there is one a second."""
 WIDE_HEAD = 90
-UNFOLDED = Folds()
 Readings = Mapping[str, ProcessReading]
 Part = Literal["processes", "orphans", "zombies", "ended"]
 """A field of a reading: processes of the run, and others by what became of them."""
+OTHERS: tuple[Part, ...] = ("orphans", "zombies", "ended")
 
 
 class TreeOptions(Struct, frozen=True):
@@ -34,7 +34,7 @@ class TreeOptions(Struct, frozen=True):
     order: Order = "tree"
     pattern: str = ""
     everything: bool = False
-    folds: Folds = UNFOLDED
+    folds: Folds = Folds()
 
     @property
     def single(self) -> bool:
@@ -77,14 +77,10 @@ def lines(view: View, readings: Readings, options: TreeOptions) -> list[TreeLine
     gone = sorted((member for member in ended if member.key in odd), key=lambda member: odd[member.key])
     shown = _section([*gone, *run], odd, options, "run")
     if options.everything:
-        others = {
-            "orphans": members(view, readings, "orphans"),
-            "zombies": members(view, readings, "zombies"),
-            "ended": [member for member in ended if member.key not in odd],
-        }
-        for title, found in others.items():
+        for part in OTHERS:
+            found = [member for member in members(view, readings, part) if part != "ended" or member.key not in odd]
             if found:
-                shown += [TreeLine(path=(title,), heading=f"{title}  {len(found):,}"), *_section(found, odd, options, title)]
+                shown += [TreeLine(path=(part,), heading=f"{part}  {len(found):,}"), *_section(found, odd, options, part)]
     return shown
 
 
