@@ -15,14 +15,13 @@ from msgspec.structs import replace
 
 from hangtop import __version__
 from hangtop.cli.action_options import commands as action_commands
-from hangtop.cli.config import config_dir
+from hangtop.cli.config import config_dir, read_config
 from hangtop.cli.options import (
     LOOK,
     RECORD,
     WATCH,
     bad_data_as_usage_error,
     options,
-    read_config,
     recorder,
     spec_of_run,
     system_language,

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hangtop.cli.config import Config, ConfigError, config_dir
-from hangtop.cli.config import load as load_config
+from hangtop.cli.config import Config, config_dir
 from hangtop.probe.log.stdin_pipe import STDIN, as_log
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
@@ -81,21 +80,6 @@ def options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Comm
     """A decorator that adds these groups of options, in order."""
     wanted = [option for group in groups for option in group]
     return lambda command: reduce(lambda done, option: option(done), reversed(wanted), command)
-
-
-def read_config(path: Path | None) -> Config:
-    """The config, or exit 2 with one line."""
-    try:
-        return load_config(path)
-    except ConfigError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def carries_out(given: dict[str, Any], config: Config) -> bool:
-    """Whether to carry the plan out, not only show it. Exit 2 if the config forbids it."""
-    if config.read_only and given["yes"]:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped or removed")
-    return bool(given["yes"] and not given["dry_run"])
 
 
 def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from hangtop.demo import DemoRun, scenario
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
 from tests.bench.logs import scratch
 from tests.bench.options import Options
 from tests.bench.pty_meter import installed

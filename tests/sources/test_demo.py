@@ -16,8 +16,8 @@ import pytest
 
 from hangtop.cli.commands import demo as command
 from hangtop.cli.commands.check import verdict_once
-from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
-from hangtop.demo.demo_run import demo_folder
+from hangtop.demo.demo_run import DemoRun, demo_folder
+from hangtop.demo.scenario import DemoError, Scenario, scenario, scenarios
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.watch_spec import WatchSpec
 
@@ -153,7 +153,8 @@ def test_stop_also_ends_processes_that_were_stopped(start: Callable[[str], DemoR
 PARENT = """
 import sys, time
 from pathlib import Path
-from hangtop.demo import DemoRun, scenario
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
 print(DemoRun.start(scenario("hang"), Path(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """

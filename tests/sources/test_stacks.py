@@ -18,7 +18,8 @@ import psutil
 import pytest
 
 from hangtop.cli.commands import stacks as command
-from hangtop.demo import DemoRun, scenario
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.stacks import pyspy, source_lines
 from hangtop.probe.stacks import stack_source as source

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import restart_plan, stop_plan
 from hangtop.cli.commands.check import verdict_once
-from hangtop.demo import DemoRun, scenario
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import looks
 from hangtop.probe.context import ProbeContext

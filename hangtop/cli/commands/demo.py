@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from hangtop.cli.commands.watch import WatchOptions, Wrap
 from hangtop.cli.commands.watch import run as watch_run
 from hangtop.common.text import some
-from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
-from hangtop.demo.demo_run import demo_folder
+from hangtop.demo.demo_run import DemoRun, demo_folder
+from hangtop.demo.scenario import DemoError, Scenario, scenario, scenarios
 from hangtop.records.verdict import STATES
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 
