@@ -81,11 +81,7 @@ def _why(verdict: Verdict | None, rank: int) -> str | None:
 
 def _last_lines(view: View) -> dict[int, str]:
     """The last log line of each rank."""
-    says: dict[int, str] = {}
-    for line in view.state.tail[-2_000:]:
-        if line.rank is not None:
-            says[line.rank] = line.text
-    return says
+    return {line.rank: line.text for line in view.state.tail[-2_000:] if line.rank is not None}
 
 
 def _number(row: RankRow) -> Row:

@@ -16,10 +16,7 @@ BLANK: Row = ()
 
 
 def width_of(row: Iterable[Span]) -> int:
-    cells = 0
-    for text, _ in row:
-        cells += len(text) if text.isascii() else cell_len(text)
-    return cells
+    return sum(len(text) if text.isascii() else cell_len(text) for text, _ in row)
 
 
 def plain(row: Row) -> str:

@@ -223,17 +223,13 @@ class LogViewModel(Struct):
         if self._is_merged and (orderly or self.sought.filtered):
             self._want_of_all(self._older)
             return
-        if self._is_merged:
+        if self._is_merged:  # without times, or with too many files, there is no common order: go on in this file alone
             if self.top > 0:
                 return
-            self._only(first.file)
+            self.said = "from here on back: this file alone"
+            self.sought = LogQuery(file=first.file)
+            self.lines = [line for line in self.lines if line.file == first.file]
         self._ask("older", first.file, first.offset)
-
-    def _only(self, file: int) -> None:
-        """Without times, or with too many files, there is no common order: go on in this file alone."""
-        self.said = "from here on back: this file alone"
-        self.sought = LogQuery(file=file)
-        self.lines = [line for line in self.lines if line.file == file]
 
     def _want_newer(self) -> None:
         if not self.lines or self._asking("newer"):
