@@ -135,21 +135,20 @@ def collective_facts(state: RunState) -> tuple[Fact, ...]:
 
 def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str, more: Sequence[Fact] = ()) -> list[Row]:
     """The facts as rows, differences first. `more`: further facts."""
-    facts = (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics)))
-    read = [(fact, fact.read(rank, now), [fact.read(peer, now) for peer in peers]) for fact in facts]
-    known = [
-        (_differs(fact, mine, others), fact.label, fact.shown(mine), _shown(fact, others))
-        for fact, mine, others in ((fact, mine, [value for value in others if value is not None]) for fact, mine, others in read)
-        if mine is not None and (not fact.news or len({fact.shown(value) for value in (mine, *others)}) > 1)
-    ]
+    known = []
+    for fact in (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics))):
+        mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
+        if mine is None or (fact.news and len({fact.shown(value) for value in (mine, *others)}) == 1):
+            continue
+        known.append((_differs(fact, mine, others), fact.label, fact.shown(mine), _shown(fact, others)))
     beside = min(max([PEERS, *(cell_len(theirs) for *_, theirs in known)]), max(PEERS, (width - LABEL - 4) // 2))
     room = max(MINE, width - LABEL - beside - 4)
-    own = min(room, WIDEST, max([MINE, *(cell_len(mine) for *_, mine, _ in known)]))
+    own = min(room, WIDEST, max([MINE, *(cell_len(value) for *_, value, _ in known)]))
     head = (align("", LABEL, ""), align(f"rank {rank.rank}", own, "muted", right=True), ("  ", ""))
     rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", beside, "muted", right=True))]
-    for differs, label, mine, theirs in sorted(known, key=lambda fact: not fact[0]):
+    for differs, label, value, theirs in sorted(known, key=lambda fact: not fact[0]):
         sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
-        cells = (align(label, LABEL, "muted"), align(mine, own, colour, right=True), ("  ", ""))
+        cells = (align(label, LABEL, "muted"), align(value, own, colour, right=True), ("  ", ""))
         rows.append(((sign, role), *cells, align(theirs, beside, "ink" if differs else "muted", right=True)))
     return [cut(row, width) for row in rows]
 

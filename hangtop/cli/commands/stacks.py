@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import clock
@@ -22,25 +21,23 @@ from hangtop.monitor.headless import processes_of
 from hangtop.probe.stacks.stack_source import take_stacks
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.render.spans import plain
+from hangtop.render.stack_choice import StackChoice
 from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
-from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number, only
+from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number
 
 SCHEMA = 1
 
 
-class StackOptions(Struct, frozen=True):
-    """What to show. `native`: frames of C code too, for which processes are stopped. `again_s`: take a second look that many
-    seconds later, and say what moved. Filters: see `only`."""
+class StackOptions(StackChoice, frozen=True):
+    """Which stacks to show, and how. `native`: frames of C code too, for which processes are stopped. `again_s`: take a second
+    look that many seconds later, and say what moved."""
 
     native: bool = False
     with_locals: bool = False
     again_s: float | None = None
     all_threads: bool = False
-    ranks: frozenset[int] | None = None
-    thread: str | None = None
-    function: str | None = None
 
 
 def run(
@@ -61,8 +58,7 @@ def run(
     if wanted.again_s is not None and not looks[-1].problem:
         time.sleep(wanted.again_s)
         looks = _look(looks, pids, wanted, stop)
-    stacks = same_files((*number(looks[-1].stacks, pids_by_rank), *far))
-    stacks = only(stacks, wanted.ranks, wanted.thread, wanted.function)
+    stacks = wanted.of(same_files((*number(looks[-1].stacks, pids_by_rank), *far)))
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
     echo(_json(view) if as_json else as_text(view, max(80, shutil.get_terminal_size((120, 40)).columns)))
     return 0 if any(stack.threads for stack in stacks) else 4
