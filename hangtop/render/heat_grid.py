@@ -74,20 +74,16 @@ def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
     label = min(12, max(len(block.label) for block in blocks))
     blocks = [part for block in blocks for part in _parts(block, max(1, width - label - 3))]
     cells = max(len(block.cells) for block in blocks)
-    for gap, blank_every in ((" ", 2), (" ", 0), ("", 0)):
+    for gap, airy in ((" ", True), (" ", False), ("", False)):
         per_block = label + 1 + cells * (1 + len(gap)) + 2
         per_line = max(1, width // per_block)
         filled = math.ceil(len(blocks) / per_line)
         if gap and per_block > width:
             continue
-        if filled + ((filled - 1) // blank_every if blank_every else 0) <= lines:
+        if filled + (filled - 1) // 2 * airy <= lines:  # a blank line after every second one
             starts = range(0, len(blocks), per_line)
             rows = [cut(_line(blocks[start : start + per_line], label, per_block, gap), width) for start in starts]
-            return [
-                line
-                for at, row in enumerate(rows)
-                for line in ((BLANK, row) if blank_every and at and at % blank_every == 0 else (row,))
-            ]
+            return [line for at, row in enumerate(rows) for line in ((BLANK, row) if airy and at and at % 2 == 0 else (row,))]
     cells_of_nodes = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
     return [tuple(cells_of_nodes[start : start + width]) for start in range(0, len(blocks), width)][:lines]
 

@@ -88,11 +88,10 @@ def summary(view: StackView) -> str:
     """`2 classes of 8 ranks · taken 10:06:55 in 0.1 s · no process was stopped`."""
     read = [stack for stack in view.stacks if stack.threads]
     ranks = [stack for stack in read if stack.rank is not None]
-    of = text.some(len(ranks), "rank") if ranks else text.some(len(read), "process")
-    took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
     away = sum(1 for stack in read if stack.host)
+    of = text.some(len(ranks or read), "rank" if ranks else "process") + (f", {away} on other nodes" if away else "")
+    took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
     kinds = text.some(len(classes(ranks or read)), "class")
-    of += f", {away} on other nodes" if away else ""
     return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {_stopped(read)}{_over_time(view)}"
 
 

@@ -149,19 +149,16 @@ def summary(view: View, readings: Readings, width: int) -> Row:
     health = view.state.health.get("procs")
     role = "muted" if view.verdict is not None and view.verdict.word == "finished" else "warn"
     left = len(left_behind(view, readings))
+    orphans, zombies, ended = (sum(len(getattr(reading, part)) for reading in readings.values()) for part in OTHERS)
     parts: list[Row] = [
         old_row(age_of(view)),
         ((health.problem, "warn"),) if health is not None and health.problem else (),
         *([((text.some(left, "leftover"), "warn"),)] if left else _counted(view, readings, processes)),
-        ((f"{ended:,} ended", role),) if (ended := sum(len(reading.ended) for reading in readings.values())) else (),
+        ((f"{ended:,} ended", role),) if ended else (),
         ((f"{hidden:,} of another user", "warn"),) if hidden else (),
         *(_memory(view, processes, width) if len(readings) == 1 else ()),
-        ((text.some(zombies, "zombie"), role),)
-        if (zombies := sum(len(reading.zombies) for reading in readings.values()))
-        else (),
-        ((text.some(orphans, "orphan"), role),)
-        if (orphans := sum(len(reading.orphans) for reading in readings.values()))
-        else (),
+        ((text.some(zombies, "zombie"), role),) if zombies else (),
+        ((text.some(orphans, "orphan"), role),) if orphans else (),
     ]
     return dotted(parts)
 
