@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -34,14 +35,12 @@ def read_config(path: Path | None) -> Config:
     """The config in this file, or in the usual place, where it may be missing. Exit 2 with one line if it cannot be used: file,
     key, what is expected."""
     chosen = path or config_dir() / "config.toml"
-    if path is None and not _may_look(chosen):
-        return Config()
     try:
         return decode_toml(chosen.read_text("utf-8"), Config)
-    except FileNotFoundError:
-        if path is None:
+    except (FileNotFoundError, PermissionError) as error:
+        if path is None and not os.path.exists(chosen):  # or in a folder of another user (`sudo -u` and `su` may keep HOME)
             return Config()
-        problem = " no such file"
+        problem = " no such file" if isinstance(error, FileNotFoundError) else f" {error.strerror}"
     except OSError as error:
         problem = f" {error.strerror}"
     except UnicodeDecodeError as error:
@@ -49,12 +48,3 @@ def read_config(path: Path | None) -> Config:
     except TomlError as error:
         problem = f"{error}; there are {', '.join(Config.__struct_fields__)}" if error.unknown else str(error)
     raise click.UsageError(f"{chosen}:{problem}")
-
-
-def _may_look(path: Path) -> bool:
-    """False for another user's folder (`sudo -u` and `su` may keep HOME), which is not to be read."""
-    try:
-        path.stat()
-    except OSError as error:
-        return not isinstance(error, PermissionError)
-    return True

@@ -318,8 +318,7 @@ def probe() -> None:
 def main() -> None:
     """Entry point. An interrupt is a normal end."""
     code: int | str | None = 0
-    _fill_closed_outputs()
-    _write_what_the_terminal_takes()
+    _prepare_outputs()
     try:
         stdin_pipe.keep(sys.argv[1:])
         hangtop.main(prog_name="hangtop")
@@ -333,18 +332,14 @@ def main() -> None:
     _leave(code)
 
 
-def _fill_closed_outputs() -> None:
-    """A closed stdout or stderr becomes the null device: an exit code is still wanted."""
+def _prepare_outputs() -> None:
+    """A closed stdout or stderr becomes the null device: an exit code is still wanted. A sign that the encoding lacks gets a
+    stand-in: output must never end an action halfway."""
+    codecs.register_error("hangtop.signs", _stand_in)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
-
-
-def _write_what_the_terminal_takes() -> None:
-    """A sign that the encoding lacks gets a stand-in: output must never end an action halfway."""
-    codecs.register_error("hangtop.signs", _stand_in)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="hangtop.signs")
 
 
@@ -362,9 +357,8 @@ def _leave(code: int | str | None) -> NoReturn:
     if (said := stdin_pipe.farewell()) is not None:
         with suppress(OSError, ValueError):  # a terminal that has closed
             sys.stderr.write(f"{said}\n")
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-    with suppress(OSError, ValueError):
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     stdin_pipe.read_on()
     os._exit(code if isinstance(code, int) else int(code is not None))

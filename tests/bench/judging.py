@@ -22,7 +22,7 @@ PATIENCE_S = 90.0
 
 
 def rows(options: Options) -> Iterator[Row]:
-    with scratch() as folder, DemoRun.start(scenario(None), folder) as run:
+    with scratch() as folder, DemoRun(scenario(None), folder) as run:
         _until_silent(run.log)
         took = [_check_s(run.log) for _ in range(RUNS)]
     said = {word for word, _ in took}

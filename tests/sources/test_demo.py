@@ -55,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[str], DemoRun]]:
     runs: list[DemoRun] = []
 
     def begin(name: str) -> DemoRun:
-        runs.append(DemoRun.start(scenario(name), tmp_path))
+        runs.append(DemoRun(scenario(name), tmp_path))
         return runs[-1]
 
     yield begin
@@ -155,7 +155,7 @@ import sys, time
 from pathlib import Path
 from hangtop.demo.demo_run import DemoRun
 from hangtop.demo.scenario import scenario
-print(DemoRun.start(scenario("hang"), Path(sys.argv[1])).pid, flush=True)
+print(DemoRun(scenario("hang"), Path(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """
 
@@ -214,7 +214,7 @@ def test_an_unknown_scenario_is_one_line_that_names_those_there_are() -> None:
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DemoError, match="the demo cannot start in"):
-        DemoRun.start(scenario(), tmp_path / "file")
+        DemoRun(scenario(), tmp_path / "file")
 
 
 def test_the_command_watches_the_log_with_a_short_limit_and_cleans_up() -> None:

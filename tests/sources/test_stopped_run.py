@@ -43,7 +43,7 @@ def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def hung(tmp_path: Path) -> Iterator[DemoRun]:
     """The default demo, once it hangs."""
-    with DemoRun.start(scenario("hang"), tmp_path) as run:
+    with DemoRun(scenario("hang"), tmp_path) as run:
         last = f"step {run.scenario.step - 1}/"
         eventually(lambda: run.log.read_text().count(last) == run.scenario.world, "the hang")
         yield run

@@ -30,7 +30,7 @@ def run(name: str | None, show: Show, spec: WatchSpec | None = None) -> int:
     is no such scenario or it cannot start.
     """
     plan = scenario(name)
-    with demo_folder() as folder, DemoRun.start(plan, folder) as demo:
+    with demo_folder() as folder, DemoRun(plan, folder) as demo:
         watched = watch(plan, demo.log, spec or WatchSpec())
         limit = f"stall limit {watched.stall_s:g} s instead of {DEFAULT_STALL_S:g} s"
         return show(watched, demo, f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop")
