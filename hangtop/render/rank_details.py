@@ -16,6 +16,7 @@ from hangtop.records.gpu import Gpu
 from hangtop.records.rank import Rank
 from hangtop.records.stack import Stack
 from hangtop.render.charts import Chart, chart_rows
+from hangtop.render.rank_rows import metric_of
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.stack_rows import place_of, stacks_of
 from hangtop.render.view import View
@@ -154,13 +155,7 @@ def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: s
 
 
 def _metric_fact(name: str) -> Fact:
-    return Fact(name, lambda r, now: _metric(r, name), lambda v: text.metric(_number(v)), slack=1.0)
-
-
-def _metric(rank: Rank, name: str) -> float | None:
-    """In the records `None` stands for NaN."""
-    value = rank.metrics.get(name)
-    return math.nan if value is None and name in rank.metrics else value
+    return Fact(name, lambda r, now: metric_of(r, name), lambda v: text.metric(_number(v)), slack=1.0)
 
 
 def _differs(fact: Fact, mine: object, others: Sequence[object]) -> bool:
@@ -198,9 +193,7 @@ def beside_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
 def stack_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
     """Frames from the innermost to the user's outermost; library frames around them are counted."""
     known = [stack for stack in stacks_of(rank.process, view.state.looks) if stack.threads] if rank.process is not None else []
-    last = known[-1] if known else None
-    now = activity_of(last) if last is not None else None
-    if last is None or now is None:
+    if not known or (now := activity_of(known[-1])) is None:
         return []
     frames, mine = now.thread.frames, frozenset(own(now.thread.frames))
     end = max(max(mine, default=0), min(LEAST_FRAMES, len(frames)) - 1)

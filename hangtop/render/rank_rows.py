@@ -100,13 +100,16 @@ def _quiet_bar(row: RankRow) -> Row:
     return bar_cell(max(1.0, row.quiet_s) / row.limit_s, QUIET_BAR, row.role or ("muted" if row.silent else "data"))
 
 
-def _loss(row: RankRow) -> Row:
+def metric_of(rank: Rank, name: str) -> float | None:
     """In the records `None` stands for NaN."""
-    if "loss" not in row.rank.metrics:
+    value = rank.metrics.get(name)
+    return math.nan if value is None and name in rank.metrics else value
+
+
+def _loss(row: RankRow) -> Row:
+    if (loss := metric_of(row.rank, "loss")) is None:
         return ((NOT_APPLICABLE, "stale"),)
-    value = row.rank.metrics["loss"]
-    finite = value is not None and math.isfinite(value)
-    return ((text.metric(math.nan if value is None else value), "ink" if finite else "bad bold"),)
+    return ((text.metric(loss), "ink" if math.isfinite(loss) else "bad bold"),)
 
 
 def _state(row: RankRow) -> Row:
