@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from hangtop.common.text import size, some
-from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
+from hangtop.doctor.check import Check, Subject, fail, graded, ok, unknown, warn
 from hangtop.system import ptrace_permission
 from hangtop.system.files.network_filesystems import file_system_of
 from hangtop.system.machine import memory_limit
@@ -60,9 +60,7 @@ def _disk(title: str, place: Path) -> Check:
         return fail("disk", title, f"{place} is not writable", f"ls -ld {place}")
     if left.f_files and left.f_favail < 10_000:
         return fail("disk", title, f"{some(left.f_favail, 'inode')} left at {place}", f"find {place} -xdev | wc -l")
-    if free < MIN_FREE_BYTES:
-        return fail("disk", title, detail, mend)
-    return warn("disk", title, detail, mend) if free < LOW_FREE_BYTES else ok("disk", title, detail)
+    return graded("disk", title, detail, mend, fails=free < MIN_FREE_BYTES, warns=free < LOW_FREE_BYTES)
 
 
 def _existing(place: Path) -> Path:
@@ -109,15 +107,12 @@ def memory(_: Subject) -> Iterator[Check]:
     """Host memory, and the tightest limit of the control groups this process is in: a container's, a Slurm job's."""
     host = psutil.virtual_memory()
     low = host.available < LOW_MEMORY_PART * host.total
-    yield _memory("host memory", f"{size(host.available)} available of {size(host.total)}", "ps aux --sort=-rss | head", low=low)
+    detail = f"{size(host.available)} available of {size(host.total)}"
+    yield graded("memory", "host memory", detail, "ps aux --sort=-rss | head", warns=low)
     limit = memory_limit(os.getpid()).limit_bytes
     if limit is not None and limit < host.total:
         detail, mend = f"{size(limit)} of the host's {size(host.total)}", "docker run --memory … / Slurm --mem=…"
-        yield _memory("memory limit of this job", detail, mend, low=limit < host.total / 4)
-
-
-def _memory(title: str, detail: str, mend: str, *, low: bool) -> Check:
-    return warn("memory", title, detail, mend) if low else ok("memory", title, detail)
+        yield graded("memory", "memory limit of this job", detail, mend, warns=limit < host.total / 4)
 
 
 def looking(_: Subject) -> Iterator[Check]:
@@ -141,11 +136,8 @@ def quota(subject: Subject) -> Iterator[Check]:
         return
     for place, used, soft in quotas(answer):
         detail = f"{size(used)} of {size(soft)} used on {place}"
-        if used >= soft * NEARLY_FULL:
-            mend = f"du -xh -d1 {subject.cwd} | sort -h | tail"
-            yield Check("disk", "quota", "fail" if used >= soft else "warn", detail, mend)
-        else:
-            yield ok("disk", "quota", detail)
+        mend = f"du -xh -d1 {subject.cwd} | sort -h | tail"
+        yield graded("disk", "quota", detail, mend, fails=used >= soft, warns=used >= soft * NEARLY_FULL)
 
 
 def quotas(answer: str) -> Iterator[tuple[str, int, int]]:

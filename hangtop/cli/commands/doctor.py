@@ -60,12 +60,12 @@ def subject_of(command: tuple[str, ...], environ: Mapping[str, str], cwd: str, f
 
 def framework_in(log: Path) -> str | None:
     """The framework that the start of an earlier log shows; `None` when it is unknown. Raises `OSError`."""
-    digest = Digest(load(), 0)
+    catalog = load()
+    digest = Digest(catalog, 0)
     with log.open("rb") as file:
         digest.feed(file.read(HEAD_BYTES))
-    facts = digest.facts()
-    named = leading(active(load().profiles, facts.scores))
-    return named if facts.scores else None
+    scores = digest.facts().scores
+    return leading(active(catalog.profiles, scores)) if scores else None
 
 
 def _interpreter(words: list[str]) -> str:
