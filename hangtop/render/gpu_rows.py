@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 from msgspec import Struct
@@ -207,18 +207,18 @@ def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
         Column("W", 4, 0, lambda row: number_cell(row.gpu.power_w, _judged(row, "ink")), right=True, gap=0),
         Column("mem G", 5, 0, _memory, right=True),
         Column("°C", 3, 8, _temperature, right=True),
-        Column("value of" if old else "trend", trend, 9, _trend(trend), gap=2 if wide else 1),
+        Column("value of" if old else "trend", trend, 9, partial(_trend, trend), gap=2 if wide else 1),
         Column("MHz", 5, 4, lambda row: number_cell(row.gpu.sm_clock_mhz, row.plain("muted"), ","), right=True, there=clock),
         Column("PCIe in/out", 13, 3, _rates(lambda gpu: (gpu.pcie_rx_bytes_s, gpu.pcie_tx_bytes_s)), right=True, there=pcie),
         Column(
             "NVLink in/out", 13, 2, _rates(lambda gpu: (gpu.nvlink_rx_bytes_s, gpu.nvlink_tx_bytes_s)), right=True, there=nvlink
         ),
         Column("P", 2, 1, lambda row: number_cell(row.gpu.pstate, row.plain("muted"), ","), right=True, there=pstate),
-        Column("odd", 0, 6, _odd(ODD_CELLS), least=ODD_CELLS, there=odd),
+        Column("odd", 0, 6, partial(_odd, ODD_CELLS), least=ODD_CELLS, there=odd),
     ]
     shown = fitting(columns, width)
     room = width - sum(column.width + column.gap for column in shown) + shown[0].gap
-    return titled([replace(column, cell=_odd(room)) if column.title == "odd" else column for column in shown])
+    return titled([replace(column, cell=partial(_odd, room)) if column.title == "odd" else column for column in shown])
 
 
 def _sign(row: GpuRow) -> Row:
@@ -253,15 +253,12 @@ def _temperature(row: GpuRow) -> Row:
     return number_cell(row.gpu.temperature_c, row.plain("warn" if hot else "muted"))
 
 
-def _trend(width: int) -> Callable[[GpuRow], Row]:
-    def cell(row: GpuRow) -> Row:
-        if not row.fresh:
-            age = text.age(row.age_s)
-            silent = width == WIDE_TREND and row.status == "no answer"
-            return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
-        return ((_spark(row.past, width, row.full), row.role if row.role == "bad" or row.works else "trend"),)
-
-    return cell
+def _trend(width: int, row: GpuRow) -> Row:
+    if not row.fresh:
+        age = text.age(row.age_s)
+        silent = width == WIDE_TREND and row.status == "no answer"
+        return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
+    return ((_spark(row.past, width, row.full), row.role if row.role == "bad" or row.works else "trend"),)
 
 
 @lru_cache(maxsize=256)
@@ -288,13 +285,9 @@ def _remarks(row: GpuRow, *, brief: bool = False) -> tuple[str, ...]:
     return (*(fact.short or fact.kind if brief else fact.text for fact in said), *parts)
 
 
-def _odd(room: int) -> Callable[[GpuRow], Row]:
+def _odd(room: int, row: GpuRow) -> Row:
     """Whole sentences where they fit, else short ones."""
-
-    def cell(row: GpuRow) -> Row:
-        said = ", ".join(_remarks(row))
-        if len(said) > room:
-            said = ", ".join(_remarks(row, brief=True))
-        return ((said, row.role or row.plain("warn" if row.facts else "muted")),)
-
-    return cell
+    said = ", ".join(_remarks(row))
+    if len(said) > room:
+        said = ", ".join(_remarks(row, brief=True))
+    return ((said, row.role or row.plain("warn" if row.facts else "muted")),)

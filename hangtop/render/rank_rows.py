@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -169,26 +170,22 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
         Column("loss", 8, 1, _loss, right=True, there=losses),
         Column("cpu", 3, 6, _cpu, right=True, there=known("cpu_percent")),
         Column("s", 1, 0, _state, gap=1, there=known("state")),
-        Column(doing_title, 0, 0, _doing(0), least=DOING_CELLS, there=any(row.doing for row in rows)),
+        Column(doing_title, 0, 0, partial(_doing, 0), least=DOING_CELLS, there=any(row.doing for row in rows)),
     ]
 
 
-def _doing(shortened: int) -> Callable[[RankRow], Row]:
+def _doing(shortened: int, row: RankRow) -> Row:
     """What the rank does, in its n-th shorter form."""
-
-    def cell(row: RankRow) -> Row:
-        forms = (row.doing or "", *row.rank.shorter)
-        return ((forms[min(shortened, len(forms) - 1)], f"{row.role} bold" if row.role else "muted"),)
-
-    return cell
+    forms = (row.doing or "", *row.rank.shorter)
+    return ((forms[min(shortened, len(forms) - 1)], f"{row.role} bold" if row.role else "muted"),)
 
 
 def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow], width: int) -> list[Column[RankRow]]:
     """The longest form that fits in every row, else the shortest."""
     room = width - sum(column.width + column.gap for column in columns) + columns[0].gap
     forms = max((len(row.rank.shorter) for row in rows), default=0)
-    shortened = next((n for n in range(forms) if all(width_of(_doing(n)(row)) <= room for row in rows)), forms)
-    return [replace(column, cell=_doing(shortened)) if not column.width else column for column in columns]
+    shortened = next((n for n in range(forms) if all(width_of(_doing(n, row)) <= room for row in rows)), forms)
+    return [replace(column, cell=partial(_doing, shortened)) if not column.width else column for column in columns]
 
 
 def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Any, TextIO
 
 import msgspec
@@ -89,9 +90,7 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, noti
 def _look(
     looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: StackOptions, stop: Mapping[int, int]
 ) -> tuple[StacksReading, ...]:
-    for part in take_stacks(pids, clock.now(), stop, with_locals=wanted.with_locals):
-        looks = take_in(looks, part)
-    return looks
+    return reduce(take_in, take_stacks(pids, clock.now(), stop, with_locals=wanted.with_locals), looks)
 
 
 def as_text(view: StackView, width: int) -> str:
