@@ -122,7 +122,7 @@ def _sum(
     read: Callable[[Process], float | None], shown: Callable[[float], str], plain: str = "ink", *, below: bool = True
 ) -> Callable[[ProcessRow], Row]:
     """The sum of the known values, `?` if none is; the head says how many are hidden. `below`: with the processes that are folded
-    away; a value that has them in it already is old for a zombie."""
+    away; CPU is summed without them, and would be old for a zombie."""
 
     def cell(row: ProcessRow) -> Row:
         if row.gone or (row.first.state == "Z" and not below):
