@@ -10,7 +10,8 @@ import click
 
 from hangtop.actions.action import Action, Choices, Option
 from hangtop.actions.registry import ACTIONS
-from hangtop.cli.options import PLAN, WATCH, carries_out, options, read_config, spec_of_run, watch_spec
+from hangtop.cli.config import read_config
+from hangtop.cli.options import PLAN, WATCH, options, spec_of_run, watch_spec
 
 
 def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> Any:
@@ -100,20 +101,21 @@ def commands() -> Iterator[click.Command]:
     yield ray
 
 
-def _planning(action: Action) -> Callable[..., None]:
+def _planning(action: Action) -> Callable[..., int]:
     """What its command does."""
 
-    def plan(context: click.Context, /, **given: Any) -> None:
+    def plan(**given: Any) -> int:
         from hangtop.cli.commands import action as command
 
         config = read_config(given["config"])
-        yes = carries_out(given, config)
+        if config.read_only and given["yes"]:
+            raise click.UsageError("read_only is set in the config: nothing may be stopped or removed")
         spec = spec_of_run(given, config) if action.needs == "log or pid" else watch_spec(given, config)
         if action.needs == "log" and not spec.logs:
             raise click.UsageError("which run? give --log PATH")
         choices = Choices(**{name: given[name] for name in action.options})
-        context.exit(command.run(action, spec, choices, yes=yes, out=sys.stdout))
+        return command.run(action, spec, choices, yes=given["yes"] and not given["dry_run"], out=sys.stdout)
 
     of_action = tuple(OPTIONS[name] for name in action.options)
-    with_options: Callable[..., None] = options(WATCH, of_action, PLAN)(click.pass_context(plan))
+    with_options: Callable[..., int] = options(WATCH, of_action, PLAN)(plan)
     return with_options

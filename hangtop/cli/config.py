@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
+import click
 import msgspec
 from platformdirs import user_config_path
 
 from hangtop.common.decode_toml import TomlError, decode_toml
-
-
-class ConfigError(Exception):
-    """The config file cannot be used. The message is one line: file, key, what is expected."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,34 +31,20 @@ def config_dir() -> Path:
     return user_config_path("hangtop")
 
 
-def load(path: Path | None = None) -> Config:
-    """The config in this file, or in the usual place, where it may be missing. Raises `ConfigError`."""
+def read_config(path: Path | None) -> Config:
+    """The config in this file, or in the usual place, where it may be missing. Exit 2 with one line if it cannot be used: file,
+    key, what is expected."""
     chosen = path or config_dir() / "config.toml"
-    if path is None and not _may_look(chosen):
-        return Config()
     try:
-        text = chosen.read_text("utf-8")
-    except FileNotFoundError as error:
-        if path is None:
+        return decode_toml(chosen.read_text("utf-8"), Config)
+    except (FileNotFoundError, PermissionError) as error:
+        if path is None and not os.path.exists(chosen):  # or in a folder of another user (`sudo -u` and `su` may keep HOME)
             return Config()
-        raise ConfigError(f"{path}: no such file") from error
+        problem = " no such file" if isinstance(error, FileNotFoundError) else f" {error.strerror}"
     except OSError as error:
-        raise ConfigError(f"{chosen}: {error.strerror}") from error
+        problem = f" {error.strerror}"
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{chosen}: not UTF-8: {error.reason} at byte {error.start}") from error
-    try:
-        return decode_toml(text, Config)
+        problem = f" not UTF-8: {error.reason} at byte {error.start}"
     except TomlError as error:
-        known = f"; there are {', '.join(Config.__struct_fields__)}" if error.unknown else ""
-        raise ConfigError(f"{chosen}:{error}{known}") from error
-
-
-def _may_look(path: Path) -> bool:
-    """False for another user's folder (`sudo -u` and `su` may keep HOME), which is not to be read."""
-    try:
-        path.stat()
-    except PermissionError:
-        return False
-    except OSError:
-        return True
-    return True
+        problem = f"{error}; there are {', '.join(Config.__struct_fields__)}" if error.unknown else str(error)
+    raise click.UsageError(f"{chosen}:{problem}")

@@ -15,21 +15,19 @@ from msgspec.structs import replace
 
 from hangtop import __version__
 from hangtop.cli.action_options import commands as action_commands
-from hangtop.cli.config import config_dir
+from hangtop.cli.config import config_dir, read_config
 from hangtop.cli.options import (
     LOOK,
     RECORD,
     WATCH,
-    bad_data_said,
+    bad_data_as_usage_error,
     options,
-    read_config,
     recorder,
     spec_of_run,
     system_language,
     watch_look,
     watch_spec,
 )
-from hangtop.cli.profile_options import profiles
 from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
@@ -72,7 +70,7 @@ class RunGroup(click.Group):
 @options(WATCH, LOOK, RECORD)
 @click.version_option(__version__, prog_name="hangtop")
 @click.pass_context
-def hangtop(context: click.Context, /, **given: Any) -> None:
+def hangtop(context: click.Context, /, **given: Any) -> int:
     """Watch a training run: is it hung, in which stage, which rank is behind, and what to do now.
 
     \b
@@ -87,7 +85,7 @@ def hangtop(context: click.Context, /, **given: Any) -> None:
     if context.invoked_subcommand is not None:
         if any(given.values()):
             raise click.UsageError(f"options come after the command: hangtop {context.invoked_subcommand} --log …")
-        return
+        return 0
     from hangtop.cli.commands import watch
 
     config = read_config(given["config"])
@@ -96,7 +94,13 @@ def hangtop(context: click.Context, /, **given: Any) -> None:
         from hangtop.cli.commands import runs
 
         spec = runs.choose(spec)
-    context.exit(watch.run(spec, watch_look(given, config), recorder(given["record"], spec)))
+    return watch.run(spec, watch_look(given, config), recorder(given["record"], spec))
+
+
+@hangtop.result_callback()
+def end(code: int | None, **_: Any) -> None:
+    """A command returns its exit code."""
+    sys.exit(code)
 
 
 @hangtop.command()
@@ -105,8 +109,7 @@ def hangtop(context: click.Context, /, **given: Any) -> None:
     "--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Watch at least this long, unless the run has plainly ended."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON, schema 1.")
-@click.pass_context
-def check(context: click.Context, /, wait: float | None, as_json: bool, **given: Any) -> None:
+def check(wait: float | None, as_json: bool, **given: Any) -> int:
     """Print one verdict, and exit.
 
     Exit code 0: running, slow or finished; 1: stalled, hung or waiting; 2: wrong usage; 3: crashed; 4: blind, for the log
@@ -116,14 +119,13 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
-    context.exit(command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout))
+    return command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout)
 
 
 @hangtop.command()
 @options(WATCH, LOOK, RECORD)
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND …")
-@click.pass_context
-def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None:
+def run(words: tuple[str, ...], **given: Any) -> int:
     """Start a run, its output going to --log FILE, and watch it. It goes on when hangtop ends.
 
     It has a terminal and a session of its own, and no input. Key r starts it again, key k stops it.
@@ -140,11 +142,50 @@ def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None
         look = replace(watch_look(given, config), started=True)
         code = watch.run(spec, look, recorder(given["record"], spec))
         sys.stderr.write(command.goes_on(spec.logs))
-    context.exit(code)
+    return code
 
 
-for _command in (*action_commands(), profiles):
+for _command in action_commands():
     hangtop.add_command(_command)
+
+
+@hangtop.group()
+def profiles() -> None:
+    """Show and test the frameworks that hangtop knows, yours included."""
+
+
+@profiles.command("list")
+def profiles_list() -> int:
+    """List all profiles, a line each."""
+    from hangtop.cli.commands import profiles as command
+
+    with bad_data_as_usage_error():
+        return command.list_profiles(sys.stdout, config_dir())
+
+
+@profiles.command("show")
+@click.argument("name")
+def profiles_show(name: str) -> int:
+    """Show stages, markers and limits of one profile."""
+    from hangtop.cli.commands import profiles as command
+
+    with bad_data_as_usage_error():
+        return command.show(name, sys.stdout, config_dir())
+
+
+@profiles.command("test")
+@click.argument("name", required=False)
+@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Show what matches where in this log.")
+@click.option("--profile", "extra", type=click.Path(path_type=Path), metavar="FILE", help="A profile that is not installed yet.")
+def profiles_test(name: str | None, log: Path | None, extra: Path | None) -> int:
+    """Prove a profile by its own examples.
+
+    Checks every example, negative, literal and regex of it, or of all profiles; with --log also what matches where.
+    """
+    from hangtop.cli.commands import profiles as command
+
+    with bad_data_as_usage_error():
+        return command.prove(name, sys.stdout, config_dir(), log, extra)
 
 
 @hangtop.command()
@@ -153,8 +194,7 @@ for _command in (*action_commands(), profiles):
     "--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="How many times as fast as it was.  [default: 1]"
 )
 @options(LOOK)
-@click.pass_context
-def replay(context: click.Context, /, recording: Path, speed: float, **given: Any) -> None:
+def replay(recording: Path, speed: float, **given: Any) -> int:
     """Play a session that --record wrote, on the same screens.
 
     Keys: p pauses, < and > go 30 s back and on.
@@ -162,7 +202,7 @@ def replay(context: click.Context, /, recording: Path, speed: float, **given: An
     from hangtop.cli.commands import replay as command
 
     config = read_config(None)
-    context.exit(command.run(recording, speed, watch_look(given, config)))
+    return command.run(recording, speed, watch_look(given, config))
 
 
 @hangtop.command()
@@ -170,8 +210,7 @@ def replay(context: click.Context, /, recording: Path, speed: float, **given: An
 @click.option("--list", "listing", is_flag=True, help="List the scenarios.")
 @click.option("--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Stall limit instead of the demo's short one.")
 @options(LOOK, RECORD)
-@click.pass_context
-def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: float | None, **given: Any) -> None:
+def demo(scenario: str | None, listing: bool, stall: float | None, **given: Any) -> int:
     """Start a little run that really hangs, and watch it.
 
     SCENARIO is one of those that --list shows. All its processes end with hangtop.
@@ -180,10 +219,10 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
 
     if listing:
         click.echo(command.listing())
-        return
+        return 0
     config = read_config(None)
     spec = WatchSpec(stall_s=stall or DEFAULT_STALL_S, sources=(*DEFAULT_SOURCES, *ASKED_SOURCES))
-    context.exit(command.show(scenario, spec, watch_look(given, config), lambda watched: recorder(given["record"], watched)))
+    return command.show(scenario, spec, watch_look(given, config), lambda watched: recorder(given["record"], watched))
 
 
 @hangtop.command()
@@ -191,8 +230,7 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.tar.gz", help="The archive to write."
 )
-@click.pass_context
-def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
+def bundle(output: Path, **given: Any) -> int:
     """Pack the evidence for a bug report, with a ready issue text.
 
     Secrets are taken out, and the bundle says which.
@@ -201,23 +239,22 @@ def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
-    context.exit(command.run(ProbeFeed(spec), spec, output, sys.stdout))
+    return command.run(ProbeFeed(spec), spec, output, sys.stdout)
 
 
 @hangtop.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Log of an earlier run, which tells the framework.")
 @click.argument("command_words", nargs=-1, metavar="[-- COMMAND …]")
-@click.pass_context
-def doctor(context: click.Context, /, as_json: bool, log: Path | None, command_words: tuple[str, ...]) -> None:
+def doctor(as_json: bool, log: Path | None, command_words: tuple[str, ...]) -> int:
     """Check before a run whether this machine is fit for it.
 
     With the command of the run after -- also its interpreter, environment and files. Exit code 1: a check failed.
     """
     from hangtop.cli.commands import doctor as command
 
-    with bad_data_said():
-        context.exit(command.run(command_words, as_json=as_json, out=sys.stdout, log=log))
+    with bad_data_as_usage_error():
+        return command.run(command_words, as_json=as_json, out=sys.stdout, log=log)
 
 
 @hangtop.command()
@@ -225,8 +262,7 @@ def doctor(context: click.Context, /, as_json: bool, log: Path | None, command_w
 @click.option("--list", "listing", is_flag=True, help="List all known messages, a line each.")
 @click.option("--framework", metavar="NAME", help="Only the fixes for this framework.")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of cause and fixes.  [default: from LANG]")
-@click.pass_context
-def explain(context: click.Context, /, query: str | None, listing: bool, framework: str | None, lang: str | None) -> None:
+def explain(query: str | None, listing: bool, framework: str | None, lang: str | None) -> int:
     """Tell what an error message means and how to fix it.
 
     QUERY is the text of the message, the ID of a known one (--list), or - for stdin.
@@ -234,22 +270,31 @@ def explain(context: click.Context, /, query: str | None, listing: bool, framewo
     from hangtop.cli.commands import explain as command
 
     chosen = lang or read_config(None).lang or system_language()
-    with bad_data_said():
-        context.exit(command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout, user_dir=config_dir()))
+    with bad_data_as_usage_error():
+        return command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout, user_dir=config_dir())
 
 
 @hangtop.command()
 @options(WATCH)
-@click.option("--rank", "ranks", multiple=True, type=int, metavar="N", help="Only this rank; again for more.")
+@click.option(
+    "--rank",
+    "ranks",
+    multiple=True,
+    type=int,
+    callback=lambda _, __, ranks: frozenset(ranks) or None,
+    metavar="N",
+    help="Only this rank; again for more.",
+)
 @click.option("--thread", metavar="TEXT", help="Only threads with this in their name.")
 @click.option("--function", metavar="TEXT", help="Only stacks with this function.")
 @click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what a rank does.")
-@click.option("--again", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved.")
+@click.option(
+    "--again", "again_s", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved."
+)
 @click.option("--native", is_flag=True, help="Frames of C code too: names the processes, and stops each for about 0.1 s.")
 @click.option("--locals", "with_locals", is_flag=True, help="Local variables too. They may hold secrets.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")
-@click.pass_context
-def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
+def stacks(as_json: bool, **given: Any) -> int:
     """Print the Python stacks of all ranks, alike ones together.
 
     The odd ones first. The run is not stopped; --native stops each of its processes for about 0.1 s.
@@ -258,16 +303,8 @@ def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
-    wanted = command.StackOptions(
-        native=given["native"],
-        with_locals=given["with_locals"],
-        again_s=given["again"],
-        all_threads=given["all_threads"],
-        ranks=frozenset(given["ranks"]) or None,
-        thread=given["thread"],
-        function=given["function"],
-    )
-    context.exit(command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout, said=sys.stderr))
+    wanted = command.StackOptions(**{name: given[name] for name in command.StackOptions.__struct_fields__})
+    return command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout, notices=sys.stderr)
 
 
 @hangtop.command(hidden=True)
@@ -281,8 +318,7 @@ def probe() -> None:
 def main() -> None:
     """Entry point. An interrupt is a normal end."""
     code: int | str | None = 0
-    _fill_closed_outputs()
-    _write_what_the_terminal_takes()
+    _prepare_outputs()
     try:
         stdin_pipe.keep(sys.argv[1:])
         hangtop.main(prog_name="hangtop")
@@ -290,27 +326,20 @@ def main() -> None:
         code = end.code
     except KeyboardInterrupt:
         code = 130
-    except stdin_pipe.StdinError as error:
-        sys.stderr.write(f"hangtop: {error}\n")
-        code = 2
-    except OSError as error:
+    except (stdin_pipe.StdinError, OSError) as error:
         sys.stderr.write(f"hangtop: {error}\n")
         code = 2
     _leave(code)
 
 
-def _fill_closed_outputs() -> None:
-    """A closed stdout or stderr becomes the null device: an exit code is still wanted."""
+def _prepare_outputs() -> None:
+    """A closed stdout or stderr becomes the null device: an exit code is still wanted. A sign that the encoding lacks gets a
+    stand-in: output must never end an action halfway."""
+    codecs.register_error("hangtop.signs", _stand_in)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
-
-
-def _write_what_the_terminal_takes() -> None:
-    """A sign that the encoding lacks gets a stand-in: output must never end an action halfway."""
-    codecs.register_error("hangtop.signs", _stand_in)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="hangtop.signs")
 
 
@@ -328,9 +357,8 @@ def _leave(code: int | str | None) -> NoReturn:
     if (said := stdin_pipe.farewell()) is not None:
         with suppress(OSError, ValueError):  # a terminal that has closed
             sys.stderr.write(f"{said}\n")
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-    with suppress(OSError, ValueError):
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     stdin_pipe.read_on()
     os._exit(code if isinstance(code, int) else int(code is not None))

@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from hangtop.cli.config import Config, ConfigError, config_dir
-from hangtop.cli.config import load as load_config
+from hangtop.cli.config import Config, config_dir
 from hangtop.probe.log.stdin_pipe import STDIN, as_log
-from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, KeptPipe, WatchSpec
+from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -83,21 +82,6 @@ def options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Comm
     return lambda command: reduce(lambda done, option: option(done), reversed(wanted), command)
 
 
-def read_config(path: Path | None) -> Config:
-    """The config, or exit 2 with one line."""
-    try:
-        return load_config(path)
-    except ConfigError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def carries_out(given: dict[str, Any], config: Config) -> bool:
-    """Whether to carry the plan out, not only show it. Exit 2 if the config forbids it."""
-    if config.read_only and given["yes"]:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped or removed")
-    return bool(given["yes"] and not given["dry_run"])
-
-
 def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     """What to watch: the command line first, then the config file, then the defaults."""
     sources = tuple(given["sources"].split(",")) if given["sources"] else config.sources or DEFAULT_SOURCES
@@ -107,9 +91,9 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     profile = given["profile"] or config.profile
     if profile:
         check_profile(profile)
-    logs, stdin = _with_stdin(given["logs"])
+    path, stdin = as_log() if STDIN in given["logs"] else (STDIN, None)
     return WatchSpec(
-        logs=logs,
+        logs=tuple(path if log == STDIN else log for log in given["logs"]),
         stdin=stdin,
         pids=given["pids"],
         profile=profile,
@@ -123,14 +107,6 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     )
 
 
-def _with_stdin(logs: tuple[str, ...]) -> tuple[tuple[str, ...], KeptPipe | None]:
-    """The logs, with the path of stdin in place of `-`."""
-    if STDIN not in logs:
-        return logs, None
-    path, kept = as_log()
-    return tuple(path if log == STDIN else log for log in logs), kept
-
-
 def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:
     """What to watch, for a command that needs a run. Exit 2 if none is named."""
     spec = watch_spec(given, config)
@@ -140,7 +116,7 @@ def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:
 
 
 @contextmanager
-def bad_data_said() -> Iterator[None]:
+def bad_data_as_usage_error(prefix: str = "") -> Iterator[None]:
     """Turn a broken profile or signature into one line with file, line and key, and exit 2."""
     from hangtop.logs.catalog.load import CatalogError
 
@@ -149,7 +125,7 @@ def bad_data_said() -> Iterator[None]:
     except BrokenPipeError:  # the reader has seen enough: click ends without a word
         raise
     except (CatalogError, OSError) as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(f"{prefix}{error}") from error
 
 
 def system_language() -> str:
@@ -160,14 +136,11 @@ def system_language() -> str:
 
 def check_profile(profile: str) -> None:
     """Exit 2 with file, line and key if the profile is missing or broken."""
-    from hangtop.logs.catalog.load import CatalogError
     from hangtop.logs.catalog.load import load as load_catalog
 
     is_file = "/" in profile or profile.endswith(".toml")
-    try:
+    with bad_data_as_usage_error("--profile: "):
         known = load_catalog(config_dir(), Path(profile) if is_file else None).profiles
-    except (CatalogError, OSError) as error:
-        raise click.UsageError(f"--profile: {error}") from error
     if not is_file and profile not in known:
         raise click.UsageError(f"--profile: no profile is named {profile}; there are {', '.join(sorted(known))}")
 

@@ -74,7 +74,8 @@ def hold(*, leader: bool) -> None:
         fcntl.fcntl(fd, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
-        _end_if_closed_already(fd)
+        if select.select((fd,), (), (), 0)[0]:  # closed before the kernel was told to watch it
+            os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def is_cut(fd: int) -> bool:
@@ -95,13 +96,6 @@ def _has_readers(path: Path) -> bool:
             raise
         return False
     return True
-
-
-def _end_if_closed_already(fd: int) -> None:
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    if poll.poll(0):  # closed before the kernel was told to watch it
-        os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def _end_at_eof(fd: int) -> None:

@@ -48,3 +48,8 @@ def fail(group: str, title: str, detail: str, mend: str = "") -> Check:
 
 def unknown(group: str, title: str, detail: str, mend: str = "") -> Check:
     return Check(group, title, "unknown", detail, mend)
+
+
+def graded(group: str, title: str, detail: str, mend: str, *, fails: bool = False, warns: bool = False) -> Check:
+    """Failed, a warning, or well; then there is nothing to mend."""
+    return fail(group, title, detail, mend) if fails else warn(group, title, detail, mend) if warns else ok(group, title, detail)

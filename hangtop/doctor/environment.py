@@ -39,7 +39,9 @@ def settings(subject: Subject) -> Iterator[Check]:
         if setting is not None and not setting.honoured_by:
             found = True
             detail = f"set, but no program reads it. {setting.truth}"
-            yield warn("settings", name, detail, f"unset {name}{_instead(subject.framework, known)}")
+            limits = _limits(subject.framework, known)
+            instead = f"   ({subject.framework}: {limits[0].name}, {limits[0].unit})" if limits else ""
+            yield warn("settings", name, detail, f"unset {name}{instead}")
         elif name in DEBUG_ONLY and subject.environ[name] not in ("", "0", "OFF", "INFO"):
             found = True
             detail = f"{subject.environ[name]}: {DEBUG_ONLY[name]}; for a test only"
@@ -60,11 +62,6 @@ def _limits(framework: str | None, known: Mapping[str, Setting]) -> list[Setting
     limits = [each for each in known.values() if "timeout" in each.name.lower() and each.default]
     own = [each for each in limits if framework in each.honoured_by]
     return own if own or framework is None else [each for each in limits if each.name == "init_process_group(timeout=)"]
-
-
-def _instead(framework: str | None, known: Mapping[str, Setting]) -> str:
-    limits = _limits(framework, known)
-    return f"   ({framework}: {limits[0].name}, {limits[0].unit})" if limits else ""
 
 
 def hub(subject: Subject) -> Iterator[Check]:

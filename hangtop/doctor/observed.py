@@ -13,7 +13,7 @@ from hangtop.common.text import size, some
 from hangtop.diagnosis.facts import ray_health as ray_words
 from hangtop.diagnosis.facts.gpu_outliers import BAD, facts
 from hangtop.diagnosis.facts.ray_pending import pending_resources
-from hangtop.doctor import packages, pairs
+from hangtop.doctor import packages
 from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import looks
@@ -45,9 +45,9 @@ def _pairs(state: RunState, subject: Subject) -> Iterator[Check]:
     except (OSError, subprocess.SubprocessError, ValueError):
         return  # `packages.versions` says why
     for version in drivers:
-        yield from pairs.driver(installed, version, has_compat=Path(COMPAT).exists())
+        yield from packages.driver_fit(installed, version, has_compat=Path(COMPAT).exists())
     for version in clusters:
-        yield from pairs.ray(installed, version)
+        yield from packages.cluster_fit(installed, version)
 
 
 async def _look() -> RunState:

@@ -1,4 +1,4 @@
-"""Python and package versions of the run's own interpreter that clash."""
+"""Versions in the run's own interpreter: which clash with each other, with the GPU driver or with the Ray cluster."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _PIN = re.compile(
     r"(?P<name>torch\w*|xformers|flash[-_]attn|ray|transformers|numpy)\s*\(?==\s*(?P<version>\d[\d.]*)\)?\s*(?:;|$)"
 )
 LISTING_S = 8.0
+OLDEST_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
+"""The oldest driver by CUDA major version (NVIDIA, CUDA Toolkit release notes: minor version compatibility)."""
 SHOWN = (
     "python",
     "torch",
@@ -94,14 +96,13 @@ def clashes(found: Mapping[str, str]) -> Iterator[Check]:
     if torch and numpy and numpy >= (2,) and torch < (2, 3):
         detail = f"torch {found['torch']} was built for numpy 1, numpy {found['numpy']} is installed"
         yield fail("packages", "numpy ABI", detail, "pip install 'numpy<2'")
-    extra = [name for name in ("torchvision", "torchaudio") if name in found]
-    for name in extra:
-        local, of_torch = found[name].partition("+")[2], found["torch"].partition("+")[2] if "torch" in found else ""
+    of_torch = found.get("torch", "").partition("+")[2]
+    for name in ("torchvision", "torchaudio"):
+        local = found.get(name, "").partition("+")[2]
         if local and of_torch and local != of_torch:
             detail = f"torch is built for {of_torch}, {name} for {local}"
             yield fail("packages", f"{name} build", detail, f"pip install --force-reinstall {name} from the index of {of_torch}")
-    gpu_torches = [name for name in found if name in ("torch-rocm", "intel-extension-for-pytorch")]
-    if "torch" in found and found["torch"].endswith("+cpu") and not gpu_torches:
+    if of_torch == "cpu" and not found.keys() & {"torch-rocm", "intel-extension-for-pytorch"}:
         yield warn("packages", "torch build", f"torch {found['torch']} has no GPU support", "pip install torch (a CUDA build)")
 
 
@@ -124,6 +125,44 @@ def extensions(subject: Subject, found: Mapping[str, str]) -> Iterator[Check]:
         why = (done.stderr.strip().splitlines() or ["no message"])[-1]
         mend = f"pip install --force-reinstall --no-build-isolation {package}"
         yield Check("packages", package, "fail" if "undefined symbol" in why or "ABI" in why else "warn", why, mend)
+
+
+def cuda_of(installed: Mapping[str, str]) -> tuple[int, int] | None:
+    """The CUDA version that torch was built for: by its own tag (`+cu128`), else by the runtime that it brought along."""
+    if tag := re.search(r"\+cu(\d\d)(\d)", installed.get("torch", "")):
+        return int(tag[1]), int(tag[2])
+    if "torch" not in installed or "+" in installed["torch"]:
+        return None
+    runtimes = (name for name in installed if re.fullmatch(r"nvidia-cuda-runtime(?:-cu\d\d)?", name))
+    found = re.match(r"(\d+)\.(\d+)", installed.get(next(runtimes, ""), ""))
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def driver_fit(installed: Mapping[str, str], version: str | None, *, has_compat: bool) -> Iterator[Check]:
+    """Whether the driver is new enough for torch's CUDA. `has_compat`: NVIDIA's forward compatibility libraries are there."""
+    cuda, found = cuda_of(installed), re.match(r"(\d+)\.(\d+)", version or "")
+    oldest = OLDEST_DRIVER.get(cuda[0]) if cuda else None
+    if cuda is None or found is None or oldest is None:
+        return
+    pair = f"torch is built for CUDA {cuda[0]}.{cuda[1]}, the driver is {version}"
+    if (int(found[1]), int(found[2])) >= oldest:
+        yield ok("gpu", "CUDA and driver", pair)
+        return
+    detail = f"{pair}; CUDA {cuda[0]} needs {oldest[0]}.{oldest[1]} or newer"
+    mend = "a newer driver, or a torch build for an older CUDA (https://pytorch.org/get-started/previous-versions)"
+    yield Check("gpu", "CUDA and driver", "warn" if has_compat else "fail", detail, mend)
+
+
+def cluster_fit(installed: Mapping[str, str], running: str) -> Iterator[Check]:
+    """Ray refuses a driver of another version than its cluster's."""
+    here = installed.get("ray")
+    if not here or not running:
+        return
+    if here == running:
+        yield ok("ray", "version", f"{here}, as the cluster")
+    else:
+        detail = f"the cluster runs {running}, the interpreter has {here}: ray.init() will refuse"
+        yield fail("ray", "version", detail, f"pip install 'ray=={running}'")
 
 
 def _release(version: str | None) -> tuple[int, ...] | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from hangtop.common import text
-from hangtop.records.nccl import Communicator, FlightDump, FlightGroup, NcclReading
+from hangtop.records.nccl import NcclReading
 from hangtop.render.spans import Row, cut
 
 MOST_GROUPS = 8
@@ -16,35 +16,25 @@ Counts = dict[tuple[int, str], list[int]]
 def collective_rows(looks: tuple[NcclReading, ...], rank_of: Mapping[int, int], width: int) -> list[Row]:
     """A block for each NCCL communicator of this run, and for each group in the flight recorder's dumps, of the last look only.
     `rank_of`: pid → rank."""
-    if not looks:
-        return []
-    found = [
-        (f"communicator {comm.id} · NCCL's counts", counts)
-        for comm in looks[-1].communicators
-        if (counts := _told(comm, rank_of))
-    ]
-    found += [(f"group {name} · flight recorder", counts) for name, counts in _recorded(looks[-1].dumps)]
-    return [cut(row, width) for title, counts in found[:MOST_GROUPS] for row in _block(title, counts)]
+    blocks: dict[tuple[str, str], tuple[str, Counts]] = {}
+    for kind, name, title, operation, count, rank in _counted(looks[-1], rank_of) if looks else ():
+        _, counts = blocks.setdefault((kind, name), (f"{title} · {kind}", {}))
+        counts.setdefault((count, operation), []).append(rank)
+    return [cut(row, width) for title, counts in list(blocks.values())[:MOST_GROUPS] for row in _block(title, counts)]
 
 
-def _told(comm: Communicator, rank_of: Mapping[int, int]) -> Counts:
-    """The counts of the communicator's members. Before NCCL 2.28 only members that differ are listed."""
-    counts: Counts = {}
-    for member in comm.ranks:
-        if member.pid is not None and member.pid in rank_of:
-            for operation, count in member.counts.items():
-                counts.setdefault((count, operation), []).append(rank_of[member.pid])
-    return counts
-
-
-def _recorded(dumps: Iterable[FlightDump]) -> list[tuple[str, Counts]]:
-    groups: dict[str, tuple[FlightGroup, Counts]] = {}
-    for dump in dumps:
+def _counted(look: NcclReading, rank_of: Mapping[int, int]) -> Iterator[tuple[str, str, str, str, int, int]]:
+    """(source, id, title, operation, count, rank). Before NCCL 2.28 only members of a communicator that differ are listed."""
+    for comm in look.communicators:
+        for member in comm.ranks:
+            if member.pid is not None and member.pid in rank_of:
+                for operation, count in member.counts.items():
+                    yield "NCCL's counts", comm.id, f"communicator {comm.id}", operation, count, rank_of[member.pid]
+    for dump in look.dumps:
         for group in dump.groups:
             if group.enqueued is not None:
-                _, counts = groups.setdefault(group.id, (group, {}))
-                counts.setdefault((group.enqueued, group.operation or "collective"), []).append(dump.rank)
-    return [(group.name or name, counts) for name, (group, counts) in groups.items()]
+                title, operation = f"group {group.name or group.id}", group.operation or "collective"
+                yield "flight recorder", group.id, title, operation, group.enqueued, dump.rank
 
 
 def _block(title: str, counts: Counts) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ Record = TypeVar("Record")
 class Column(Struct, Generic[Record], frozen=True):
     """`cell`: the spans of a record, padded to `width` cells, to the right edge if `right`. `width` 0: the rest of the line, at
     least `least` cells. `snug`: no wider than the widest cell. `goes`: 0 stays always, else the lower the earlier it is
-    dropped."""
+    dropped. `there`: whether this table has it at all."""
 
     title: str
     width: int
@@ -28,11 +28,17 @@ class Column(Struct, Generic[Record], frozen=True):
     least: int = 8
     gap: int = 2
     snug: bool = False
+    there: bool = True
+
+
+def value_cell(value: float | str | None, role: str, form: str = "", unknown: str = text.UNKNOWN) -> Row:
+    """A value, or a pale sign where it is unknown. `form`: how it is formatted."""
+    return ((unknown, "stale"),) if value is None else ((format(value, form), role),)
 
 
 def number_cell(value: float | None, role: str, form: str = ".0f") -> Row:
-    """A number, or a pale `?` where it is unknown. `form`: how it is formatted."""
-    return ((text.UNKNOWN, "stale"),) if value is None else ((format(value, form), role),)
+    """As `value_cell`, by default without decimals."""
+    return value_cell(value, role, form)
 
 
 def bar_cell(part: float | None, width: int, role: str) -> Row:
@@ -42,24 +48,29 @@ def bar_cell(part: float | None, width: int, role: str) -> Row:
 
 
 def snugged(columns: Sequence[Column[Record]], records: Sequence[Record]) -> list[Column[Record]]:
-    """The columns; snug ones get the width that these records need."""
+    """The columns that are there; snug ones get the width that these records need."""
 
     def width(column: Column[Record]) -> int:
         widest = max((width_of(column.cell(record)) for record in records), default=0)
         return min(column.width, max(widest, cell_len(column.title)))
 
-    return [replace(column, width=width(column)) if column.snug else column for column in columns]
+    return [replace(column, width=width(column)) if column.snug else column for column in columns if column.there]
 
 
 def fitting(columns: Sequence[Column[Record]], width: int) -> list[Column[Record]]:
     """The columns that fit into `width` cells."""
-    kept = list(columns)
-    while _needs(kept) > width:
+    kept = [column for column in columns if column.there]
+    while sum((column.width or column.least) + (column.gap if index else 0) for index, column in enumerate(kept)) > width:
         goers = [column for column in kept if column.goes]
         if not goers:
             break
         kept.remove(min(goers, key=lambda column: column.goes))
     return kept
+
+
+def table_of(columns: Sequence[Column[Record]], records: Iterable[Record], width: int) -> list[Row]:
+    """Column titles and a row for each record."""
+    return [title_row(columns, width), *(table_row(columns, record, width) for record in records)]
 
 
 def title_row(columns: Sequence[Column[Record]], width: int) -> Row:
@@ -88,7 +99,3 @@ def _joined(columns: Sequence[Column[Record]], cells: Sequence[Row], width: int)
         used += gap + room
     joined = (*row, (" " * blanks, ""))
     return joined if used <= width else cut(joined, width)
-
-
-def _needs(columns: Sequence[Column[Record]]) -> int:
-    return sum((column.width or column.least) + (column.gap if index else 0) for index, column in enumerate(columns))

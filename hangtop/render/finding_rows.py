@@ -89,13 +89,9 @@ def _paste_rows(remedy: Remedy, width: int, framework: str, *, chosen: bool) -> 
     beside_cells = max(_WHERE_CELLS, text.cells(where) + 2)
     below = max(map(text.cells, remedy.paste.split())) > width - _INDENT_CELLS - beside_cells
     lines = text.wrap(remedy.paste, max(20, width - _INDENT_CELLS - (0 if below else beside_cells)))
-    begins = [where, *("" for _ in lines)] if below else [where, *("" for _ in lines[1:])]
-    return [
-        (
-            (" " * (_INDENT_CELLS - 2), ""),
-            CHOSEN if chosen and not number else ("  ", ""),
-            align(begin, text.cells(begin) if below else beside_cells, "muted"),
-            (line, "accent bold" if chosen else "data"),
-        )
-        for number, (begin, line) in enumerate(zip(begins, ["", *lines] if below else lines, strict=True))
-    ]
+    rows: list[Row] = []
+    for number, line in enumerate(["", *lines] if below else lines):
+        sign, begin = (("  ", ""), "") if number else (CHOSEN if chosen else ("  ", ""), where)
+        place = align(begin, text.cells(begin) if below else beside_cells, "muted")
+        rows.append(((" " * (_INDENT_CELLS - 2), ""), sign, place, (line, "accent bold" if chosen else "data")))
+    return rows

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, FactKind, GpuFact, is_current, power_part
 from hangtop.records.gpu import Gpu, GpuStatus
 from hangtop.render.gpu_nodes import NodeRow
 from hangtop.render.gpu_rows import GpuRow
+from hangtop.render.source_status import late_row
 from hangtop.render.spans import Row, dotted
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
@@ -23,9 +23,9 @@ OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 def summary(rows: Sequence[GpuRow]) -> Row:
     """`1 idle · 7 busy-wait · limit 700 W`, or `8 × H100 80G · limit 700 W`, or the age of all values."""
     gpus = [row.gpu for row in rows]
-    limit: Row = ((limit_words, "muted"),) if (limit_words := _limit(gpus)) else ()
     if old := _all_old(rows):
         return old
+    limit: Row = ((words, "muted"),) if (words := _limit(gpus)) else ()
     said = [fact for row in rows for fact in row.facts]
     if any(row.works for row in rows) and (waiting := [power for row in rows if row.waits and (power := power_part(row.gpu))]):
         part = sum(waiting) / len(waiting)
@@ -34,8 +34,7 @@ def summary(rows: Sequence[GpuRow]) -> Row:
     if held := sum(row.held for row in rows):
         return dotted((((f"{held} not free", "warn"),), ((_makes(gpus), "muted"),)))
     trouble = any(row.role or row.waits == "warn" for row in rows)
-    parts = _counted(said, trouble=trouble)
-    return dotted((*parts, limit)) if parts else dotted((((_makes(gpus), "muted"),), limit))
+    return dotted((*(_counted(said, trouble=trouble) or [((_makes(gpus), "muted"),)]), limit))
 
 
 def _all_old(rows: Sequence[GpuRow]) -> Row:
@@ -44,10 +43,7 @@ def _all_old(rows: Sequence[GpuRow]) -> Row:
     if "ok" in statuses or not statuses.intersection(OLD_STATUSES):
         return ()
     age_s = max((row.age_s for row in rows if row.age_s is not None), default=None)
-    old: Row = (("old values below", "muted"),)
-    if "no answer" in statuses:
-        return dotted((((f"no answer for {text.age(age_s)}", "bad bold"),), old))
-    return dotted((((f"late: {text.age(age_s)} old", "warn"),), old))
+    return dotted((late_row(age_s, answers="no answer" not in statuses), (("old values below", "muted"),)))
 
 
 def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
@@ -69,7 +65,7 @@ def nodes_summary(rows: Sequence[NodeRow], now: float, *, trouble: bool) -> Row:
     """`248 of 256 answer · 245 busy-wait · means per node, limit 700 W`."""
     gpus = [gpu for row in rows for gpu in row.gpus]
     answering = sum(is_current(gpu, now) for gpu in gpus)
-    said = [fact for row in rows for fact in row.said if fact.kind not in OLD_STATUSES]
+    said = [fact for row in rows for fact in row.all_facts if fact.kind not in OLD_STATUSES]
     means = ", ".join(filter(None, ("means per node", _limit(gpus))))
     return dotted((((f"{answering} of {len(gpus)} answer", "muted"),), *_counted(said, trouble=trouble), ((means, "muted"),)))
 

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.common.text import GIB, rank_ranges
+from hangtop.common.text import rank_ranges
 from hangtop.diagnosis.facts.gpu_outliers import BAD, NO_TRACK, ODD, FactKind, GpuFact, all_lately, busy_waits, facts, is_current
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.records.health import NO_ANSWER_S
-from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row
-from hangtop.render.gpu_rows import hard, titled
+from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_of
+from hangtop.render.gpu_rows import hard, titled, used_gib
 from hangtop.render.spans import Row
 
 BAR = 8
 POWER_BAR = 6
 TREND = 16
+_util, _power = attrgetter("util_percent"), attrgetter("power_w")
 WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory": "with little memory", "hot": "hot"}
 
 
 class NodeRow(Struct, frozen=True):
-    """The GPUs of a node in one row. `said`: all facts; `facts`: those that make a GPU stand out. `age_s`: of the newest value,
+    """The GPUs of a node in one row. `facts`: those that make a GPU stand out, of `all_facts`. `age_s`: of the newest value,
     if none is current."""
 
     host: str
     gpus: tuple[Gpu, ...]
     tracks: tuple[GpuTrack, ...]
-    said: tuple[GpuFact, ...]
+    all_facts: tuple[GpuFact, ...]
     facts: tuple[GpuFact, ...]
     role: str = ""
     waits: bool = False
@@ -94,48 +96,32 @@ def node_table(
     """Column titles and the nodes that fit, then how many more there are. `at`: the rows to show while a node is chosen."""
     columns = titled(fitting(_columns(rows), width))
     if at is not None:
-        marked = (replace(row, chosen=row.host == chosen) for row in rows[at])
-        return [title_row(columns, width), *(table_row(columns, row, width) for row in marked)]
-    shown = rows if len(rows) < height else rows[: max(1, height - 2)]
-    more = len(rows) - len(shown)
-    rest: list[Row] = [((f"  and {text.some(more, 'node')} more", "muted"),)] if more else []
-    if more and not any(row.role or not row.fresh for row in rows[len(shown) :]):
-        rest = [((f"  and {text.some(more, 'node')} like these", "muted"),)]
-    return [title_row(columns, width), *(table_row(columns, row, width) for row in shown), *rest]
+        return table_of(columns, (replace(row, chosen=row.host == chosen) for row in rows[at]), width)
+    shown = len(rows) if len(rows) < height else max(1, height - 2)
+    table = table_of(columns, rows[:shown], width)
+    if rest := rows[shown:]:
+        like = "more" if any(row.role or not row.fresh for row in rest) else "like these"
+        table.append(((f"  and {text.some(len(rest), 'node')} {like}", "muted"),))
+    return table
 
 
 def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
     longest = max((len(row.host) for row in rows), default=4)
-    columns: list[tuple[bool, Column[NodeRow]]] = [
-        (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
-        (True, Column("node", min(12, max(4, longest)), 0, _host, gap=1)),
-        (True, Column("gpus", 4, 2, lambda row: ((str(len(row.gpus)), "muted"),), right=True)),
-        (True, Column("util %", BAR, 6, lambda row: bar_cell(row.share(_util, 100.0), BAR, row.bar_role))),
-        (True, Column("util", 4, 0, lambda row: row.number(_util, "ink"), right=True, gap=0)),
-        (
-            True,
-            Column("power W", POWER_BAR + 1, 5, lambda row: bar_cell(row.share(_power, row.limit_w), POWER_BAR, row.bar_role)),
-        ),
-        (True, Column("W", 4, 0, lambda row: row.number(_power, "ink"), right=True, gap=0)),
-        (True, Column("mem G", 5, 0, lambda row: row.number(_used_gib, "ink", ".1f"), right=True)),
-        (True, Column("°C", 3, 3, lambda row: row.number(lambda gpu: gpu.temperature_c, "muted"), right=True)),
-        (any(not row.fresh for row in rows), Column("age", 5, 0, _age, right=True, gap=1)),
-        (True, Column("trend", TREND, 1, _trend)),
-        (any(row.facts or not row.fresh for row in rows), Column("odd", 0, 4, _odd, least=16)),
+    old = any(not row.fresh for row in rows)
+    return [
+        Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ()),
+        Column("node", min(12, max(4, longest)), 0, _host, gap=1),
+        Column("gpus", 4, 2, lambda row: ((str(len(row.gpus)), "muted"),), right=True),
+        Column("util %", BAR, 6, lambda row: bar_cell(row.share(_util, 100.0), BAR, row.bar_role)),
+        Column("util", 4, 0, lambda row: row.number(_util, "ink"), right=True, gap=0),
+        Column("power W", POWER_BAR + 1, 5, lambda row: bar_cell(row.share(_power, row.limit_w), POWER_BAR, row.bar_role)),
+        Column("W", 4, 0, lambda row: row.number(_power, "ink"), right=True, gap=0),
+        Column("mem G", 5, 0, lambda row: row.number(used_gib, "ink", ".1f"), right=True),
+        Column("°C", 3, 3, lambda row: row.number(lambda gpu: gpu.temperature_c, "muted"), right=True),
+        Column("age", 5, 0, _age, right=True, gap=1, there=old),
+        Column("trend", TREND, 1, _trend),
+        Column("odd", 0, 4, _odd, least=16, there=old or any(row.facts for row in rows)),
     ]
-    return [column for there, column in columns if there]
-
-
-def _util(gpu: Gpu) -> float | None:
-    return gpu.util_percent
-
-
-def _power(gpu: Gpu) -> float | None:
-    return gpu.power_w
-
-
-def _used_gib(gpu: Gpu) -> float | None:
-    return None if gpu.used_bytes is None else gpu.used_bytes / GIB
 
 
 def _host(row: NodeRow) -> Row:
@@ -151,8 +137,7 @@ def _age(row: NodeRow) -> Row:
 def _trend(row: NodeRow) -> Row:
     """Mean power of the GPUs for each closed time slot, the newest last."""
     closed = [track.power_w.means[:-1] for track in row.tracks if len(track.power_w.means) > 1]
-    slots = [[means[-back] for means in closed if len(means) >= back] for back in range(TREND, 0, -1)]
-    means = list(map(_mean, slots))
+    means = [_mean(means[-back] for means in closed if len(means) >= back) for back in range(TREND, 0, -1)]
     return ((text.spark(means, TREND, floor=0.0, ceiling=row.limit_w or 0.0), "trend"),)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 from msgspec import Struct
@@ -84,22 +84,21 @@ def gpu_rows(
     for gpu in node.reading.gpus:
         past, full = _past(node.tracks.get(gpu.index, GpuTrack()), gpu.limit_w)
         odd = standing_out[place[gpu.index]].role if gpu.index in place else ""
-        rows.append(
-            GpuRow(
-                gpu=gpu if shown is None else shown.get(gpu.index, gpu),
-                status=status_now(gpu, now),
-                past=past,
-                full=full,
-                reason=_reason(gpu, now),
-                age_s=None if gpu.read_at is None or is_current(gpu, now) else text.coarse(max(0.0, now - gpu.read_at)),
-                role=odd or ("warn" if gpu.index in working or gpu.index in held else ""),
-                works=gpu.index in working,
-                held=gpu.index in held,
-                waits=("warn" if trouble else "muted") if gpu.index in waiting else "",
-                facts=tuple(fact for fact in said if fact.index == gpu.index),
-                ranks=tuple(sorted((ranks or {}).get(gpu.index, ()))),
-            )
+        row = GpuRow(
+            gpu=gpu if shown is None else shown.get(gpu.index, gpu),
+            status=status_now(gpu, now),
+            past=past,
+            full=full,
+            reason=_reason(gpu, now),
+            age_s=None if gpu.read_at is None or is_current(gpu, now) else text.coarse(max(0.0, now - gpu.read_at)),
+            role=odd or ("warn" if gpu.index in working or gpu.index in held else ""),
+            works=gpu.index in working,
+            held=gpu.index in held,
+            waits=("warn" if trouble else "muted") if gpu.index in waiting else "",
+            facts=tuple(fact for fact in said if fact.index == gpu.index),
+            ranks=tuple(sorted((ranks or {}).get(gpu.index, ()))),
         )
+        rows.append(row)
     order = list(odd_ranks)
     beside = {
         row.gpu.index: -1 if row.held else min((order.index(n) for n in row.ranks if n in order), default=len(order))
@@ -130,10 +129,10 @@ def hard(fact: GpuFact) -> bool:
 
 def table_rows(rows: Sequence[GpuRow], width: int) -> list[Row]:
     """Column titles and one row a GPU."""
-    table = _table_of(rows, width)
+    columns = _columns(rows, width)
     return [
-        title_row(_columns(table), width),
-        *(line for row in rows for line in (_row(table, row), *mig_rows(row.gpu, width))),
+        title_row(columns, width),
+        *(line for row in rows for line in (_row(row, columns, width), *mig_rows(row.gpu, width))),
     ]
 
 
@@ -160,22 +159,7 @@ def titled(columns: Sequence[Column[Painted]]) -> list[Column[Painted]]:
     return [replace(column, title=" " if names.get(column.title) in bars else column.title) for column in columns]
 
 
-class Table(Struct, frozen=True):
-    """Which columns there are: those with a value for some GPU."""
-
-    width: int
-    old: bool
-    ranks: bool
-    clock: bool
-    pcie: bool
-    nvlink: bool
-    pstate: bool
-    odd: bool
-
-
-@lru_cache(maxsize=256)
-def _row(table: Table, row: GpuRow) -> Row:
-    columns, width = _columns(table), table.width
+def _row(row: GpuRow, columns: Sequence[Column[GpuRow]], width: int) -> Row:
     if row.reason is None:
         return table_row(columns, row, width)
     role = row.role or "muted"
@@ -195,59 +179,46 @@ def _row(table: Table, row: GpuRow) -> Row:
 
 def _start_of_trend(columns: Sequence[Column[GpuRow]]) -> int:
     """The cell where the trend or age column begins; the end of the row if it was dropped."""
-    names = [column.title for column in columns]
-    last = next((names.index(name) for name in ("trend", "value of") if name in names), len(columns))
-    return sum(column.width + (column.gap if i else 0) for i, column in enumerate(columns[:last])) + (
-        columns[last].gap if last < len(columns) else 0
+    starts = {"": 0}
+    end = 0
+    for column in columns:
+        starts[column.title] = end + column.gap if end else 0
+        end = starts[column.title] + column.width
+    return starts.get("trend", starts.get("value of", end))
+
+
+def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
+    """The columns that fit and have a value for some GPU."""
+    wide, old = width >= WIDE, bool(rows) and not any(row.fresh for row in rows)
+    trend = WIDE_TREND if wide else TREND
+    ranks = any(row.ranks not in ((), (row.gpu.index,)) for row in rows)
+    clock, pstate, pcie, nvlink = (
+        any(getattr(row.gpu, field) is not None for row in rows)
+        for field in ("sm_clock_mhz", "pstate", "pcie_rx_bytes_s", "nvlink_rx_bytes_s")
     )
-
-
-def _table_of(rows: Sequence[GpuRow], width: int) -> Table:
-    gpus = [row.gpu for row in rows]
-    return Table(
-        width,
-        old=bool(rows) and not any(row.fresh for row in rows),
-        ranks=any(row.ranks not in ((), (row.gpu.index,)) for row in rows),
-        clock=any(gpu.sm_clock_mhz is not None for gpu in gpus),
-        pcie=any(gpu.pcie_rx_bytes_s is not None for gpu in gpus),
-        nvlink=any(gpu.nvlink_rx_bytes_s is not None for gpu in gpus),
-        pstate=any(gpu.pstate is not None for gpu in gpus),
-        odd=width >= WIDE and any(_remarks(row) for row in rows if row.reason is None),
-    )
-
-
-@lru_cache(maxsize=16)
-def _columns(table: Table) -> list[Column[GpuRow]]:
-    """The columns that fit."""
-    trend = WIDE_TREND if table.width >= WIDE else TREND
-    columns: list[tuple[bool, Column[GpuRow]]] = [
-        (True, Column("", 1, 0, _sign)),
-        (True, Column("gpu", 3, 0, _index, right=True, gap=1)),
-        (table.ranks, Column("rank", 5, 7, lambda row: ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),), right=True)),
-        (True, Column("util %", UTIL_BAR, 11, _util_bar)),
-        (True, Column("util", 4, 0, lambda row: number_cell(row.gpu.util_percent, _judged(row, "ink")), right=True, gap=0)),
-        (True, Column("power W", POWER_BAR + 1, 10, lambda row: bar_cell(power_part(row.gpu), POWER_BAR, _judged(row, "data")))),
-        (True, Column("W", 4, 0, lambda row: number_cell(row.gpu.power_w, _judged(row, "ink")), right=True, gap=0)),
-        (True, Column("mem G", 5, 0, _memory, right=True)),
-        (True, Column("°C", 3, 8, _temperature, right=True)),
-        (True, Column("value of" if table.old else "trend", trend, 9, _trend(trend), gap=1 if trend == TREND else 2)),
-        (table.clock, Column("MHz", 5, 4, lambda row: number_cell(row.gpu.sm_clock_mhz, row.plain("muted"), ","), right=True)),
-        (
-            table.pcie,
-            Column("PCIe in/out", 13, 3, lambda row: _rates(row, row.gpu.pcie_rx_bytes_s, row.gpu.pcie_tx_bytes_s), right=True),
+    odd = wide and any(_remarks(row) for row in rows if row.reason is None)
+    columns: list[Column[GpuRow]] = [
+        Column("", 1, 0, _sign),
+        Column("gpu", 3, 0, _index, right=True, gap=1),
+        Column("rank", 5, 7, lambda row: ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),), right=True, there=ranks),
+        Column("util %", UTIL_BAR, 11, lambda row: bar_cell((row.gpu.util_percent or 0.0) / 100, UTIL_BAR, _judged(row, "data"))),
+        Column("util", 4, 0, lambda row: number_cell(row.gpu.util_percent, _judged(row, "ink")), right=True, gap=0),
+        Column("power W", POWER_BAR + 1, 10, lambda row: bar_cell(power_part(row.gpu), POWER_BAR, _judged(row, "data"))),
+        Column("W", 4, 0, lambda row: number_cell(row.gpu.power_w, _judged(row, "ink")), right=True, gap=0),
+        Column("mem G", 5, 0, _memory, right=True),
+        Column("°C", 3, 8, _temperature, right=True),
+        Column("value of" if old else "trend", trend, 9, partial(_trend, trend), gap=2 if wide else 1),
+        Column("MHz", 5, 4, lambda row: number_cell(row.gpu.sm_clock_mhz, row.plain("muted"), ","), right=True, there=clock),
+        Column("PCIe in/out", 13, 3, _rates(lambda gpu: (gpu.pcie_rx_bytes_s, gpu.pcie_tx_bytes_s)), right=True, there=pcie),
+        Column(
+            "NVLink in/out", 13, 2, _rates(lambda gpu: (gpu.nvlink_rx_bytes_s, gpu.nvlink_tx_bytes_s)), right=True, there=nvlink
         ),
-        (
-            table.nvlink,
-            Column(
-                "NVLink in/out", 13, 2, lambda row: _rates(row, row.gpu.nvlink_rx_bytes_s, row.gpu.nvlink_tx_bytes_s), right=True
-            ),
-        ),
-        (table.pstate, Column("P", 2, 1, lambda row: number_cell(row.gpu.pstate, row.plain("muted"), ","), right=True)),
-        (table.odd, Column("odd", 0, 6, _odd(ODD_CELLS), least=ODD_CELLS)),
+        Column("P", 2, 1, lambda row: number_cell(row.gpu.pstate, row.plain("muted"), ","), right=True, there=pstate),
+        Column("odd", 0, 6, partial(_odd, ODD_CELLS), least=ODD_CELLS, there=odd),
     ]
-    shown = fitting([column for there, column in columns if there], table.width)
-    room = table.width - sum(column.width + column.gap for column in shown) + shown[0].gap
-    return titled([replace(column, cell=_odd(room)) if column.title == "odd" else column for column in shown])
+    shown = fitting(columns, width)
+    room = width - sum(column.width + column.gap for column in shown) + shown[0].gap
+    return titled([replace(column, cell=partial(_odd, room)) if column.title == "odd" else column for column in shown])
 
 
 def _sign(row: GpuRow) -> Row:
@@ -266,24 +237,15 @@ def _judged(row: GpuRow, plain: str) -> str:
     return row.role if row.role == "bad" or row.works else row.waits if row.waits == "warn" and plain == "data" else plain
 
 
-def _util_bar(row: GpuRow) -> Row:
-    util = row.gpu.util_percent
-    return bar_cell(None if util is None else util / 100, UTIL_BAR, _judged(row, "data"))
-
-
 def _memory(row: GpuRow) -> Row:
-    used = row.gpu.used_bytes
     kinds = {fact.kind for fact in row.facts}
-    role = (
-        "bad bold"
-        if "empty" in kinds and row.role
-        else "warn bold"
-        if row.held
-        else "warn"
-        if kinds & {"little memory", "grows"}
-        else "ink"
-    )
-    return (("?", "stale"),) if used is None else ((f"{used / GIB:.1f}", row.plain(role)),)
+    role = "warn" if kinds & {"little memory", "grows"} else "ink"
+    role = "bad bold" if "empty" in kinds and row.role else "warn bold" if row.held else role
+    return number_cell(used_gib(row.gpu), row.plain(role), ".1f")
+
+
+def used_gib(gpu: Gpu) -> float | None:
+    return None if gpu.used_bytes is None else gpu.used_bytes / GIB
 
 
 def _temperature(row: GpuRow) -> Row:
@@ -291,15 +253,12 @@ def _temperature(row: GpuRow) -> Row:
     return number_cell(row.gpu.temperature_c, row.plain("warn" if hot else "muted"))
 
 
-def _trend(width: int) -> Callable[[GpuRow], Row]:
-    def cell(row: GpuRow) -> Row:
-        if not row.fresh:
-            age = text.age(row.age_s)
-            silent = width == WIDE_TREND and row.status == "no answer"
-            return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
-        return ((_spark(row.past, width, row.full), row.role if row.role == "bad" or row.works else "trend"),)
-
-    return cell
+def _trend(width: int, row: GpuRow) -> Row:
+    if not row.fresh:
+        age = text.age(row.age_s)
+        silent = width == WIDE_TREND and row.status == "no answer"
+        return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
+    return ((_spark(row.past, width, row.full), row.role if row.role == "bad" or row.works else "trend"),)
 
 
 @lru_cache(maxsize=256)
@@ -308,9 +267,14 @@ def _spark(past: Samples, width: int, full: float) -> str:
     return text.spark(over(past, width), width, floor=0.0, ceiling=full)
 
 
-def _rates(row: GpuRow, received: float | None, sent: float | None) -> Row:
-    both = "/".join("?" if rate is None else text.size(int(rate)).replace(" ", "") for rate in (received, sent))
-    return ((both, row.plain("muted")),)
+def _rates(read: Callable[[Gpu], tuple[float | None, float | None]]) -> Callable[[GpuRow], Row]:
+    """`1.2G/38K`: bytes received and sent each second."""
+
+    def cell(row: GpuRow) -> Row:
+        both = "/".join("?" if rate is None else text.size(int(rate)).replace(" ", "") for rate in read(row.gpu))
+        return ((both, row.plain("muted")),)
+
+    return cell
 
 
 def _remarks(row: GpuRow, *, brief: bool = False) -> tuple[str, ...]:
@@ -321,13 +285,9 @@ def _remarks(row: GpuRow, *, brief: bool = False) -> tuple[str, ...]:
     return (*(fact.short or fact.kind if brief else fact.text for fact in said), *parts)
 
 
-def _odd(room: int) -> Callable[[GpuRow], Row]:
+def _odd(room: int, row: GpuRow) -> Row:
     """Whole sentences where they fit, else short ones."""
-
-    def cell(row: GpuRow) -> Row:
-        said = ", ".join(_remarks(row))
-        if len(said) > room:
-            said = ", ".join(_remarks(row, brief=True))
-        return ((said, row.role or row.plain("warn" if row.facts else "muted")),)
-
-    return cell
+    said = ", ".join(_remarks(row))
+    if len(said) > room:
+        said = ", ".join(_remarks(row, brief=True))
+    return ((said, row.role or row.plain("warn" if row.facts else "muted")),)

@@ -74,28 +74,24 @@ def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
     label = min(12, max(len(block.label) for block in blocks))
     blocks = [part for block in blocks for part in _parts(block, max(1, width - label - 3))]
     cells = max(len(block.cells) for block in blocks)
-    for gap, blank_every in ((" ", 2), (" ", 0), ("", 0)):
+    for gap, airy in ((" ", True), (" ", False), ("", False)):
         per_block = label + 1 + cells * (1 + len(gap)) + 2
         per_line = max(1, width // per_block)
         filled = math.ceil(len(blocks) / per_line)
         if gap and per_block > width:
             continue
-        if filled + ((filled - 1) // blank_every if blank_every else 0) <= lines:
+        if filled + (filled - 1) // 2 * airy <= lines:  # a blank line after every second one
             starts = range(0, len(blocks), per_line)
             rows = [cut(_line(blocks[start : start + per_line], label, per_block, gap), width) for start in starts]
-            return rows if not blank_every else _parted(rows, blank_every)
-    return _one_cell_each(blocks, width)[:lines]
+            return [line for at, row in enumerate(rows) for line in ((BLANK, row) if airy and at and at % 2 == 0 else (row,))]
+    cells_of_nodes = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
+    return [tuple(cells_of_nodes[start : start + width]) for start in range(0, len(blocks), width)][:lines]
 
 
 def _parts(block: RankBlock, most: int) -> list[RankBlock]:
     """A node that is wider than a line goes on in the next one, without its name."""
     cells = block.cells
     return [RankBlock("" if at else block.label, cells[at : at + most]) for at in range(0, len(cells), most)]
-
-
-def _parted(rows: Sequence[Row], every: int) -> list[Row]:
-    """The rows with a blank line after every `every`."""
-    return [line for at, row in enumerate(rows) for line in ((BLANK, row) if at and at % every == 0 else (row,))]
 
 
 def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> Row:
@@ -106,11 +102,6 @@ def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> 
         spans += [((sign + gap) * len(list(alike)), role) for (sign, role), alike in groupby(block.cells)]
         spans.append((" " * (per_block - label - 1 - len(block.cells) * (1 + len(gap))), ""))
     return tuple(spans)
-
-
-def _one_cell_each(blocks: Sequence[RankBlock], width: int) -> list[Row]:
-    cells = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
-    return [tuple(cells[start : start + width]) for start in range(0, len(cells), width)]
 
 
 def legend_row(rows: Sequence[Row]) -> Row:
@@ -134,15 +125,11 @@ def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
 @memoized
 def quiet_rows(rows: Sequence[RankRow], world: int, width: int) -> list[Row]:
     """How many ranks are quiet for how long, as bars."""
-    ages = Counter(text.age(row.quiet_s) for row in rows)
     order = {text.age(row.quiet_s): -1.0 if row.quiet_s is None else row.quiet_s for row in rows}
-    shown = sorted(ages, key=lambda age: -ages[age])[:4]
+    ages = sorted(Counter(text.age(row.quiet_s) for row in rows).most_common(4), key=lambda pair: order[pair[0]])
     without = world - len(rows)
     table: list[Row] = [((f"{'quiet':<12}", "muted"), (f"{'ranks':>6}", "muted"))]
-    for label, number in [
-        *((age, ages[age]) for age in sorted(shown, key=lambda age: order[age])),
-        *([("no data", without)] if without > 0 else []),
-    ]:
+    for label, number in (*ages, *([("no data", without)] if without > 0 else [])):
         filled, track = text.bar(number / max(world, 1), max(6, min(40, width - 22)))
         table.append(((f"{label:<12}", "muted"), (f"{number:>6,}  ", "ink"), (filled, "data"), (track, "faint")))
     return [cut(row, width) for row in table]

@@ -11,40 +11,38 @@ from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.records.fit import Fit
 from hangtop.records.plan import EvidenceCommand, Plan, RayStart, Removal, Start, Step, Target, Watch
-from hangtop.render.spans import BLANK, Row, Span
+from hangtop.render.spans import BLANK, Row
+from hangtop.render.wrap import hanging
 
 ALIKE = frozenset({"data worker", "compiler"})
 """Roles with many processes: neighbours in the order of signals share a line that lists all pids."""
 RANK_LIKE = frozenset({"rank", "ray worker"})
 LABEL_CELLS = 9
-STEP_ROLES = {
-    "doing": "muted",
-    "done": "ink",
-    "skipped": "warn",
-    "survived": "bad bold",
-    "failed": "bad bold",
-    "proof": "ok bold",
+STEPS = {
+    "doing": ("·", "muted"),
+    "done": ("✓", "ink"),
+    "skipped": ("−", "warn"),
+    "survived": ("✗", "bad bold"),
+    "failed": ("✗", "bad bold"),
+    "proof": ("✓", "ok bold"),
 }
-SIGNS = {"doing": "·", "done": "✓", "skipped": "−", "survived": "✗", "failed": "✗", "proof": "✓"}
+"""Sign and role of each kind of step."""
 
 
 def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
     """The plan word for word, in lines of about `width` cells; the caller cuts longer ones. `odd`: ranks that stand out."""
     beware = list(_labelled("beware", list(plan.warnings), width, "warn"))
     long = len({target.wave for target in plan.targets}) > 1  # then nobody scrolls down to see what they should know
-    found: list[Row] = [*beware, BLANK] if long and beware else []
-    if plan.evidence:
-        found += [*_evidence_rows(plan.evidence), BLANK]
-    if plan.targets:
-        found += [_how(plan), BLANK, *_target_rows(plan.targets, width, odd), BLANK]
-    if plan.removals:
-        found += [*_removal_rows(plan.removals), BLANK]
-    if plan.ray:
-        found += [*_ray_rows(plan.ray, width), BLANK]
-    if plan.start is not None:
-        found += [*_start_rows(plan.start, width), BLANK]
-    if plan.watch is not None:
-        found += [*_watch_rows(plan.watch), BLANK]
+    parts: tuple[Iterable[Row], ...] = (
+        beware if long else (),
+        _evidence_rows(plan.evidence) if plan.evidence else (),
+        (_how(plan), BLANK, *_target_rows(plan.targets, width, odd)) if plan.targets else (),
+        _removal_rows(plan.removals) if plan.removals else (),
+        _ray_rows(plan.ray, width),
+        _start_rows(plan.start, width) if plan.start is not None else (),
+        _watch_rows(plan.watch) if plan.watch is not None else (),
+    )
+    found = [row for part in map(tuple, parts) if part for row in (*part, BLANK)]
     if plan.frees:
         found += _labelled("frees", [plan.frees], width, "ink")
     found += _labelled("leaves", [f"{spared.what}: {spared.why}" for spared in plan.spared], width, "ink")
@@ -54,7 +52,11 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
 
 def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
     """The steps, one line each, the proof in its own colour."""
-    return [row for step in steps for row in _step(step, width)]
+    found: list[Row] = []
+    for step in steps:
+        sign, role = STEPS[step.kind]
+        found += hanging(((f"{text.clock(step.at)}  ", "muted"), (f"{sign} ", role)), step.text, width, role)
+    return found
 
 
 def _how(plan: Plan) -> Row:
@@ -76,26 +78,13 @@ def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) ->
     for number, (kinds, wave) in enumerate(parts, 1):
         if len(parts) > 1:
             yield ((f"{number}  {kinds}", "accent"),)
-        for group in _grouped(wave):
-            yield from _group_rows(group, users, width, odd)
+        for _, group in groupby(wave, key=_line):
+            yield from _group_rows(tuple(group), users, width, odd)
 
 
-def _grouped(targets: Sequence[Target]) -> Iterator[list[Target]]:
-    """Groups of neighbours of one kind and state, in order."""
-    group: list[Target] = []
-    for target in targets:
-        if group and target.role in ALIKE and _kind(group[-1]) == _kind(target):
-            group.append(target)
-            continue
-        if group:
-            yield group
-        group = [target]
-    if group:
-        yield group
-
-
-def _kind(target: Target) -> tuple[object, ...]:
-    return target.role, target.state, target.user, target.command
+def _line(target: Target) -> object:
+    """What neighbours that share a line have in common."""
+    return (target.role, target.state, target.user, target.command) if target.role in ALIKE else target.pid
 
 
 def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection[int]) -> Iterator[Row]:
@@ -115,10 +104,7 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
         (_command(first.command, width - users - 42), named),
     )
     if len(group) > 1:
-        indent = " " * 11
-        pids = text.rank_ranges(target.pid for target in group)
-        for line in text.wrap(pids, max(20, width - len(indent))):
-            yield ((indent, ""), (line, "muted"))
+        yield from hanging(((" " * 11, ""),), text.rank_ranges(target.pid for target in group), width, "muted")
 
 
 def _command(command: str, room: int) -> str:
@@ -146,15 +132,20 @@ def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
 
 def _start_rows(start: Start, width: int) -> Iterator[Row]:
     yield (("Started", "ink bold"), (f": attempt {start.attempt}, in a session of its own", "muted"))
-    for name, value in sorted(start.set_env.items()):
-        yield (("  ", ""), (clean_words(f"{name}={shlex.quote(value)}"), "accent"))
-    yield from _labelled("changed", start.changed, width, "accent")
-    for number, line in enumerate(text.wrap(clean_words(shlex.join(start.argv)), max(20, width - 4))):
-        yield (("    " if number else "  ", ""), (line, "ink"))
+    yield from _command_rows(start, width, start.changed)
     yield from _labelled("in", [clean_words(start.cwd)], width, "muted")
     yield from _labelled("log", [clean_words(start.log)], width, "muted")
     environ = "hangtop's own" if start.environ_file is None else f"as it was, kept in {start.environ_file}"
     yield from _labelled("environ", [environ], width, "muted")
+
+
+def _command_rows(start: Start | RayStart, width: int, changed: Sequence[str] = ()) -> Iterator[Row]:
+    """What is set in the environment, what was changed of the command, and the command."""
+    for name, value in sorted(start.set_env.items()):
+        yield (("  ", ""), (clean_words(f"{name}={shlex.quote(value)}"), "accent"))
+    yield from _labelled("changed", changed, width, "accent")
+    for number, line in enumerate(text.wrap(clean_words(shlex.join(start.argv)), max(20, width - 4))):
+        yield (("    " if number else "  ", ""), (line, "ink"))
 
 
 def _proof(plan: Plan) -> Iterator[str]:
@@ -184,7 +175,8 @@ def _evidence_rows(commands: Sequence[EvidenceCommand]) -> Iterator[Row]:
 def _waves(targets: Sequence[Target]) -> list[tuple[str, tuple[Target, ...]]]:
     """(roles, targets) for each wave of signals."""
     found = [tuple(wave) for _, wave in groupby(targets, key=lambda target: target.wave)]
-    return [(", ".join(dict.fromkeys(_role_name(target) for target in wave)), wave) for wave in found]
+    roles = [dict.fromkeys("driver" if each.role.startswith("driver ") else each.role for each in wave) for wave in found]
+    return [(", ".join(names), wave) for names, wave in zip(roles, found, strict=True)]
 
 
 def _ray_rows(starts: Iterable[RayStart], width: int) -> Iterator[Row]:
@@ -194,10 +186,7 @@ def _ray_rows(starts: Iterable[RayStart], width: int) -> Iterator[Row]:
             (what, "ink bold"),
             (f": in {start.cwd}, within {start.deadline_s:.0f} s; environment as it was, kept in {start.environ_file}", "muted"),
         )
-        for name, value in sorted(start.set_env.items()):
-            yield (("  ", ""), (clean_words(f"{name}={shlex.quote(value)}"), "accent"))
-        for number, line in enumerate(text.wrap(shlex.join(start.argv), max(20, width - 4))):
-            yield (("    " if number else "  ", ""), (line, "ink"))
+        yield from _command_rows(start, width)
 
 
 def _watch_rows(watch: Watch) -> Iterator[Row]:
@@ -207,10 +196,6 @@ def _watch_rows(watch: Watch) -> Iterator[Row]:
         ("Watched", "ink bold"),
         (f": until the new run has passed {where}{step}, for at most {text.duration(watch.deadline_s)}", "muted"),
     )
-
-
-def _role_name(target: Target) -> str:
-    return "driver" if target.role.startswith("driver ") else target.role
 
 
 def fit_rows(fit: Fit | None, width: int) -> list[Row]:
@@ -228,24 +213,11 @@ def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int, 
     column = max((len(preset.title) for preset in presets), default=0)
     for number, preset in enumerate(presets, 1):
         sign, role = ("✓", "accent bold") if preset.id in chosen else ("·", "ink")
-        head: tuple[Span, ...] = ((f"{number} ", "accent bold"), (f"{sign} {preset.title:<{column}}  ", role))
-        for line in text.wrap(preset.does, max(20, width - column - 6)):
-            found.append((*head, (line, "muted")))
-            head = ((" " * (column + 6), ""),)
-    return [*found, *((("0 ", "accent bold"), (f"· {others} more", "ink")) for _ in range(bool(others)))]
+        head: Row = ((f"{number} ", "accent bold"), (f"{sign} {preset.title:<{column}}  ", role))
+        found += hanging(head, preset.does, width, "muted")
+    return [*found, (("0 ", "accent bold"), (f"· {others} more", "ink"))] if others else found
 
 
 def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> Iterator[Row]:
     for number, sentence in enumerate(sentences):
-        head: Span = (f"{label if not number else '':<{LABEL_CELLS}}", "muted")
-        for part in text.wrap(sentence, max(20, width - LABEL_CELLS)):
-            yield (head, (part, role))
-            head = (" " * LABEL_CELLS, "")
-
-
-def _step(step: Step, width: int) -> Iterator[Row]:
-    role = STEP_ROLES[step.kind]
-    head: tuple[Span, ...] = ((f"{text.clock(step.at)}  ", "muted"), (f"{SIGNS[step.kind]} ", role))
-    for part in text.wrap(step.text, max(20, width - 12)):
-        yield (*head, (part, role))
-        head = ((" " * 12, ""),)
+        yield from hanging(((f"{label if not number else '':<{LABEL_CELLS}}", "muted"),), sentence, width, role)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
+from hangtop.common.text import NOT_APPLICABLE
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
-from hangtop.render.columns import Column, bar_cell, fitting, number_cell, snugged, table_row, title_row
+from hangtop.render.columns import Column, bar_cell, fitting, number_cell, snugged, table_of, value_cell
 from hangtop.render.spans import Row, dotted, width_of
 from hangtop.render.view import View
 
@@ -80,30 +82,13 @@ def _why(verdict: Verdict | None, rank: int) -> str | None:
 
 def _last_lines(view: View) -> dict[int, str]:
     """The last log line of each rank."""
-    says: dict[int, str] = {}
-    for line in view.state.tail[-2_000:]:
-        if line.rank is not None:
-            says[line.rank] = line.text
-    return says
-
-
-def _role(row: RankRow, plain: str) -> str:
-    return row.role or plain
+    return {line.rank: line.text for line in view.state.tail[-2_000:] if line.rank is not None}
 
 
 def _number(row: RankRow) -> Row:
     if row.chosen:
         return ((f"{row.rank.rank:>3}", "accent bold reverse"),)
     return ((str(row.rank.rank), f"{row.role} bold" if row.role else "ink"),)
-
-
-def _step(row: RankRow) -> Row:
-    step = row.rank.step
-    return (("–", "stale"),) if step is None else ((f"{step:,}", _role(row, "ink")),)
-
-
-def _stage(row: RankRow) -> Row:
-    return ((row.stage or "?", _role(row, "ink")),)
 
 
 def _lag(row: RankRow) -> Row:
@@ -116,17 +101,16 @@ def _quiet_bar(row: RankRow) -> Row:
     return bar_cell(max(1.0, row.quiet_s) / row.limit_s, QUIET_BAR, row.role or ("muted" if row.silent else "data"))
 
 
-def _metric(name: str) -> Callable[[RankRow], Row]:
+def metric_of(rank: Rank, name: str) -> float | None:
     """In the records `None` stands for NaN."""
+    value = rank.metrics.get(name)
+    return math.nan if value is None and name in rank.metrics else value
 
-    def cell(row: RankRow) -> Row:
-        if name not in row.rank.metrics:
-            return (("–", "stale"),)
-        value = row.rank.metrics[name]
-        finite = value is not None and math.isfinite(value)
-        return ((text.metric(math.nan if value is None else value), "ink" if finite else "bad bold"),)
 
-    return cell
+def _loss(row: RankRow) -> Row:
+    if (loss := metric_of(row.rank, "loss")) is None:
+        return ((NOT_APPLICABLE, "stale"),)
+    return ((text.metric(loss), "ink" if math.isfinite(loss) else "bad bold"),)
 
 
 def _state(row: RankRow) -> Row:
@@ -137,78 +121,71 @@ def _state(row: RankRow) -> Row:
     return ((row.rank.state or "?", "bad" if bad else "ink"),)
 
 
-def _plain(read: Callable[[Rank], object], role: str) -> Callable[[RankRow], Row]:
-    def cell(row: RankRow) -> Row:
-        value = read(row.rank)
-        return (("?", "stale"),) if value is None else ((f"{value:,}" if isinstance(value, float) else str(value), role),)
-
-    return cell
-
-
 def _cpu(row: RankRow) -> Row:
-    return (("–", "stale"),) if row.rank.state in ("Z", "X") else number_cell(row.rank.cpu_percent, "ink")
+    return ((NOT_APPLICABLE, "stale"),) if row.rank.state in ("Z", "X") else number_cell(row.rank.cpu_percent, "ink")
 
 
 def _total(row: RankRow) -> Row:
-    return ((f"{row.rank.total:,}", "muted"),) if row.rank.total else (("–", "stale"),)
+    return value_cell(row.rank.total or None, "muted", ",", NOT_APPLICABLE)
+
+
+def _value(field: str, role: str, form: str = "", unknown: str = text.UNKNOWN) -> Callable[[RankRow], Row]:
+    """A field of the rank. `role`: empty for that of the row."""
+    return lambda row: value_cell(getattr(row.rank, field), role or row.role or "ink", form, unknown)
 
 
 BAR: Column[RankRow] = Column("quiet", QUIET_BAR, 7, _quiet_bar)
 QUIET: Column[RankRow] = Column(
-    "quiet", 6, 0, lambda row: ((text.age(row.quiet_s), _role(row, "ink")),), right=True, gap=1, snug=True
+    "quiet", 6, 0, lambda row: ((text.age(row.quiet_s), row.role or "ink"),), right=True, gap=1, snug=True
 )
 DOING_CELLS = 12
 
 
 def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[RankRow]]:
-    """The columns that tell ranks apart. `hosts`: with the host in any case."""
+    """The columns; those that do not tell ranks apart are not there. `hosts`: with the host in any case."""
     ranks = [row.rank for row in rows]
 
-    def known(read: Callable[[Rank], object]) -> bool:
-        return any(read(rank) is not None for rank in ranks)
+    def known(field: str) -> bool:
+        return any(getattr(rank, field) is not None for rank in ranks)
 
-    def differs(read: Callable[[Rank], object]) -> bool:
-        return len({read(rank) for rank in ranks}) > 1
+    def differs(field: str) -> bool:
+        return len({getattr(rank, field) for rank in ranks}) > 1
 
     gpus, stages = any(r.gpu is not None and r.gpu != r.rank for r in ranks), len({row.stage for row in rows if row.stage}) > 1
+    losses = len({rank.metrics.get("loss", "none") for rank in ranks}) > 1
     doing_title = "doing" if any(row.rank.doing for row in rows) or not any(row.doing for row in rows) else "says"
-    columns = [
-        (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
-        (True, Column("rank", 4, 0, _number, right=True, gap=1)),
-        (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"), snug=True)),
-        (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True, gap=1)),
-        (gpus, Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True)),
-        (stages, Column("stage", 14, 4, _stage, snug=True)),
-        (True, Column("step", 7, 0, _step, right=True, snug=True)),
-        (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True, snug=True)),
-        (True, Column("lag", 4, 0, _lag, right=True, gap=1, snug=True)),
-        (any(row.limit_s for row in rows), BAR),
-        (True, QUIET),
-        (differs(lambda r: r.step_s), Column("s/step", 7, 2, lambda row: ((text.pace(row.rank.step_s), "ink"),), right=True)),
-        (differs(lambda r: r.metrics.get("loss", "none")), Column("loss", 8, 1, _metric("loss"), right=True)),
-        (known(lambda r: r.cpu_percent), Column("cpu", 3, 6, _cpu, right=True)),
-        (known(lambda r: r.state), Column("s", 1, 0, _state, gap=1)),
-        (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing(0), least=DOING_CELLS)),
+    return [
+        Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ()),
+        Column("rank", 4, 0, _number, right=True, gap=1),
+        Column("host", 8, 5, _value("host", "muted"), snug=True, there=hosts or differs("host")),
+        Column("pid", 7, 8, _value("pid", "muted"), right=True, snug=True, gap=1, there=known("pid")),
+        Column("gpu", 3, 3, _value("gpu", "ink"), right=True, there=gpus),
+        Column("stage", 14, 4, lambda row: ((row.stage or "?", row.role or "ink"),), snug=True, there=stages),
+        Column("step", 7, 0, _value("step", "", ",", NOT_APPLICABLE), right=True, snug=True),
+        Column("of", 7, 2, _total, right=True, snug=True, there=differs("total")),
+        Column("lag", 4, 0, _lag, right=True, gap=1, snug=True),
+        replace(BAR, there=any(row.limit_s for row in rows)),
+        QUIET,
+        Column("s/step", 7, 2, lambda row: ((text.pace(row.rank.step_s), "ink"),), right=True, there=differs("step_s")),
+        Column("loss", 8, 1, _loss, right=True, there=losses),
+        Column("cpu", 3, 6, _cpu, right=True, there=known("cpu_percent")),
+        Column("s", 1, 0, _state, gap=1, there=known("state")),
+        Column(doing_title, 0, 0, partial(_doing, 0), least=DOING_CELLS, there=any(row.doing for row in rows)),
     ]
-    return [column for there, column in columns if there]
 
 
-def _doing(shortened: int) -> Callable[[RankRow], Row]:
+def _doing(shortened: int, row: RankRow) -> Row:
     """What the rank does, in its n-th shorter form."""
-
-    def cell(row: RankRow) -> Row:
-        forms = (row.doing or "", *row.rank.shorter)
-        return ((forms[min(shortened, len(forms) - 1)], f"{row.role} bold" if row.role else "muted"),)
-
-    return cell
+    forms = (row.doing or "", *row.rank.shorter)
+    return ((forms[min(shortened, len(forms) - 1)], f"{row.role} bold" if row.role else "muted"),)
 
 
 def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow], width: int) -> list[Column[RankRow]]:
     """The longest form that fits in every row, else the shortest."""
     room = width - sum(column.width + column.gap for column in columns) + columns[0].gap
     forms = max((len(row.rank.shorter) for row in rows), default=0)
-    shortened = next((n for n in range(forms) if all(width_of(_doing(n)(row)) <= room for row in rows)), forms)
-    return [replace(column, cell=_doing(shortened)) if not column.width else column for column in columns]
+    shortened = next((n for n in range(forms) if all(width_of(_doing(n, row)) <= room for row in rows)), forms)
+    return [replace(column, cell=partial(_doing, shortened)) if not column.width else column for column in columns]
 
 
 def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
@@ -226,23 +203,21 @@ def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None
     columns = _with_doing_that_fits(_step_beside_pid(fitting(snugged(columns_for(rows, hosts=hosts), rows), width)), rows, width)
     if BAR in columns:
         columns = [replace(column, title="") if column.cell is QUIET.cell else column for column in columns]
-    return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown])]
+    return table_of(columns, rows[shown], width)
 
 
 def summary(view: View, rows: Sequence[RankRow]) -> Row:
     """`1 behind · 7 wait in step 120 · all on n1`."""
     ranks = [row.rank for row in rows]
     odd = [row for row in rows if row.role]
-    parts: list[Row] = []
-    if odd:
-        parts.append(((f"{len(odd)} {odd_word(view, odd)}", f"{odd[0].role} bold"),))
-    parts.append(((_together(view, rows), "muted"),))
     hosts = {rank.host for rank in ranks if rank.host}
-    if len(hosts) == 1 and len(ranks) > 1:
-        parts.append(((f"all on {next(iter(hosts))}", "muted"),))
     stages = {row.stage for row in rows if row.stage}
-    if len(stages) == 1 and all(rank.step is None for rank in ranks):
-        parts.append(((f"all in {next(iter(stages))}", "muted"),))
+    parts: tuple[Row, ...] = (
+        ((f"{len(odd)} {odd_word(view, odd)}", f"{odd[0].role} bold"),) if odd else (),
+        ((_together(view, rows), "muted"),),
+        ((f"all on {next(iter(hosts))}", "muted"),) if len(hosts) == 1 and len(ranks) > 1 else (),
+        ((f"all in {next(iter(stages))}", "muted"),) if len(stages) == 1 and all(rank.step is None for rank in ranks) else (),
+    )
     return dotted(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common import text
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Writer
 from hangtop.render.spans import BLANK, Row
 from hangtop.render.view import View
@@ -22,13 +23,14 @@ def source_line(view: View, source: str) -> Row:
     return (("nothing to show", "muted"),)
 
 
-def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:
+def old_row(age_s: float, late_s: float = LATE_S, stuck_s: float = NO_ANSWER_S) -> Row:
     """How old values are; nothing while they are fresh."""
-    if age_s < late_s:
-        return BLANK
-    if age_s < stuck_s:
-        return ((f"late: {text.age(age_s)} old", "warn"),)
-    return ((f"no answer for {text.age(age_s)}", "bad bold"),)
+    return BLANK if age_s < late_s else late_row(age_s, answers=age_s < stuck_s)
+
+
+def late_row(age_s: float | None, *, answers: bool) -> Row:
+    """How old values are, and whether an answer is only late."""
+    return ((f"late: {text.age(age_s)} old", "warn"),) if answers else ((f"no answer for {text.age(age_s)}", "bad bold"),)
 
 
 def writers_line(view: View) -> Row:
@@ -41,16 +43,12 @@ def writers_line(view: View) -> Row:
     gone = [writer for writer in writers if not writer.alive]
     row: Row = ()
     if alive:
-        row = (("writes the log: ", "muted"), (_named(alive), "ink"))
+        first, more = alive[0], f" ×{len(alive)}" if len(alive) > 1 else ""
+        known = f"{first.name}{more}  pid {first.pid}  {text.first_line(first.command)}"
+        row = (("writes the log: ", "muted"), (known, "ink"))
     if gone:
         row = (*row, ("   " if row else "", ""), ("gone: ", "warn"), (_gone(gone[-1]), "ink"))
     return row
-
-
-def _named(writers: list[Writer]) -> str:
-    first = writers[0]
-    more = f" ×{len(writers)}" if len(writers) > 1 else ""
-    return f"{first.name}{more}  pid {first.pid}  {text.first_line(first.command)}"
 
 
 def _gone(writer: Writer) -> str:

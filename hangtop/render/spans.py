@@ -16,10 +16,7 @@ BLANK: Row = ()
 
 
 def width_of(row: Iterable[Span]) -> int:
-    cells = 0
-    for text, _ in row:
-        cells += len(text) if text.isascii() else cell_len(text)
-    return cells
+    return sum(len(text) if text.isascii() else cell_len(text) for text, _ in row)
 
 
 def plain(row: Row) -> str:
@@ -107,7 +104,10 @@ def dotted(parts: Iterable[Row]) -> Row:
 def head(key: str, title: str, summary: Row, width: int, *, focused: bool = False, right: Row = BLANK) -> Row:
     """The head line of a pane: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy while it has the focus."""
     left: Row = ((f"{key} ", "accent bold"), (title, "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
-    left = _whole_parts(left, width - 2 - width_of(right))
+    room = width - 2 - width_of(right)
+    while width_of(left) > room and (dots := [place for place, span in enumerate(left) if span == DOT]):
+        left = left[: dots[-1]]  # as many parts as fit whole; a single one is cut
+    left = cut(left, room)
     rule = width - width_of(left) - width_of(right) - (2 if right else 1)
     return (
         *left,
@@ -116,10 +116,3 @@ def head(key: str, title: str, summary: Row, width: int, *, focused: bool = Fals
         (" " if right else "", ""),
         *right,
     )
-
-
-def _whole_parts(row: Row, width: int) -> Row:
-    """As many dotted parts as fit whole; a single one is cut."""
-    while width_of(row) > width and (dots := [place for place, span in enumerate(row) if span == DOT]):
-        row = row[: dots[-1]]
-    return cut(row, width)

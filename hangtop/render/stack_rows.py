@@ -54,7 +54,7 @@ def stacks_of(process: Process, looks: Iterable[StacksReading]) -> list[Stack]:
 def rows(view: StackView, width: int) -> list[Row]:
     """All rows, in at most `width` cells."""
     if view.look.problem:
-        return list(_refused(view.look.problem, view.look.mend))
+        return list(_problem((view.look.problem, "ink"), mend=view.look.mend))
     ranked = [stack for stack in view.stacks if stack.rank is not None and stack.threads]
     rest = [stack for stack in view.stacks if stack.rank is None and stack.threads]
     shown, others = (ranked, rest) if ranked else (rest, [])
@@ -72,17 +72,15 @@ def far_rows(far: RemoteStacksReading | None, width: int, *, may_ask: bool) -> l
     """Stacks of other nodes that are still awaited; where the dashboard gave none, the offer to run a task there."""
     if far is None:
         return []
-    who = text.some(far.asked, "worker")
     if not far.done:
-        how = "by a task on each node" if far.task else "from the dashboard"
-        return [cut(((f"Taking the stacks of {who} on other nodes {how}: {len(far.stacks)} so far …", "muted"),), width), BLANK]
-    unread = [stack for stack in far.stacks if stack.problem]
-    if not unread or far.task:
+        workers, how = text.some(far.asked, "worker"), "by a task on each node" if far.task else "from the dashboard"
+        said = f"Taking the stacks of {workers} on other nodes {how}: {len(far.stacks)} so far …"
+        return [cut(((said, "muted"),), width), BLANK]
+    unread = {stack.host for stack in far.stacks if stack.problem}
+    if not unread or far.task or not may_ask:
         return []
-    nodes = text.some(len({stack.host for stack in unread}), "node")
+    nodes = text.some(len(unread), "node")
     offer = f"runs one short task on each of {nodes}, in your cluster, with its own Python: it calls py-spy there"
-    if not may_ask:
-        return []
     return [cut((("x  ", "accent bold"), (offer, "ink")), width), BLANK]
 
 
@@ -90,14 +88,11 @@ def summary(view: StackView) -> str:
     """`2 classes of 8 ranks · taken 10:06:55 in 0.1 s · no process was stopped`."""
     read = [stack for stack in view.stacks if stack.threads]
     ranks = [stack for stack in read if stack.rank is not None]
-    number = len(classes(ranks or read))
-    of = text.some(len(ranks), "rank") if ranks else text.some(len(read), "process")
-    took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
     away = sum(1 for stack in read if stack.host)
-    stopped = _stopped(read)
-    kinds = text.some(number, "class")
-    of += f", {away} on other nodes" if away else ""
-    return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {stopped}{_over_time(view)}"
+    of = text.some(len(ranks or read), "rank" if ranks else "process") + (f", {away} on other nodes" if away else "")
+    took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
+    kinds = text.some(len(classes(ranks or read)), "class")
+    return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {_stopped(read)}{_over_time(view)}"
 
 
 def _stopped(read: Sequence[Stack]) -> str:
@@ -121,16 +116,9 @@ def _class_rows(
 ) -> Iterator[Row]:
     blamed = bool(view.culprits & set(stack_class.ranks)) if view.culprits else stands_out(stack_class, among)
     edge: Span = ("▌", view.role) if blamed else ("▏", "faint")
-    yield cut(
-        (
-            edge,
-            (" ", ""),
-            *_members(stack_class, view.role if blamed else "ink"),
-            ("  ", ""),
-            (_what(stack_class, view), "ink" if blamed else "muted"),
-        ),
-        width,
-    )
+    members = _members(stack_class, view.role if blamed else "ink")
+    what = (_what(stack_class, view), "ink" if blamed else "muted")
+    yield cut((edge, (" ", ""), *members, ("  ", ""), what), width)
     frames = stack_class.frames
     last = len(frames) - 1 if whole else _last_shown(stack_class)
     for place, frame in enumerate(frames[: last + 1]):
@@ -176,10 +164,8 @@ def _frame_row(edge: Span, stack_class: StackClass, place: int, *, blamed: bool,
     parting, cells = ("◂ the classes part here", 28) if width >= WIDE else ("◂ they part", 16)
     note = parting if place == stack_class.parts_at else ""
     name = align(f"   {frame.function}", max(20, width - PLACE_CELLS - cells), role)
-    return cut(
-        (edge, name, ("  ", ""), align(place_of(frame, mine=mine), PLACE_CELLS, role), ("  ", ""), (note, "muted")),
-        width,
-    )
+    at = align(place_of(frame, mine=mine), PLACE_CELLS, role)
+    return cut((edge, name, ("  ", ""), at, ("  ", ""), (note, "muted")), width)
 
 
 def place_of(frame: Frame, *, mine: bool) -> str:
@@ -220,9 +206,8 @@ def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> 
     files = sorted({file for file, _ in texts})
     changed = any(excerpt.changed for excerpt in texts.values())
     note = "changed since the run started: lines may not fit" if changed else "unchanged since the run started"
-    yield cut(
-        (("Where they part", "ink bold"), (f"  {', '.join(PurePath(file).name for file in files)} · {note}", "muted")), width
-    )
+    names = ", ".join(PurePath(file).name for file in files)
+    yield cut((("Where they part", "ink bold"), (f"  {names} · {note}", "muted")), width)
     lines = {(excerpt.file, excerpt.first + nth): line for excerpt in texts.values() for nth, line in enumerate(excerpt.lines)}
     previous: tuple[str, int] | None = None
     for place in sorted(lines):
@@ -256,15 +241,15 @@ def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
     for (problem, mend), concerned in reasons.items():
         ranks = [stack.rank for stack in concerned if stack.rank is not None]
         who = text.numbered("rank", ranks) if ranks else f"pid {concerned[0].pid}"
-        yield cut((("! ", "warn bold"), (f"{who}: ", "ink bold"), (problem, "ink")), width)
-        if mend:
-            yield ((f"    {mend}", "ink"),)
+        head, *more = _problem((f"{who}: ", "ink bold"), (problem, "ink"), mend=mend)
+        yield from (cut(head, width), *more)
         if pids := [str(stack.pid) for stack in concerned if stack.signal_dump]:
             offer = "its log then holds its stacks, if the handler it has for this signal is faulthandler's"
             yield cut(((f"    kill -USR1 {' '.join(pids)}", "ink"), (f"   ({offer})", "muted")), width)
 
 
-def _refused(problem: str, mend: str | None) -> Iterator[Row]:
-    yield (("! ", "warn bold"), (problem, "ink"))
+def _problem(*said: Span, mend: str | None) -> Iterator[Row]:
+    """A problem, and the command that helps: whole, to be copied."""
+    yield (("! ", "warn bold"), *said)
     if mend:
         yield ((f"    {mend}", "ink"),)

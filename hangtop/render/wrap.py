@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.render.spans import Row, align, cut
+from hangtop.render.spans import Row, align, cut, width_of
 
 LABEL_CELLS = 8
 FACT_CELLS = 14
@@ -18,6 +18,13 @@ def section(title: str, width: int, said: str = "") -> Row:
 
 def fact_row(label: str, value: str, width: int) -> Row:
     return cut((align(label, FACT_CELLS, "muted"), (value, "ink")), width)
+
+
+def hanging(head: Row, sentence: str, width: int, role: str) -> list[Row]:
+    """A sentence beside `head`; its further lines begin where it begins."""
+    indent = width_of(head)
+    lines = text.wrap(sentence, max(20, width - indent))
+    return [(*(((" " * indent, ""),) if number else head), (line, role)) for number, line in enumerate(lines)]
 
 
 def wrapped(sentence: str, width: int, *, label: str = "", role: str = "ink") -> list[Row]:

@@ -25,8 +25,7 @@ from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.records.verdict import Subscriber, Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.alarm import CALM
-from hangtop.render.view import View
+from hangtop.render.view import CALM, View
 from hangtop.state.run_state import RunState, fold
 from hangtop.tui import dialogs, pages
 from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from hangtop.demo import DemoRun, scenario
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
 from tests.bench.logs import scratch
 from tests.bench.options import Options
 from tests.bench.pty_meter import installed
@@ -21,7 +22,7 @@ PATIENCE_S = 90.0
 
 
 def rows(options: Options) -> Iterator[Row]:
-    with scratch() as folder, DemoRun.start(scenario(None), folder) as run:
+    with scratch() as folder, DemoRun(scenario(None), folder) as run:
         _until_silent(run.log)
         took = [_check_s(run.log) for _ in range(RUNS)]
     said = {word for word, _ in took}

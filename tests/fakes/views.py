@@ -8,8 +8,7 @@ from msgspec.structs import replace as changed
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records import wire
-from hangtop.render.alarm import CALM
-from hangtop.render.view import View
+from hangtop.render.view import CALM, View
 from hangtop.state.run_state import RunState, fold
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

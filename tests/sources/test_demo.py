@@ -16,8 +16,8 @@ import pytest
 
 from hangtop.cli.commands import demo as command
 from hangtop.cli.commands.check import verdict_once
-from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
-from hangtop.demo.folder import demo_folder
+from hangtop.demo.demo_run import DemoRun, demo_folder
+from hangtop.demo.scenario import DemoError, Scenario, scenario, scenarios
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.watch_spec import WatchSpec
 
@@ -55,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[str], DemoRun]]:
     runs: list[DemoRun] = []
 
     def begin(name: str) -> DemoRun:
-        runs.append(DemoRun.start(scenario(name), tmp_path))
+        runs.append(DemoRun(scenario(name), tmp_path))
         return runs[-1]
 
     yield begin
@@ -153,8 +153,9 @@ def test_stop_also_ends_processes_that_were_stopped(start: Callable[[str], DemoR
 PARENT = """
 import sys, time
 from pathlib import Path
-from hangtop.demo import DemoRun, scenario
-print(DemoRun.start(scenario("hang"), Path(sys.argv[1])).pid, flush=True)
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
+print(DemoRun(scenario("hang"), Path(sys.argv[1])).pid, flush=True)
 time.sleep(600)
 """
 
@@ -213,7 +214,7 @@ def test_an_unknown_scenario_is_one_line_that_names_those_there_are() -> None:
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DemoError, match="the demo cannot start in"):
-        DemoRun.start(scenario(), tmp_path / "file")
+        DemoRun(scenario(), tmp_path / "file")
 
 
 def test_the_command_watches_the_log_with_a_short_limit_and_cleans_up() -> None:

@@ -18,9 +18,9 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.cli.commands import doctor
-from hangtop.doctor import administration, environment, machine, network, packages, pairs, ray_address
+from hangtop.doctor import environment, machine, network, packages, ray_address
 from hangtop.doctor.check import Check, Subject
-from hangtop.doctor.meeting import Meeting, meeting
+from hangtop.doctor.network import Meeting, meeting
 from hangtop.system.files.network_filesystems import FileSystem
 
 
@@ -266,17 +266,17 @@ def test_a_tiny_file_system(place: str, size: str, check: str, status: str) -> N
 def test_torch_and_the_driver_fit_as_far_as_both_are_known(
     installed: dict[str, str], driver: str | None, status: str | None
 ) -> None:
-    checks = list(pairs.driver(installed, driver, has_compat=False))
+    checks = list(packages.driver_fit(installed, driver, has_compat=False))
     assert [check.status for check in checks] == ([status] if status else [])
-    assert {check.status for check in pairs.driver(installed, driver, has_compat=True)} <= {"ok", "warn"}
+    assert {check.status for check in packages.driver_fit(installed, driver, has_compat=True)} <= {"ok", "warn"}
 
 
 def test_another_ray_than_the_clusters_fails() -> None:
-    assert [check.status for check in pairs.ray({"ray": "2.40.0"}, "2.40.0")] == ["ok"]
-    check = next(pairs.ray({"ray": "2.40.0"}, "2.52.1"))
+    assert [check.status for check in packages.cluster_fit({"ray": "2.40.0"}, "2.40.0")] == ["ok"]
+    check = next(packages.cluster_fit({"ray": "2.40.0"}, "2.52.1"))
     assert (check.status, check.mend) == ("fail", "pip install 'ray==2.52.1'")
-    assert not list(pairs.ray({}, "2.52.1"))
-    assert not list(pairs.ray({"ray": "2.40.0"}, ""))
+    assert not list(packages.cluster_fit({}, "2.52.1"))
+    assert not list(packages.cluster_fit({"ray": "2.40.0"}, ""))
 
 
 def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,25 +288,25 @@ def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytes
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert [(check.status, check.detail.split()[-1]) for check in administration.quota(subject())] == [
+    assert [(check.status, check.detail.split()[-1]) for check in machine.quota(subject())] == [
         ("fail", "nas:/home"),
         ("ok", "/dev/sda1"),
     ]
     program.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not list(administration.quota(subject()))
+    assert not list(machine.quota(subject()))
 
 
 @pytest.mark.parametrize(("kept", "status"), [(True, "ok"), (False, "warn"), (None, "unknown")])
 def test_a_clock_that_nothing_keeps_right_warns(kept: bool | None, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(administration, "is_synchronised", lambda: kept)
-    check = found(administration.clock(subject()), "time")
+    monkeypatch.setattr(machine, "is_synchronised", lambda: kept)
+    check = found(machine.clock(subject()), "time")
     assert check.status == status
     assert bool(check.mend) == (status != "ok")
 
 
 def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
-    assert administration.is_synchronised() in (True, False, None)
+    assert machine.is_synchronised() in (True, False, None)
 
 
 @pytest.mark.parametrize(
@@ -320,15 +320,15 @@ def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
     ],
 )
 def test_clocks_that_differ_from_the_file_servers_are_told(server: float, status: str, says: str) -> None:
-    check = administration.skew(server, before=1000.0, after=1001.0)
+    check = machine.skew(server, before=1000.0, after=1001.0)
     assert (check.status, says in check.detail, bool(check.mend)) == (status, True, status != "ok")
 
 
 def test_a_network_file_system_is_asked_for_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(administration, "file_system_of", lambda _: FileSystem("NFS", 30.0))
-    assert found(administration.clock(subject(cwd=tmp_path)), "file server").status == "ok"
+    monkeypatch.setattr(machine, "file_system_of", lambda _: FileSystem("NFS", 30.0))
+    assert found(machine.clock(subject(cwd=tmp_path)), "file server").status == "ok"
     assert list(tmp_path.iterdir()) == []
-    assert found(administration.clock(subject(cwd="/proc")), "file server").status == "unknown"
+    assert found(machine.clock(subject(cwd="/proc")), "file server").status == "unknown"
 
 
 def test_exact_requirements_that_another_version_answers_fail() -> None:

@@ -18,7 +18,8 @@ import psutil
 import pytest
 
 from hangtop.cli.commands import stacks as command
-from hangtop.demo import DemoRun, scenario
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.stacks import pyspy, source_lines
 from hangtop.probe.stacks import stack_source as source
@@ -428,7 +429,7 @@ def test_control_codes_in_names_never_reach_the_screen() -> None:
 
 
 def test_of_the_demo_the_culprit_stands_first(tmp_path: Path) -> None:
-    with DemoRun.start(scenario("hang"), tmp_path) as run:
+    with DemoRun(scenario("hang"), tmp_path) as run:
         eventually(lambda: run.log.read_text().count("step 13/40") == 8, "its last step")
         children = psutil.Process(run.pid).children()
         ranks, others = {int(child.environ()["RANK"]): child.pid for child in children}, (run.pid,)

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import restart_plan, stop_plan
 from hangtop.cli.commands.check import verdict_once
-from hangtop.demo import DemoRun, scenario
+from hangtop.demo.demo_run import DemoRun
+from hangtop.demo.scenario import scenario
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import looks
 from hangtop.probe.context import ProbeContext
@@ -42,7 +43,7 @@ def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def hung(tmp_path: Path) -> Iterator[DemoRun]:
     """The default demo, once it hangs."""
-    with DemoRun.start(scenario("hang"), tmp_path) as run:
+    with DemoRun(scenario("hang"), tmp_path) as run:
         last = f"step {run.scenario.step - 1}/"
         eventually(lambda: run.log.read_text().count(last) == run.scenario.world, "the hang")
         yield run

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.cli.options import WATCH, options, read_config, watch_spec
+from hangtop.cli.config import read_config
+from hangtop.cli.options import WATCH, options, watch_spec
 from hangtop.records.watch_spec import DEFAULT_SOURCES, WatchSpec, as_options
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Evidence, StageNow, Verdict
-from hangtop.render.alarm import CALM, Alarm
 from hangtop.render.log.log_rows import line_row, log_rows, silence_row
 from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import between, cut, head, pad, width_of
-from hangtop.render.view import View
+from hangtop.render.view import CALM, Alarm, View
 from hangtop.state.run_state import RunState
 from hangtop.tui.keys import Key, all_keys
 from hangtop.tui.panes.footer import footer_row, source_sign

@@ -10,10 +10,9 @@ from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.alarm import CALM
 from hangtop.render.log.log_rows import head_summary
 from hangtop.render.log.log_view_model import LogViewModel
-from hangtop.render.view import View
+from hangtop.render.view import CALM, View
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.views import plain
 

@@ -21,7 +21,7 @@ from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, settled, to
 from hangtop.monitor.questions import answered, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, fit_ask
-from hangtop.records.plan import Plan, Refusal, Step
+from hangtop.records.plan import Plan, Refusal
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows, step_rows
 from hangtop.render.ray.ray_sessions import session_table
@@ -52,9 +52,7 @@ def run(
     if isinstance(plan, Plan):
         plan = with_presets(plan, choices.presets, choices.variables)
     code = show(plan, action.name, yes=yes, out=out)
-    if (
-        isinstance(plan, Refusal) and asked is None
-    ):  # what it lacks may be the name of a session; later refusals lack other things
+    if isinstance(plan, Refusal) and asked is None:  # it may lack the name of a session; later refusals lack other things
         out.writelines(f"{line}\n" for line in _sessions(planner, state, request, action.name))
     return code
 
@@ -74,7 +72,9 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
         if asked is None and all(_known(need, state, waited_s - first_look_s) for need in planner.waits_for):
             found = planner.questions(state, request)
             if not isinstance(found, Refusal):
-                asked = _ask(feed, found)
+                asked = found
+                for ask in asked:
+                    feed.ask(ask)
             elif not state.ray or waited_s - first_look_s > SOURCES_S:  # what tells whose a Ray session is may still come
                 return state, found, None
         if asked is not None and all(answered(state, ask) for ask in asked):
@@ -82,12 +82,6 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
         if asked and (why := unanswered(state, *asked)) is not None:
             return state, Refusal(why), asked
     return state, Refusal(too_long(state)), asked
-
-
-def _ask(feed: Feed, asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
-    for ask in asks:
-        feed.ask(ask)
-    return asks
 
 
 def _known(need: Need, state: RunState, waited_s: float) -> bool:
@@ -148,7 +142,8 @@ async def _carry_out(plan: Plan, out: TextIO) -> int:
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _break_off, work, out)
     async for step in work:
         kinds.add(step.kind)
-        _print(step, out)
+        out.write("".join(f"{plain(row)}\n" for row in step_rows((step,), WIDTH)))
+        out.flush()
     return 1 if kinds & {"survived", "failed"} else 0
 
 
@@ -157,9 +152,4 @@ def _break_off(work: RunningPlan, out: TextIO) -> None:
     work.break_off()
     asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
     out.write("breaking off: no further step is begun\n")
-    out.flush()
-
-
-def _print(step: Step, out: TextIO) -> None:
-    out.write("".join(f"{plain(row)}\n" for row in step_rows((step,), WIDTH)))
     out.flush()

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from hangtop.cli.commands.check import verdict_once
 from hangtop.cli.commands.doctor import subject_of
-from hangtop.cli.commands.stacks import told
+from hangtop.cli.commands.stacks import as_text
 from hangtop.common.text import printable, size, some
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.doctor.packages import installed
@@ -35,7 +35,7 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     kept = LatestReadings(feed)
     snapshot, verdict = asyncio.run(verdict_once(kept, spec, None))
     looks = snapshot.state.looks
-    stacks = told(StackView(looks, looks[-1].stacks), STACK_CELLS) if looks else ""
+    stacks = as_text(StackView(looks, looks[-1].stacks), STACK_CELLS) if looks else ""
     files = evidence_bundle.compose(snapshot, verdict, _environ(snapshot), _versions(snapshot), tuple(kept.latest), stacks)
     try:
         evidence_bundle.write(files, place, snapshot.now)

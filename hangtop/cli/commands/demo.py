@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from hangtop.cli.commands.watch import WatchOptions, Wrap
 from hangtop.cli.commands.watch import run as watch_run
 from hangtop.common.text import some
-from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
-from hangtop.demo.folder import demo_folder
+from hangtop.demo.demo_run import DemoRun, demo_folder
+from hangtop.demo.scenario import DemoError, Scenario, scenario, scenarios
 from hangtop.records.verdict import STATES
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 
@@ -30,21 +30,16 @@ def run(name: str | None, show: Show, spec: WatchSpec | None = None) -> int:
     is no such scenario or it cannot start.
     """
     plan = scenario(name)
-    with demo_folder() as folder, DemoRun.start(plan, folder) as demo:
+    with demo_folder() as folder, DemoRun(plan, folder) as demo:
         watched = watch(plan, demo.log, spec or WatchSpec())
-        return show(watched, demo, notice(plan, watched))
+        limit = f"stall limit {watched.stall_s:g} s instead of {DEFAULT_STALL_S:g} s"
+        return show(watched, demo, f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop")
 
 
 def watch(plan: Scenario, log: Path, spec: WatchSpec) -> WatchSpec:
     """What to watch: the demo's log, with its short stall limit unless one was asked for."""
     stall_s = plan.stall_s if spec.stall_s == DEFAULT_STALL_S else spec.stall_s
     return replace(spec, logs=(str(log),), stall_s=stall_s)
-
-
-def notice(plan: Scenario, spec: WatchSpec) -> str:
-    """One line: what runs, and that its limit is short."""
-    limit = f"stall limit {spec.stall_s:g} s instead of {DEFAULT_STALL_S:g} s"
-    return f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop"
 
 
 def show(name: str | None, spec: WatchSpec, look: WatchOptions, record: Callable[[WatchSpec], Wrap]) -> int:

@@ -8,15 +8,14 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TextIO
 
 import msgspec
 
 from hangtop.common.text import printable
-from hangtop.doctor import administration, environment, machine, network, observed, packages, ray_address
-from hangtop.doctor.check import Check, Checker, Subject
+from hangtop.doctor import environment, machine, network, observed, packages, ray_address
+from hangtop.doctor.check import Check, Checker, Subject, unknown
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.framework_votes import active, leading
@@ -30,8 +29,8 @@ CHECKERS: dict[str, Checker] = {
     "Ray's address": ray_address.addresses,
     "packages": packages.versions,
     "disk": machine.disks,
-    "quota": administration.quota,
-    "clock": administration.clock,
+    "quota": machine.quota,
+    "clock": machine.clock,
     "shared memory": machine.shared_memory,
     "memory": machine.memory,
     "limits": machine.limits,
@@ -61,12 +60,12 @@ def subject_of(command: tuple[str, ...], environ: Mapping[str, str], cwd: str, f
 
 def framework_in(log: Path) -> str | None:
     """The framework that the start of an earlier log shows; `None` when it is unknown. Raises `OSError`."""
-    digest = Digest(load(), 0)
+    catalog = load()
+    digest = Digest(catalog, 0)
     with log.open("rb") as file:
         digest.feed(file.read(HEAD_BYTES))
-    facts = digest.facts()
-    named = leading(active(load().profiles, facts.scores))
-    return named if facts.scores else None
+    scores = digest.facts().scores
+    return leading(active(catalog.profiles, scores)) if scores else None
 
 
 def _interpreter(words: list[str]) -> str:
@@ -91,27 +90,22 @@ def _named_by(script: str) -> str | None:
 
 def examine(subject: Subject, deadline_s: float = DEADLINE_S) -> list[Check]:
     """All checks. A group that does not end in time is reported, and left to itself."""
-    answers: SimpleQueue[tuple[str, list[Check]]] = SimpleQueue()
+    done: dict[str, list[Check]] = {}
 
     def look(name: str, checker: Checker) -> None:
         try:
-            found = list(checker(subject))
+            done[name] = list(checker(subject))
         except Exception as error:
-            found = [Check(name, name, "unknown", f"hangtop's check failed: {type(error).__name__}: {error}")]
-        answers.put((name, found))
+            done[name] = [unknown(name, name, f"hangtop's check failed: {type(error).__name__}: {error}")]
 
-    for name, checker in CHECKERS.items():
-        threading.Thread(target=look, args=(name, checker), daemon=True).start()
-    done: dict[str, list[Check]] = {}
+    threads = [threading.Thread(target=look, args=(name, checker), daemon=True) for name, checker in CHECKERS.items()]
+    for thread in threads:
+        thread.start()
     ends_at = monotonic() + deadline_s
-    while len(done) < len(CHECKERS) and (left_s := ends_at - monotonic()) > 0:
-        try:
-            name, found = answers.get(timeout=left_s)
-        except Empty:
-            break
-        done[name] = found
-    late = {name: [Check(name, name, "unknown", f"no answer within {deadline_s:.0f} s")] for name in CHECKERS if name not in done}
-    return [check for name in CHECKERS for check in {**done, **late}[name]]
+    for thread in threads:
+        thread.join(max(0.0, ends_at - monotonic()))
+    late = f"no answer within {deadline_s:.0f} s"
+    return [check for name in CHECKERS for check in done.get(name, [unknown(name, name, late)])]
 
 
 def run(command: tuple[str, ...], *, as_json: bool, out: TextIO, log: Path | None = None) -> int:

@@ -50,30 +50,30 @@ class PrintedState(Struct):
         self.change = change if self.change is None else replace(change, before=self.change.before)
 
 
-def changes(said: PrintedState, state: RunState, verdict: Verdict, now: float) -> Iterator[str]:
-    """The lines that are new since `said`, which is brought up to date."""
+def changes(printed: PrintedState, state: RunState, verdict: Verdict, now: float) -> Iterator[str]:
+    """The lines that are new since `printed`, which is brought up to date."""
     if (log := state.log) is None:
         return
-    just_now = now if said.is_begun else None  # what was there before the first look is older than that, nobody knows how much
-    for stage in new_stages(said.stage, log.stages):
+    just_now = now if printed.is_begun else None  # what was there before the first look is older than that, nobody knows how much
+    for stage in new_stages(printed.stage, log.stages):
         again = f" (attempt {stage.attempt})" if stage.attempt > 1 else ""
         yield f"{clock(stage.at or just_now)}  stage    {stage.title}{again}"
-    said.stage = log.stages[-1] if log.stages else None
+    printed.stage = log.stages[-1] if log.stages else None
     for finding in log.findings:
-        if (key := (finding.id, finding.attempt)) not in said.findings and finding.role != "noise":
-            said.findings |= {key}
+        if (key := (finding.id, finding.attempt)) not in printed.findings and finding.role != "noise":
+            printed.findings |= {key}
             rank = "" if finding.rank is None else f"rank {finding.rank}: "
             yield f"{clock(finding.at or just_now)}  {finding.severity:<8} {rank}{finding.text} ({finding.id})"
     progress = log.progress
-    if progress.step is not None and progress.step != said.step and now - said.step_at >= STEP_LINE_S:
-        said.step, said.step_at = progress.step, now
+    if progress.step is not None and progress.step != printed.step and now - printed.step_at >= STEP_LINE_S:
+        printed.step, printed.step_at = progress.step, now
         pace = "" if progress.step_s is None else f", {progress.step_s:.1f} s a step"
         yield f"{clock(now)}  step     {progress.step:,}" + (f" of {progress.total:,}" if progress.total else "") + pace
-    yield from _stayed_behind(said, verdict, now)
-    if said.change is not None and _is_news(said.change):
+    yield from _stayed_behind(printed, verdict, now)
+    if printed.change is not None and _is_news(printed.change):
         quiet = "" if verdict.silence_s is None else f" (quiet {duration(verdict.silence_s)})"
         yield f"{clock(now)}  {verdict.word:<8} {verdict.headline}{quiet}"
-    said.is_begun, said.change = True, None
+    printed.is_begun, printed.change = True, None
 
 
 def _is_news(change: VerdictChanged) -> bool:
@@ -83,35 +83,34 @@ def _is_news(change: VerdictChanged) -> bool:
     return change.verdict.headline != change.before.headline
 
 
-def new_stages(told: StageEvent | None, stages: Sequence[StageEvent]) -> Sequence[StageEvent]:
-    """Those entered after `told`, the last one that was told. Of a long run the reading holds the first of each and the newest:
-    their number says nothing."""
-    if told is None:
+def new_stages(last: StageEvent | None, stages: Sequence[StageEvent]) -> Sequence[StageEvent]:
+    """Those entered after `last`, which was printed. Of a long run the reading holds the first of each and the newest: their
+    number says nothing."""
+    if last is None:
         return stages
-    same = [place for place, stage in enumerate(stages) if _place(stage) == _place(told)]
-    return stages[same[-1] + 1 :] if same else [stage for stage in stages if _is_later(stage, told)]
+    same = [place for place, stage in enumerate(stages) if _place(stage) == _place(last)]
+    return stages[same[-1] + 1 :] if same else [stage for stage in stages if _is_later(stage, last)]
 
 
 def _place(stage: StageEvent) -> tuple[int, int, str, str]:
     return stage.file, stage.offset, stage.profile, stage.id
 
 
-def _is_later(stage: StageEvent, told: StageEvent) -> bool:
+def _is_later(stage: StageEvent, last: StageEvent) -> bool:
     """Of a stage that is no longer in the list, or of another file: by place in one file, else by time."""
-    if stage.file == told.file and stage.offset > told.offset:
-        return True
-    return stage.at is not None and told.at is not None and stage.at > told.at
+    behind = stage.file == last.file and stage.offset > last.offset
+    return behind or (stage.at is not None and last.at is not None and stage.at > last.at)
 
 
-def _stayed_behind(said: PrintedState, verdict: Verdict, now: float) -> Iterator[str]:
+def _stayed_behind(printed: PrintedState, verdict: Verdict, now: float) -> Iterator[str]:
     """Each straggler of a run that goes on, once until all have caught up. In trouble the verdict names them."""
     if verdict.word != "running":
         return
     for culprit in verdict.culprits:
-        if culprit.rank not in said.behind:
+        if culprit.rank not in printed.behind:
             yield f"{clock(now)}  behind   {culprit.name}: {', '.join(culprit.why)}"
     behind = frozenset(culprit.rank for culprit in verdict.culprits)
-    said.behind = said.behind | behind if behind else behind
+    printed.behind = printed.behind | behind if behind else behind
 
 
 async def watch(
@@ -124,11 +123,11 @@ async def watch(
 ) -> Verdict:
     """Print changes until the verdict is one of `until`, the feed ends, or somebody ends it (Ctrl-C, `timeout`). Raises
     `BrokenPipeError` when nobody reads."""
-    said = PrintedState()
+    printed = PrintedState()
     ends_at: float | None = None
     stack_requester = StackRequester(feed)
-    state, monitor = RunState(), Monitor(spec, (said.note, *subscribers))
-    async for state in _until_told(states(feed, LOOK_AGAIN_S)):
+    state, monitor = RunState(), Monitor(spec, (printed.note, *subscribers))
+    async for state in _until_signalled(states(feed, LOOK_AGAIN_S)):
         if reader_gone(out):
             raise BrokenPipeError
         snapshot = monitor.look(state, now(), draft=not settled(state))
@@ -139,20 +138,20 @@ async def watch(
         ends_at = (ends_at or now() + LAST_WORDS_S) if verdict.word in until else None
         if ends_at is not None and now() < ends_at and verdict.word == "crashed":
             continue
-        for line in changes(said, state, verdict, now()):
+        for line in changes(printed, state, verdict, now()):
             out.write(f"{printable(line)}\n")
         out.flush()
         if ends_at is not None and now() >= ends_at and satisfied(snapshot):
             break
     monitor.look(state, now())  # where all was a draft so far, this is the word that stands
     notes = [f"  ! {note}" for note in not_kept(state.log)]
-    lines = (*changes(said, state, monitor.verdict, now()), *text(monitor.verdict), *notes)
+    lines = (*changes(printed, state, monitor.verdict, now()), *text(monitor.verdict), *notes)
     out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return monitor.verdict
 
 
-async def _until_told(every: AsyncIterator[RunState]) -> AsyncIterator[RunState]:
+async def _until_signalled(every: AsyncIterator[RunState]) -> AsyncIterator[RunState]:
     """These states, until a signal ends the watch; what was seen by then is worth a verdict."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is not None:
@@ -163,21 +162,6 @@ async def _until_told(every: AsyncIterator[RunState]) -> AsyncIterator[RunState]
             yield state
     except asyncio.CancelledError:
         return
-
-
-def run(
-    feed: Feed,
-    spec: WatchSpec,
-    out: TextIO,
-    now: Callable[[], float],
-    until: frozenset[VerdictWord] = ENDED,
-    subscribers: Iterable[Subscriber] = (),
-) -> int:
-    """As `watch`; gives the exit code of the last verdict."""
-    try:
-        return asyncio.run(watch(feed, spec, out, now, until, subscribers)).state.exit_code
-    except BrokenPipeError:
-        return READER_GONE
 
 
 def reader_gone(out: TextIO) -> bool:

@@ -61,9 +61,6 @@ def listing(candidates: Sequence[RunCandidate], now: float, columns: int) -> lis
             "" if run.log_modified_at is None else f"quiet {duration(max(0.0, now - run.log_modified_at))}",
             f"{run.command} via {run.via}" if run.via else run.command,
         )
-        lines += [f"{number:>3}  {run.log}", cut(f"     {'  '.join(fact for fact in facts if fact)}", columns)]
+        line = f"     {'  '.join(fact for fact in facts if fact)}"
+        lines += [f"{number:>3}  {run.log}", line if len(line) <= columns else f"{line[: columns - 1]}…"]
     return lines
-
-
-def cut(line: str, columns: int) -> str:
-    return line if len(line) <= columns else f"{line[: columns - 1]}…"

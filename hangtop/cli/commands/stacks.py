@@ -6,10 +6,10 @@ import asyncio
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import Any, TextIO
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import clock
@@ -22,25 +22,23 @@ from hangtop.monitor.headless import processes_of
 from hangtop.probe.stacks.stack_source import take_stacks
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.render.spans import plain
+from hangtop.render.stack_choice import StackChoice
 from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
-from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number, only
+from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number
 
 SCHEMA = 1
 
 
-class StackOptions(Struct, frozen=True):
-    """What to show. `native`: frames of C code too, for which processes are stopped. `again_s`: take a second look that many
-    seconds later, and say what moved. Filters: see `only`."""
+class StackOptions(StackChoice, frozen=True):
+    """Which stacks to show, and how. `native`: frames of C code too, for which processes are stopped. `again_s`: take a second
+    look that many seconds later, and say what moved."""
 
     native: bool = False
     with_locals: bool = False
     again_s: float | None = None
     all_threads: bool = False
-    ranks: frozenset[int] | None = None
-    thread: str | None = None
-    function: str | None = None
 
 
 def run(
@@ -61,15 +59,14 @@ def run(
     if wanted.again_s is not None and not looks[-1].problem:
         time.sleep(wanted.again_s)
         looks = _look(looks, pids, wanted, stop)
-    stacks = same_files((*number(looks[-1].stacks, pids_by_rank), *far))
-    stacks = only(stacks, wanted.ranks, wanted.thread, wanted.function)
+    stacks = wanted.of(same_files((*number(looks[-1].stacks, pids_by_rank), *far)))
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
-    echo(_json(view) if as_json else told(view, max(80, shutil.get_terminal_size((120, 40)).columns)))
+    echo(_json(view) if as_json else as_text(view, max(80, shutil.get_terminal_size((120, 40)).columns)))
     return 0 if any(stack.threads for stack in stacks) else 4
 
 
-def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said: TextIO) -> int:
-    """The stacks of the run that the feed sees. What stops a process is said on `said` before it is done. Exit code 4 with one
+def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, notices: TextIO) -> int:
+    """The stacks of the run that the feed sees. What stops a process is said on `notices` before it is done. Exit code 4 with one
     line when no process of it is known here."""
     state = asyncio.run(processes_of(feed, far=True))
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
@@ -82,23 +79,21 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said
         return 4
     pausing = pause(state.procs, (*ranks.values(), *others)) if wanted.native else None
     if pausing is not None:
-        said.write("".join(f"--native {line}\n" for line in (pausing.said, *pausing.spared)))
-        said.flush()
+        notices.write("".join(f"--native {line}\n" for line in (pausing.said, *pausing.spared)))
+        notices.flush()
     elif wanted.with_locals:
-        said.write(f"--locals reads the memory of {some(len(ranks) + len(others), 'process')} and stops none\n")
-        said.flush()
+        notices.write(f"--locals reads the memory of {some(len(ranks) + len(others), 'process')} and stops none\n")
+        notices.flush()
     return run(ranks, others, wanted=wanted, pausing=pausing, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
 
 
 def _look(
     looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: StackOptions, stop: Mapping[int, int]
 ) -> tuple[StacksReading, ...]:
-    for part in take_stacks(pids, clock.now(), stop, with_locals=wanted.with_locals):
-        looks = take_in(looks, part)
-    return looks
+    return reduce(take_in, take_stacks(pids, clock.now(), stop, with_locals=wanted.with_locals), looks)
 
 
-def told(view: StackView, width: int) -> str:
+def as_text(view: StackView, width: int) -> str:
     """The stacks in lines of `width` cells, folded, odd ones first."""
     lines = [plain(row) for row in rows(view, width)]
     return "\n".join(lines if view.look.problem else [summary(view), "", *lines])

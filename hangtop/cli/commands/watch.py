@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import sys
@@ -59,7 +60,10 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             feed.close()
             sys.stderr.write(f"hangtop: {problem}\n")
             return 2
-        return plain.run(feed, spec, sys.stdout, now, look.until, look.subscribers)
+        try:
+            return asyncio.run(plain.watch(feed, spec, sys.stdout, now, look.until, look.subscribers)).state.exit_code
+        except BrokenPipeError:
+            return plain.READER_GONE
     gc.disable()  # nothing that is loaded for the screen is garbage: to look for some takes a tenth of the start
     from hangtop.tui.app import HangtopApp
     from hangtop.tui.themes import ThemeError

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from msgspec import Struct, field
 
@@ -10,7 +12,7 @@ from hangtop.records.log import LogLine
 
 Place = tuple[int, int]
 """File number and byte offset of a line."""
-TOLD_AGAIN_WITHIN = 1_000
+REPLACED_WITHIN = 1_000
 """A line that comes again is the newest of its file; it is searched among so many lines from the end."""
 
 
@@ -18,10 +20,10 @@ def place_of(line: LogLine) -> Place:
     return line.file, line.offset
 
 
-def told(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
+def updated(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
     """Known lines, then new ones. A line that comes again (a redrawn bar, a rank now known) replaces itself."""
     lines = list(known)
-    begin = max(0, len(lines) - TOLD_AGAIN_WITHIN)
+    begin = max(0, len(lines) - REPLACED_WITHIN)
     places = {place_of(line): at for at, line in enumerate(lines[begin:], begin)}
     for line in new:
         at = places.setdefault(place_of(line), len(lines))
@@ -32,14 +34,11 @@ def told(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
 def in_time(lines: Iterable[LogLine]) -> list[LogLine]:
     """Lines of several files in time order. A line without a time follows the one before it in its file; at the start of a page
     it goes with the first line that has a time."""
-    files: dict[int, list[LogLine]] = {}
-    for line in lines:
-        files.setdefault(line.file, []).append(line)
-    timed: list[tuple[float, int, int, LogLine]] = []
-    for file, own in files.items():
-        own.sort(key=_offset)
-        timed += [(at, file, line.offset, line) for at, line in zip(_times(own), own, strict=True)]
-    return [line for *_, line in sorted(timed, key=lambda each: each[:3])]
+    timed: list[tuple[float, LogLine]] = []
+    for _, own in groupby(sorted(lines, key=place_of), key=attrgetter("file")):
+        page = list(own)
+        timed += zip(_times(page), page, strict=True)
+    return [line for _, line in sorted(timed, key=itemgetter(0))]
 
 
 def joined(known: Sequence[LogLine], new: Sequence[LogLine], *, older: bool) -> list[LogLine]:
@@ -110,7 +109,3 @@ def _times(lines: Sequence[LogLine]) -> list[float]:
         first = max(first, line.at) if line.at is not None else first
         times.append(first)
     return times
-
-
-def _offset(line: LogLine) -> int:
-    return line.offset

@@ -12,7 +12,7 @@ from hangtop.common import text
 from hangtop.records.log import LineKind, LogFile, LogLine
 from hangtop.render.log.log_merge import place_of
 from hangtop.render.log.log_view_model import LogViewModel
-from hangtop.render.spans import BLANK, Row, cut, dotted, width_of
+from hangtop.render.spans import Row, cut, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
 
@@ -26,11 +26,8 @@ MOST_SHOWN = 2_000
 @lru_cache(maxsize=256)
 def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, shift: int = 0, marked: bool = False) -> Row:
     """Time, file, prefix, text. `shift`: columns scrolled to the right; `marked`: the line that was jumped to."""
-    clock = (
-        ((f"{text.clock(line.at) if line.at is not None else ' ' * 8}  ", "accent reverse" if marked else "stale"),)
-        if timed
-        else ()
-    )
+    at = text.clock(line.at) if line.at is not None else " " * 8
+    clock = ((f"{at}  ", "accent reverse" if marked else "stale"),) if timed else ()
     mark = (("▸ ", "accent bold"),) if marked and not timed else ()
     name = ((f"{label:<{LABEL_CELLS}.{LABEL_CELLS}}  ", "muted"),) if label else ()
     prefix = f"{line.prefix.rstrip()} " if line.prefix else ""
@@ -53,71 +50,58 @@ def _shifted(row: Row, cells: int) -> Row:
     return tuple(kept)
 
 
-def log_rows(view: View, book: LogViewModel, width: int, height: int, shift: int = 0) -> list[Row]:
+def log_rows(view: View, model: LogViewModel, width: int, height: int, shift: int = 0) -> list[Row]:
     """The lines that fit, and the silence as the last one."""
-    silence = silence_row(view, width) if book.following else None
-    problem = problem_of(view, book) if height > 1 else None
+    silence = silence_row(view, width) if model.following else None
+    problem = problem_of(view, model) if height > 1 else None
     broken: list[Row] = [cut((("! ", "warn bold"), (problem, "warn")), width)] if problem else []
     room = height - (silence is not None) - len(broken)
-    lines = book.visible(room)
-    if not lines and (silence is None or book.sought.filtered):
-        said, role = waiting_line(view, book)
+    lines = model.visible(room)
+    if not lines and (silence is None or model.sought.filtered):
+        said, role = waiting_line(view, model)
         return [*(((line, role),) for line in text.wrap(said, max(1, width))), *([silence] if silence else [])][:height]
     files = view.state.log.files if view.state.log else ()
     timed = any(line.at is not None for line in lines)
-    several = len(files) > 1 and book.sought.file is None
+    several = len(files) > 1 and model.sought.file is None
+    labels = [label_of(line, files) if several else "" for line in lines]
     rows = [
-        line_row(
-            line,
-            width,
-            label=label_of(line, files) if several else "",
-            timed=timed,
-            shift=shift,
-            marked=place_of(line) == book.target,
-        )
-        for line in lines
+        line_row(line, width, label=label, timed=timed, shift=shift, marked=place_of(line) == model.target)
+        for line, label in zip(lines, labels, strict=True)
     ]
     return [*broken, *rows, *([silence] if silence else [])]
 
 
-def problem_of(view: View, book: LogViewModel) -> str | None:
+def problem_of(view: View, model: LogViewModel) -> str | None:
     """The problem of the log, or of the one file shown."""
     log = view.state.log
     if log is None or log.problem:
         return log.problem if log else None
-    number = book.sought.file if len(log.files) > 1 else 0
+    number = model.sought.file if len(log.files) > 1 else 0
     file = log.files[number] if number is not None and number < len(log.files) else None
     if file is None or not file.problem or file.status in ("ok", "waiting", "closed"):
         return None
-    folder, _, _ = file.path.rpartition("/")
-    return file.problem.removeprefix(f"{folder}/")
+    return file.problem.removeprefix(f"{file.path.rpartition('/')[0]}/")
 
 
-def waiting_line(view: View, book: LogViewModel) -> tuple[str, str]:
+def waiting_line(view: View, model: LogViewModel) -> tuple[str, str]:
     """Why there is no line: (words, role)."""
     log = view.state.log
     if log is None:
         return ("reading …", "muted")
-    if book.sought.filtered:
-        return (
-            _late(view, book)
-            or book.said
-            or ("searching …" if book.waiting else "no line matches: Esc shows all, / another filter"),
-            "muted",
-        )
-    problems = [problem for problem in (log.problem, *(file.problem for file in log.files)) if problem]
-    if problems:
-        return (problems[0], "warn")
+    if model.sought.filtered:
+        found = "searching …" if model.waiting else "no line matches: Esc shows all, / another filter"
+        return (_late(view, model) or model.said or found, "muted")
+    for problem in (log.problem, *(file.problem for file in log.files)):
+        if problem:
+            return (problem, "warn")
     waiting = [file.path for file in log.files if file.status == "waiting"]
-    if waiting:
-        return (f"waiting for {', '.join(waiting)}", "muted")
-    return ("nothing written yet", "muted")
+    return (f"waiting for {', '.join(waiting)}" if waiting else "nothing written yet", "muted")
 
 
-def _late(view: View, book: LogViewModel) -> str:
+def _late(view: View, model: LogViewModel) -> str:
     """Why a search takes long; empty if it does not."""
     pages = view.state.health.get("pages")
-    if not book.waiting or pages is None or not pages.is_late:
+    if not model.waiting or pages is None or not pages.is_late:
         return ""
     return f"no answer for {text.duration(pages.busy_s)}: the log's file system may not answer"
 
@@ -157,36 +141,37 @@ def silence_row(view: View, width: int) -> Row | None:
     return cut((("━━ ", f"{role} bold"), (said, f"{role} bold"), (" " + "━" * rule, role)), width)
 
 
-def head_summary(view: View, book: LogViewModel) -> Row:
+def head_summary(view: View, model: LogViewModel) -> Row:
     """Name, size, and whether the pane follows."""
     log = view.state.log
     if log is None or not log.files:
         return ((view.title, "muted"), (" · ", "faint"), ("reading …", "muted"))
-    parts: list[Row] = [((named(view, book), "muted"),), ((text.size(sum(file.size_bytes for file in log.files)), "muted"),)]
-    parts.append(((_mode(view, book), "muted" if book.following else "accent"),))
     networks = sorted({file.network for file in log.files if file.network})
-    if networks:
-        slack = max(file.slack_s for file in log.files)
-        parts.append(((f"{networks[0]}, may be {text.duration(slack)} late", "warn"),))
-    parts += [((file.not_kept, "warn"),) for file in log.files if file.not_kept]
-    bad = [file for file in log.files if file.status not in ("ok", "waiting")]
-    if bad and len(log.files) > 1:
-        parts.append(((f"{len(bad)} unreadable", "warn"),))
+    late = text.duration(max(file.slack_s for file in log.files))
+    bad = sum(file.status not in ("ok", "waiting") for file in log.files)
+    parts: tuple[Row, ...] = (
+        ((named(view, model), "muted"),),
+        ((text.size(sum(file.size_bytes for file in log.files)), "muted"),),
+        ((_mode(view, model), "muted" if model.following else "accent"),),
+        ((f"{networks[0]}, may be {late} late", "warn"),) if networks else (),
+        *(((file.not_kept, "warn"),) for file in log.files if file.not_kept),
+        ((f"{bad} unreadable", "warn"),) if bad and len(log.files) > 1 else (),
+    )
     return dotted(parts)
 
 
-def named(view: View, book: LogViewModel) -> str:
+def named(view: View, model: LogViewModel) -> str:
     files = view.state.log.files if view.state.log else ()
-    if book.sought.file is not None and book.sought.file < len(files) and len(files) > 1:
-        return f"{_name(files[book.sought.file])} ({book.sought.file + 1} of {len(files)})"
+    if model.sought.file is not None and model.sought.file < len(files) and len(files) > 1:
+        return f"{_name(files[model.sought.file])} ({model.sought.file + 1} of {len(files)})"
     if len(files) > 1:
         return text.some(len(files), "file")
     return "stdin" if files[0].path == "-" else _name(files[0])
 
 
-def _mode(view: View, book: LogViewModel) -> str:
-    if not book.following:
-        lines = book.visible(1)
+def _mode(view: View, model: LogViewModel) -> str:
+    if not model.following:
+        lines = model.visible(1)
         size = max(1, sum(f.size_bytes for f in view.state.log.files) if view.state.log else 1)
         share = lines[0].offset / size if lines and view.state.log and len(view.state.log.files) == 1 else None
         return "scrolled back" if share is None else f"scrolled back to {share:.0%}"
@@ -195,16 +180,12 @@ def _mode(view: View, book: LogViewModel) -> str:
     return "following"
 
 
-def head_right(book: LogViewModel) -> Row:
+def head_right(model: LogViewModel) -> Row:
     """The filter in words, or "all lines"."""
-    sought = book.sought
-    said = ((f"{book.said}  ", "warn"),) if book.said else ()
+    sought = model.sought
+    said = ((f"{model.said}  ", "warn"),) if model.said else ()
     if not sought.filtered:
         return (*said, ("all lines", "muted"))
-    parts: list[str] = []
-    if sought.notable:
-        parts.append("errors and stages")
-    if sought.pattern:
-        parts.append(f"/{sought.pattern}/" if sought.regex else f'"{sought.pattern}"')
-    shown = " · ".join(parts)
-    return (*said, (shown if len(shown) <= 40 else shown[:39] + "…", "accent bold"), ("  Esc all", "muted")) if shown else BLANK
+    pattern = f"/{sought.pattern}/" if sought.regex else f'"{sought.pattern}"'
+    shown = " · ".join((*(["errors and stages"] if sought.notable else []), *([pattern] if sought.pattern else [])))
+    return (*said, (shown if len(shown) <= 40 else shown[:39] + "…", "accent bold"), ("  Esc all", "muted"))

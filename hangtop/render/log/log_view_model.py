@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from msgspec import Struct, field
 
 from hangtop.common.text import some
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogLine, PageReading
-from hangtop.render.log.log_merge import Merge, Place, joined, place_of, told
+from hangtop.render.log.log_merge import Merge, Place, joined, place_of, updated
 from hangtop.render.log.log_query import NOTABLE, LogQuery
 from hangtop.state.run_state import RunState
 
@@ -20,6 +21,8 @@ MOST_LINES = 10_000
 FILES_AT_ONCE = 64
 
 Send = Callable[[PageAsk], None]
+Purpose = Literal["older", "newer", "new", "next", "previous"]
+"""Of a question: the page before or after the known lines, new matches of a regex, or the one line that a search jumps to."""
 
 
 class LogViewModel(Struct):
@@ -41,9 +44,8 @@ class LogViewModel(Struct):
     _seen: int = 0
     _refreshed: int = 0
     _last: LogLine | None = None
-    _asks: deque[tuple[str, PageAsk]] = field(default_factory=deque)
+    _asks: deque[tuple[Purpose, PageAsk]] = field(default_factory=deque)
     _number: int = 0
-    _files: int = 0
     _ends: tuple[int, ...] = ()
     _searched: tuple[int, ...] = ()
     _older: Merge = field(default_factory=lambda: Merge(older=True))
@@ -51,7 +53,6 @@ class LogViewModel(Struct):
 
     def take_tail(self, state: RunState) -> None:
         """Add the lines since the last call."""
-        self._files = len(state.log.files) if state.log else 0
         self._ends = tuple(file.size_bytes for file in state.log.files) if state.log else ()
         new = state.tail_total - self._seen
         if new == 0 and (not state.tail or state.tail[-1] == self._last):
@@ -80,7 +81,7 @@ class LogViewModel(Struct):
                 self.said = f"searching, {some(len(self._asks), 'file')} to go"
             if self._asks:
                 self.send(self._asks[0][1])
-        if purpose == "find":
+        if purpose in ("next", "previous"):
             self._found(page, height, state, done=done)
             return
         if purpose == "new":
@@ -104,8 +105,8 @@ class LogViewModel(Struct):
             self.search = sought
         self._restart(state)
         if sought.filtered:
-            for file in range(self._files) if sought.file is None else (sought.file,):
-                self._ask("older", file, self._ends[file] if file < len(self._ends) else 0, "back")
+            for file in range(len(self._ends)) if sought.file is None else (sought.file,):
+                self._ask("older", file, self._end(file))
 
     def base_with(self, pattern: str, *, regex: bool) -> LogQuery:
         """The base filter with another pattern; an empty pattern removes it."""
@@ -135,7 +136,7 @@ class LogViewModel(Struct):
         file = self.lines[0].file
         self._open(file, state)
         self.following, self.at_start, self.at_end, self.top = False, True, False, 0
-        self._ask("newer", file, 0, "on")
+        self._ask("newer", file, 0)
 
     def follow(self, state: RunState) -> None:
         """Back to the end."""
@@ -148,8 +149,8 @@ class LogViewModel(Struct):
         if not self._holds(place):
             self._open(place[0], state)
             self.at_start = self.at_end = False
-            self._ask("older", place[0], place[1], "back")
-            self._ask("newer", place[0], place[1], "on")
+            self._ask("older", *place)
+            self._ask("newer", *place)
         self.following, self.target = False, place
         self._show_target(height)
 
@@ -158,21 +159,14 @@ class LogViewModel(Struct):
         if not self.search.pattern:
             self.said = "press / and type what to look for"
             return
-        start = self._position(height)
+        shown = self.visible(height)
+        start = self.target or (place_of(shown[-1]) if shown else None)
         if start is None:
             return
         file, offset = start
-        ask_at = offset + 1 if direction > 0 else offset
         self._asks.clear()
         self.said = f"searching {self.search.pattern!r} …"
-        self._ask(
-            "find",
-            file,
-            ask_at,
-            "on" if direction > 0 else "back",
-            count=1,
-            sought=LogQuery(self.search.pattern, self.search.regex),
-        )
+        self._ask("next" if direction > 0 else "previous", file, offset + 1 if direction > 0 else offset)
 
     def refresh_regex(self) -> None:
         """Ask the probe for new matches of a regex filter in each file that has grown."""
@@ -182,7 +176,7 @@ class LogViewModel(Struct):
         for file, end in enumerate(self._ends):
             if self.sought.file in (None, file) and (file >= len(before) or before[file] != end):
                 last = max((known.offset for known in self.lines if known.file == file), default=-1)
-                self._ask("new", file, last + 1, "on")
+                self._ask("new", file, last + 1)
 
     def visible(self, height: int) -> list[LogLine]:
         if self.following:
@@ -201,12 +195,6 @@ class LogViewModel(Struct):
         elif done and not page.problem:
             self.said = f"no other line with {self.search.pattern!r}"
 
-    def _position(self, height: int) -> Place | None:
-        if self.target is not None:
-            return self.target
-        shown = self.visible(height)
-        return place_of(shown[-1]) if shown else None
-
     def _holds(self, place: Place) -> bool:
         return not self.sought.filtered and any(place_of(line) == place for line in self.lines)
 
@@ -217,35 +205,31 @@ class LogViewModel(Struct):
 
     def _open(self, file: int, state: RunState) -> None:
         """Show one file, unfiltered and empty at first."""
-        self._files = len(state.log.files) if state.log else self._files
+        self._ends = tuple(file.size_bytes for file in state.log.files) if state.log else self._ends
         self.base = LogQuery(file=self.base.file)
-        self.sought = LogQuery(file=file if self._files > 1 else None)
+        self.sought = LogQuery(file=file if len(self._ends) > 1 else None)
         self.lines, self.top = [], 0
         self._asks.clear()
 
     @property
     def _is_merged(self) -> bool:
-        return self._files > 1 and self.sought.file is None
+        return len(self._ends) > 1 and self.sought.file is None
 
     def _want_older(self) -> None:
         if self.at_start or not self.lines or self._asking("older"):
             return
         first = self.lines[0]
-        orderly = self._files <= FILES_AT_ONCE and any(line.at is not None for line in self.lines)
+        orderly = len(self._ends) <= FILES_AT_ONCE and any(line.at is not None for line in self.lines)
         if self._is_merged and (orderly or self.sought.filtered):
             self._want_of_all(self._older)
             return
-        if self._is_merged:
+        if self._is_merged:  # without times, or with too many files, there is no common order: go on in this file alone
             if self.top > 0:
                 return
-            self._only(first.file)
-        self._ask("older", first.file, first.offset, "back")
-
-    def _only(self, file: int) -> None:
-        """Without times, or with too many files, there is no common order: go on in this file alone."""
-        self.said = "from here on back: this file alone"
-        self.sought = LogQuery(file=file)
-        self.lines = [line for line in self.lines if line.file == file]
+            self.said = "from here on back: this file alone"
+            self.sought = LogQuery(file=first.file)
+            self.lines = [line for line in self.lines if line.file == first.file]
+        self._ask("older", first.file, first.offset)
 
     def _want_newer(self) -> None:
         if not self.lines or self._asking("newer"):
@@ -253,30 +237,33 @@ class LogViewModel(Struct):
         if self._is_merged:
             self._want_of_all(self._newer)
         else:
-            self._ask("newer", self.lines[-1].file, self.lines[-1].offset + 1, "on")
+            self._ask("newer", self.lines[-1].file, self.lines[-1].offset + 1)
 
     def _want_of_all(self, merge: Merge) -> None:
         """Ask each file without held lines for its next page."""
-        for file in merge.wanted(range(self._files)):
-            self._ask("older" if merge.older else "newer", file, self._edge(file, merge), "back" if merge.older else "on")
+        for file in merge.wanted(range(len(self._ends))):
+            self._ask("older" if merge.older else "newer", file, self._edge(file, merge))
 
     def _edge(self, file: int, merge: Merge) -> int:
         """The offset at which the shown part of this file ends; if none is shown, the offset read to."""
         own = [line.offset for line in self.lines if line.file == file]
         if own:
             return min(own) if merge.older else max(own) + 1
-        end = self._ends[file] if file < len(self._ends) else 0
-        return self._newer.reached.get(file, end) if merge.older else self._older.reached.get(file, 0)
+        return self._newer.reached.get(file, self._end(file)) if merge.older else self._older.reached.get(file, 0)
+
+    def _end(self, file: int) -> int:
+        """The size of this file, 0 where it is not known yet."""
+        return self._ends[file] if file < len(self._ends) else 0
 
     def _take_part(self, page: PageReading, file: int, *, older: bool, done: bool) -> None:
         """Add a page of one of several files; shown once all have answered."""
-        merge, purpose = (self._older, "older") if older else (self._newer, "newer")
+        merge = self._older if older else self._newer
         if self.sought.filtered and older and self.following:
             self._merge(page.lines, older=True)  # of a search what there is, at once
         if not done:
             return
         merge.take(file, page.lines, ended=page.problem is not None or (page.at_start if older else page.at_end))
-        if not self._asking(purpose):
+        if not self._asking("older" if older else "newer"):
             self._merge(merge.ready(), older=older)
             self._hold_back(merge)
             self.at_start = merge.done if older else self.at_start
@@ -289,17 +276,16 @@ class LogViewModel(Struct):
             self.top -= sum(place_of(line) in held for line in self.lines[: self.top])
             self.lines = [line for line in self.lines if place_of(line) not in held]
 
-    def _ask(
-        self, purpose: str, file: int, offset: int, direction: str, count: int = PAGE, sought: LogQuery | None = None
-    ) -> None:
-        sought = sought or self.sought
+    def _ask(self, purpose: Purpose, file: int, offset: int) -> None:
+        finds = purpose in ("next", "previous")
+        sought = LogQuery(self.search.pattern, self.search.regex) if finds else self.sought
         self._number += 1
         ask = PageAsk(
             ask=self._number,
             file=file,
             offset=offset,
-            direction="on" if direction == "on" else "back",
-            count=count,
+            direction="back" if purpose in ("older", "previous") else "on",
+            count=1 if finds else PAGE,
             pattern=sought.pattern or None,
             regex=sought.regex,
             kinds=NOTABLE if sought.notable else (),
@@ -308,11 +294,11 @@ class LogViewModel(Struct):
         if len(self._asks) == 1:
             self.send(ask)
 
-    def _asking(self, purpose: str) -> bool:
+    def _asking(self, purpose: Purpose) -> bool:
         return any(asked == purpose for asked, _ in self._asks)
 
     def _restart(self, state: RunState) -> None:
-        self.lines = told([], (line for line in state.tail if self.sought.local(line)))
+        self.lines = updated([], (line for line in state.tail if self.sought.local(line)))
         self._older, self._newer = Merge(older=True), Merge(older=False)
         self._seen = self._refreshed = state.tail_total
         self._searched = self._ends
@@ -321,11 +307,14 @@ class LogViewModel(Struct):
         self._asks.clear()
 
     def _append(self, new: Iterable[LogLine]) -> None:
-        self.lines = told(self.lines, new)
-        if (over := len(self.lines) - MOST_LINES) > 0:
+        self.lines = updated(self.lines, new)
+        self._drop_first(len(self.lines) - MOST_LINES)
+
+    def _drop_first(self, over: int) -> None:
+        """Drop so many lines at the start, if more are kept than should be."""
+        if over > 0:
             del self.lines[:over]
-            self.top = max(0, self.top - over)
-            self.at_start = False
+            self.top, self.at_start = max(0, self.top - over), False
             self._older.forget()
 
     def _merge(self, page: Iterable[LogLine], *, older: bool) -> None:
@@ -342,7 +331,5 @@ class LogViewModel(Struct):
             del self.lines[-over:]
             self.at_end = False
             self._newer.forget()
-        elif over > 0:
-            del self.lines[:over]
-            self.top, self.at_start = max(0, self.top - over), False
-            self._older.forget()
+        else:
+            self._drop_first(over)

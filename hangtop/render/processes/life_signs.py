@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.machine_evidence import host_evidence
-from hangtop.records.process import ProcessReading, Rendezvous
+from hangtop.records.process import ProcessReading
 from hangtop.render.spans import Row
 from hangtop.state.run_state import RunState
 
@@ -25,7 +25,7 @@ def life_signs(state: RunState, now: float, *, trouble: bool) -> list[Row]:
 
 def _met(reading: ProcessReading) -> Iterable[Row]:
     """Connections to MASTER_PORT against the number of ranks."""
-    met: Rendezvous | None = reading.rendezvous
+    met = reading.rendezvous
     if met is None:
         return
     place = f"{met.address}:{met.port}"

@@ -12,7 +12,6 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
-from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Process, ProcessReading
 from hangtop.render.processes.process_tree import Folds, Order, ProcessKey, TreeLine, TreeMember, flat, kind_of, state_of, tree
 from hangtop.render.rank_rows import world_of
@@ -23,10 +22,10 @@ from hangtop.render.view import View
 LOOK_S = 1.0
 """A reading that is this old is fresh: there is one a second."""
 WIDE_HEAD = 90
-UNFOLDED = Folds()
 Readings = Mapping[str, ProcessReading]
 Part = Literal["processes", "orphans", "zombies", "ended"]
 """A field of a reading: processes of the run, and others by what became of them."""
+OTHERS: tuple[Part, ...] = ("orphans", "zombies", "ended")
 
 
 class TreeOptions(Struct, frozen=True):
@@ -35,7 +34,7 @@ class TreeOptions(Struct, frozen=True):
     order: Order = "tree"
     pattern: str = ""
     everything: bool = False
-    folds: Folds = UNFOLDED
+    folds: Folds = Folds()
 
     @property
     def single(self) -> bool:
@@ -67,7 +66,7 @@ def outline(readings: Readings) -> tuple[object, ...]:
     )
 
 
-def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
+def lines(view: View, readings: Readings, options: TreeOptions) -> list[TreeLine]:
     """All lines: culprits that are gone, the tree of the run, then everything else if asked for."""
     run = members(view, readings)
     ended = members(view, readings, "ended")
@@ -76,16 +75,12 @@ def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
         odd |= {member.key: place for place, member in enumerate(left, len(odd))}
         run = left
     gone = sorted((member for member in ended if member.key in odd), key=lambda member: odd[member.key])
-    shown = _section([*gone, *run], odd, shape, "run")
-    if shape.everything:
-        others = {
-            "orphans": members(view, readings, "orphans"),
-            "zombies": members(view, readings, "zombies"),
-            "ended": [member for member in ended if member.key not in odd],
-        }
-        for title, found in others.items():
+    shown = _section([*gone, *run], odd, options, "run")
+    if options.everything:
+        for part in OTHERS:
+            found = [member for member in members(view, readings, part) if part != "ended" or member.key not in odd]
             if found:
-                shown += [TreeLine(path=(title,), heading=f"{title}  {len(found):,}"), *_section(found, odd, shape, title)]
+                shown += [TreeLine(path=(part,), heading=f"{part}  {len(found):,}"), *_section(found, odd, options, part)]
     return shown
 
 
@@ -94,15 +89,13 @@ def left_behind(view: View, readings: Readings) -> list[TreeMember]:
     if view.verdict is None or not view.verdict.state.ended:
         return []
     left = {(process.pid, process.start_ticks) for process in leftovers(view.state, over=True).processes}
-    return (
-        [member for member in members(view, readings) if (member.process.pid, member.process.start_ticks) in left] if left else []
-    )
+    return [member for member in members(view, readings) if member.key[1:] in left] if left else []
 
 
-def _section(found: Sequence[TreeMember], odd: Mapping[ProcessKey, int], shape: TreeOptions, root: str) -> list[TreeLine]:
-    if not shape.single:
-        return tree(found, odd, shape.folds, (root,))
-    return flat([member for member in found if fits(member, shape.pattern)], shape.order, odd, (root,))
+def _section(found: Sequence[TreeMember], odd: Mapping[ProcessKey, int], options: TreeOptions, root: str) -> list[TreeLine]:
+    if not options.single:
+        return tree(found, odd, options.folds, (root,))
+    return flat([member for member in found if fits(member, options.pattern)], options.order, odd, (root,))
 
 
 def fits(member: TreeMember, pattern: str) -> bool:
@@ -156,22 +149,18 @@ def summary(view: View, readings: Readings, width: int) -> Row:
     health = view.state.health.get("procs")
     role = "muted" if view.verdict is not None and view.verdict.word == "finished" else "warn"
     left = len(left_behind(view, readings))
+    orphans, zombies, ended = (sum(len(getattr(reading, part)) for reading in readings.values()) for part in OTHERS)
     parts: list[Row] = [
-        old_row(age_of(view), LATE_S, NO_ANSWER_S),
+        old_row(age_of(view)),
         ((health.problem, "warn"),) if health is not None and health.problem else (),
-        *((_left(left, "leftovers", "warn"),) if left else _counted(view, readings, processes)),
-        _left(sum(len(reading.ended) for reading in readings.values()), "ended", role),
+        *([((text.some(left, "leftover"), "warn"),)] if left else _counted(view, readings, processes)),
+        ((f"{ended:,} ended", role),) if ended else (),
         ((f"{hidden:,} of another user", "warn"),) if hidden else (),
         *(_memory(view, processes, width) if len(readings) == 1 else ()),
-        _left(sum(len(reading.zombies) for reading in readings.values()), "zombies", role),
-        _left(sum(len(reading.orphans) for reading in readings.values()), "orphans", role),
+        ((text.some(zombies, "zombie"), role),) if zombies else (),
+        ((text.some(orphans, "orphan"), role),) if orphans else (),
     ]
     return dotted(parts)
-
-
-def _left(count: int, noun: str, role: str) -> Row:
-    """A count and its noun; nothing for zero."""
-    return ((f"{count:,} {noun[:-1] if count == 1 and noun.endswith('s') else noun}", role),) if count else ()
 
 
 def _counted(view: View, readings: Readings, processes: Sequence[Process]) -> list[Row]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -17,7 +18,8 @@ from hangtop.render.processes.process_tree import ProcessKey, TreeLine, TreeMemb
 from hangtop.render.spans import Row, cut
 
 BUSY_IO_B_S = 1_000_000.0
-ENDED = "–"
+ENDED = text.NOT_APPLICABLE
+COUNT = "{:,.0f}".format
 
 
 class RowLook(Struct, frozen=True):
@@ -64,32 +66,31 @@ def table_rows(
 ) -> list[Row]:
     """Column titles and the lines in `shown`. `full`: with the columns that only fit an enlarged pane."""
     columns = fitting(_columns(nodes, look, full=full), width)
-    return [title_row(columns, width), *(_row(node, look, columns, width) for node in nodes[shown])]
-
-
-def _row(node: TreeLine, look: RowLook, columns: Sequence[Column[ProcessRow]], width: int) -> Row:
-    if node.heading:
-        return cut(((node.heading, "ink bold"),), width)
-    return table_row(columns, ProcessRow(node, look), width)
+    rows = (
+        cut(((node.heading, "ink bold"),), width) if node.heading else table_row(columns, ProcessRow(node, look), width)
+        for node in nodes[shown]
+    )
+    return [title_row(columns, width), *rows]
 
 
 def _columns(nodes: Sequence[TreeLine], look: RowLook, *, full: bool) -> list[Column[ProcessRow]]:
+    own_cpu, subtree_cpu = attrgetter("cpu_percent"), attrgetter("subtree_cpu_percent")
+    cpu = own_cpu if look.single else subtree_cpu  # a launcher or a compiler is judged by its children
     on_gpu = any(member.gpu_bytes is not None for node in nodes for member in node.members)
-    columns: list[tuple[bool, Column[ProcessRow]]] = [
-        (True, Column("", 1, 0, _sign)),
-        (look.hosts > 1, Column("node", 9, 5, _node, gap=1)),
-        (True, Column("pid", 8, 0, _pid, right=True, gap=0)),
-        (True, Column("s", 1, 0, _state)),
-        (True, Column("cpu", 5, 0, _cpu, right=True, gap=1)),
-        (full and not look.single, Column("own", 5, 1, _own_cpu, right=True, gap=1)),
-        (True, Column("rss G", 6, 0, lambda row: _sum(row, [m.process.rss_bytes for m in row.all], _gib), right=True, gap=1)),
-        (full and on_gpu, Column("gpu G", 6, 4, _gpu_memory, right=True, gap=1)),
-        (full, Column("threads", 7, 2, _threads, right=True)),
-        (full, Column("r/w MB/s", 9, 3, _rates, right=True)),
-        (full, Column("age", 6, 3, _age, right=True)),
-        (True, Column("what", 0, 0, _what, least=36 if full else 12)),
+    return [
+        Column("", 1, 0, _sign),
+        Column("node", 9, 5, _node, gap=1, there=look.hosts > 1),
+        Column("pid", 8, 0, _pid, right=True, gap=0),
+        Column("s", 1, 0, _state),
+        Column("cpu", 5, 0, _sum(cpu, COUNT, below=False), right=True, gap=1),
+        Column("own", 5, 1, _sum(own_cpu, COUNT, "muted", below=False), right=True, gap=1, there=full and not look.single),
+        Column("rss G", 6, 0, _sum(lambda process: process.rss_bytes, _gib), right=True, gap=1),
+        Column("gpu G", 6, 4, _gpu_memory, right=True, gap=1, there=full and on_gpu),
+        Column("threads", 7, 2, _sum(lambda process: process.threads, COUNT, "muted"), right=True, there=full),
+        Column("r/w MB/s", 9, 3, _rates, right=True, there=full),
+        Column("age", 6, 3, _age, right=True, there=full),
+        Column("what", 0, 0, _what, least=36 if full else 12),
     ]
-    return [column for there, column in columns if there]
 
 
 def _sign(row: ProcessRow) -> Row:
@@ -117,29 +118,19 @@ def _state(row: ProcessRow) -> Row:
     return ((letter, "bad" if state_of(row.first) and not row.look.stale else row.role("ink")),)
 
 
-def _cpu(row: ProcessRow) -> Row:
-    """CPU of the whole subtree: a launcher or a compiler is judged by its children."""
-    members = row.node.members
-    return _percent(row, [m.process.cpu_percent if row.look.single else m.process.subtree_cpu_percent for m in members])
+def _sum(
+    read: Callable[[Process], float | None], shown: Callable[[float], str], plain: str = "ink", *, below: bool = True
+) -> Callable[[ProcessRow], Row]:
+    """The sum of the known values, `?` if none is; the head says how many are hidden. `below`: with the processes that are folded
+    away; CPU is summed without them, and would be old for a zombie."""
 
+    def cell(row: ProcessRow) -> Row:
+        if row.gone or (row.first.state == "Z" and not below):
+            return ((ENDED, "stale"),)
+        known = [value for member in (row.all if below else row.node.members) if (value := read(member.process)) is not None]
+        return ((shown(sum(known)), row.role(plain)),) if known else ((text.UNKNOWN, "stale"),)
 
-def _own_cpu(row: ProcessRow) -> Row:
-    return _percent(row, [member.process.cpu_percent for member in row.node.members], "muted")
-
-
-def _percent(row: ProcessRow, values: Sequence[float | None], plain: str = "ink") -> Row:
-    """A zombie's value would be old."""
-    if row.first.state == "Z":
-        return ((ENDED, "stale"),)
-    return _sum(row, values, "{:,.0f}".format, plain)
-
-
-def _sum(row: ProcessRow, values: Iterable[float | None], shown: Callable[[float], str], plain: str = "ink") -> Row:
-    """The sum of the known values, `?` if none is; the head says how many are hidden."""
-    if row.gone:
-        return ((ENDED, "stale"),)
-    known = [value for value in values if value is not None]
-    return ((shown(sum(known)), row.role(plain)),) if known else ((text.UNKNOWN, "stale"),)
+    return cell
 
 
 def _gpu_memory(row: ProcessRow) -> Row:
@@ -151,10 +142,6 @@ def _gib(size: float) -> str:
     if size >= 100 * GIB:
         return f"{size / GIB:,.0f}"
     return f"{size / GIB:.1f}" if size >= GIB / 10 else f"{size / GIB:.2f}"
-
-
-def _threads(row: ProcessRow) -> Row:
-    return _sum(row, [member.process.threads for member in row.all], "{:,.0f}".format, "muted")
 
 
 def _rates(row: ProcessRow) -> Row:

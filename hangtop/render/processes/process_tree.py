@@ -81,7 +81,8 @@ def kind_of(member: TreeMember) -> str:
         case "compiler":
             return f"compiler {process.name}"
         case "engine core":
-            return f"{_engine(process.command)}engine core"
+            command = process.command.lower()
+            return f"{'vLLM ' if 'vllm' in command else 'SGLang ' if 'sglang' in command else ''}engine core"
     if (title := parse_title(process.command)) is not None:
         return title.cls
     return "rank" if member.number is not None else short_command(process)
@@ -91,11 +92,6 @@ def short_command(process: Process) -> str:
     """The command line without the program's folder."""
     program, blank, rest = (process.command or process.name).partition(" ")
     return program.rpartition("/")[2] + blank + rest
-
-
-def _engine(command: str) -> str:
-    low = command.lower()
-    return "vLLM " if "vllm" in low else "SGLang " if "sglang" in low else ""
 
 
 def tree(members: Sequence[TreeMember], odd: Mapping[ProcessKey, int], folds: Folds, root: Path = ()) -> list[TreeLine]:
@@ -123,7 +119,8 @@ def tree(members: Sequence[TreeMember], odd: Mapping[ProcessKey, int], folds: Fo
         alone = len(path) > 1 and path[:-1] in folds.opened
         nodes.append(TreeLine(group, path, parent, lines, hidden, bool(under), stands_out, alone=alone))
         if not folded:
-            inner = "" if top else _shortened(indent + ("  " if last else "│ "))
+            inner = "" if top else indent + ("  " if last else "│ ")
+            inner = inner if len(inner) <= DEEPEST else "⋯ " + inner[4 - DEEPEST :]
             pending += [(*group_and_path, path, inner, False) for group_and_path in reversed(_groups(under, path, odd, folds))]
     return nodes
 
@@ -135,23 +132,22 @@ def flat(members: Iterable[TreeMember], order: Order, odd: Collection[ProcessKey
     return known if read is None else sorted(known, key=lambda node: -(read(node.first) or 0.0))
 
 
-def _io(process: Process) -> float:
-    return (process.read_b_s or 0.0) + (process.write_b_s or 0.0)
-
-
 VALUES: Mapping[Order, Callable[[Process], float | None]] = {
     "cpu": lambda process: process.cpu_percent,
     "memory": lambda process: process.rss_bytes,
-    "io": _io,
+    "io": lambda process: (process.read_b_s or 0.0) + (process.write_b_s or 0.0),
 }
 
 
 def _groups(
     siblings: Sequence[TreeMember], path: Path, odd: Mapping[ProcessKey, int], folds: Folds
 ) -> list[tuple[tuple[TreeMember, ...], Path]]:
+    """Members that are alike, with their path: odd ones stand alone, and so do those that a person unfolded."""
     alike: dict[Path, list[TreeMember]] = {}
     for member in siblings:
-        alike.setdefault((*path, _alike(member, odd)), []).append(member)
+        process = member.process
+        kind = (process.role, kind_of(member), state_of(process), process.exit_code, process.missing_right)
+        alike.setdefault((*path, member.key if member.key in odd else kind), []).append(member)
     groups: list[tuple[tuple[TreeMember, ...], Path]] = []
     for here, group in alike.items():
         if len(group) > 1 and here in folds.opened:
@@ -161,18 +157,7 @@ def _groups(
     return sorted(groups, key=lambda group: min(odd.get(member.key, len(odd)) for member in group[0]))
 
 
-def _alike(member: TreeMember, odd: Mapping[ProcessKey, int]) -> object:
-    process = member.process
-    if member.key in odd:
-        return member.key
-    return (process.role, kind_of(member), state_of(process), process.exit_code, process.missing_right)
-
-
 def _all_below(members: Sequence[TreeMember], below: Callable[[Sequence[TreeMember]], list[TreeMember]]) -> Iterable[TreeMember]:
     while members:
         yield from members
         members = below(members)
-
-
-def _shortened(indent: str) -> str:
-    return indent if len(indent) <= DEEPEST else "⋯ " + indent[4 - DEEPEST :]

@@ -18,8 +18,7 @@ from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import odd_places
 from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds, tree
-from hangtop.render.rank_facts import collective_facts, fact_rows, gpu_facts
-from hangtop.render.rank_history import beside_rows
+from hangtop.render.rank_details import beside_rows, collective_facts, fact_rows, gpu_facts
 from hangtop.render.rank_rows import odd_role, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View

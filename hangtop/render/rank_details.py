@@ -1,4 +1,4 @@
-"""The facts of one rank against its peers. Pure."""
+"""The rows of a rank's page: its facts against its peers, and beside them the stack of its main thread and its last minutes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,21 @@ from hangtop.common.text import MEGA
 from hangtop.diagnosis.members.rank_gpus import gpu_of
 from hangtop.records.gpu import Gpu
 from hangtop.records.rank import Rank
-from hangtop.render.spans import Row, align, cut
+from hangtop.records.stack import Stack
+from hangtop.render.charts import Chart, chart_rows
+from hangtop.render.rank_rows import metric_of
+from hangtop.render.spans import BLANK, Row, align, cut
+from hangtop.render.stack_rows import place_of, stacks_of
+from hangtop.render.view import View
+from hangtop.render.wrap import section
+from hangtop.stacks.activity import activity_of
+from hangtop.stacks.frames import own
+from hangtop.stacks.stack_classes import library_summary, motion
 from hangtop.state.run_state import RunState
 
+LEAST_FRAMES = 4
+PLACE_CELLS = 24
+FULL_PERCENT = 100.0
 LABEL, MINE, PEERS = 12, 14, 14
 """Cells of the columns; the two value columns grow with their content."""
 WIDEST = 44
@@ -82,12 +94,8 @@ def _state(rank: Rank) -> str | None:
 def gpu_facts(state: RunState) -> tuple[Fact, ...]:
     """Facts of the rank's GPU."""
 
-    def gpu(rank: Rank) -> Gpu | None:
-        known = gpu_of(rank, state)
-        return known[0] if known else None
-
     def of(read: Callable[[Gpu], object]) -> Callable[[Rank, float], object]:
-        return lambda rank, now: read(found) if (found := gpu(rank)) is not None else None
+        return lambda rank, now: read(known[0]) if (known := gpu_of(rank, state)) is not None else None
 
     return (
         Fact("GPU status", of(lambda g: None if g.status == "ok" else g.status)),
@@ -128,39 +136,29 @@ def collective_facts(state: RunState) -> tuple[Fact, ...]:
 
 def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str, more: Sequence[Fact] = ()) -> list[Row]:
     """The facts as rows, differences first. `more`: further facts."""
-    facts = (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics)))
-    told = [(_differs(fact, rank, peers, now), fact) for fact in facts if fact.read(rank, now) is not None]
-    told = [(differs, fact) for differs, fact in told if not fact.news or _ranks_differ(fact, rank, peers, now)]
-    theirs = {fact.label: _peers(fact, peers, now) for _, fact in told}
-    others = min(max([PEERS, *(cell_len(said) for said in theirs.values())]), max(PEERS, (width - LABEL - 4) // 2))
-    room = max(MINE, width - LABEL - others - 4)
-    own = min(room, WIDEST, max([MINE, *(cell_len(fact.shown(fact.read(rank, now))) for _, fact in told)]))
+    known = []
+    for fact in (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics))):
+        mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
+        if mine is None or (fact.news and len({fact.shown(value) for value in (mine, *others)}) == 1):
+            continue
+        known.append((_differs(fact, mine, others), fact.label, fact.shown(mine), _shown(fact, others)))
+    beside = min(max([PEERS, *(cell_len(theirs) for *_, theirs in known)]), max(PEERS, (width - LABEL - 4) // 2))
+    room = max(MINE, width - LABEL - beside - 4)
+    own = min(room, WIDEST, max([MINE, *(cell_len(value) for *_, value, _ in known)]))
     head = (align("", LABEL, ""), align(f"rank {rank.rank}", own, "muted", right=True), ("  ", ""))
-    rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", others, "muted", right=True))]
-    for differs, fact in sorted(told, key=lambda pair: not pair[0]):
-        mine = fact.shown(fact.read(rank, now))
+    rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", beside, "muted", right=True))]
+    for differs, label, value, theirs in sorted(known, key=lambda fact: not fact[0]):
         sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
-        known = (align(fact.label, LABEL, "muted"), align(mine, own, colour, right=True), ("  ", ""))
-        rows.append(((sign, role), *known, align(theirs[fact.label], others, "ink" if differs else "muted", right=True)))
+        cells = (align(label, LABEL, "muted"), align(value, own, colour, right=True), ("  ", ""))
+        rows.append(((sign, role), *cells, align(theirs, beside, "ink" if differs else "muted", right=True)))
     return [cut(row, width) for row in rows]
 
 
-def _ranks_differ(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    return len({fact.shown(value) for other in (rank, *peers) if (value := fact.read(other, now)) is not None}) > 1
-
-
 def _metric_fact(name: str) -> Fact:
-    return Fact(name, lambda r, now: _metric(r, name), lambda v: text.metric(_number(v)), slack=1.0)
+    return Fact(name, lambda r, now: metric_of(r, name), lambda v: text.metric(_number(v)), slack=1.0)
 
 
-def _metric(rank: Rank, name: str) -> float | None:
-    """In the records `None` stands for NaN."""
-    value = rank.metrics.get(name)
-    return math.nan if value is None and name in rank.metrics else value
-
-
-def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
+def _differs(fact: Fact, mine: object, others: Sequence[object]) -> bool:
     if not others:
         return False
     if not isinstance(mine, int | float):
@@ -169,9 +167,8 @@ def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
     return math.isnan(mine) or abs(mine - usual) > fact.slack * abs(usual) + fact.least
 
 
-def _peers(fact: Fact, peers: Sequence[Rank], now: float) -> str:
+def _shown(fact: Fact, values: Sequence[object]) -> str:
     """The value of the peers, or its range."""
-    values = [value for peer in peers if (value := fact.read(peer, now)) is not None]
     if not values:
         return ""
     if all(isinstance(value, int | float) for value in values):
@@ -185,3 +182,46 @@ def _bare(low: str, high: str) -> str:
     """The number without the unit that both share: `90-94 W`."""
     number, _, unit = low.partition(" ")
     return number if unit and high.endswith(f" {unit}") else low
+
+
+def beside_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
+    """Stack and past of a rank, as far as known."""
+    parts = [part for part in (stack_rows(rank, view, width, role), past_rows(rank, view, width, role)) if part]
+    return [row for place, part in enumerate(parts) for row in ([BLANK, *part] if place else part)]
+
+
+def stack_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
+    """Frames from the innermost to the user's outermost; library frames around them are counted."""
+    known = [stack for stack in stacks_of(rank.process, view.state.looks) if stack.threads] if rank.process is not None else []
+    if not known or (now := activity_of(known[-1])) is None:
+        return []
+    frames, mine = now.thread.frames, frozenset(own(now.thread.frames))
+    end = max(max(mine, default=0), min(LEAST_FRAMES, len(frames)) - 1)
+    rows: list[Row] = [_stack_head(known, now.thread.name, view.now, width)]
+    for place, frame in enumerate(frames[: end + 1]):
+        colour = f"{role} bold" if role and place in mine else "ink" if place in mine else "muted"
+        at = align(place_of(frame, mine=place in mine), PLACE_CELLS, colour.removesuffix(" bold"))
+        rows.append(cut((("  ", ""), align(frame.name, max(12, width - PLACE_CELLS - 4), colour), ("  ", ""), at), width))
+    if rest := frames[end + 1 :]:
+        rows.append(cut(((f"  ⋯ {library_summary(rest)}", "stale"),), width))
+    return rows
+
+
+def _stack_head(known: Sequence[Stack], thread: str, now: float, width: int) -> Row:
+    still = 1
+    while still < len(known) and motion(known[-1 - still], known[-1]) == "still":
+        still += 1
+    same = f" · same in {text.some(still, 'look')}" if still > 1 else ""
+    return section("Stack", width, f"{thread} · {text.age(now - known[-1].at)} ago{same}")
+
+
+def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
+    """Charts of GPU utilisation and CPU, with the beginning of the silence."""
+    known = gpu_of(rank, view.state)
+    past = [] if known is None else [("GPU util", known[1].util_percent)]
+    process = rank.process
+    if process is not None:
+        tracks = (track for key, track in view.state.tracks.items() if key[1:] == (process.pid, process.start_ticks))
+        past += [("CPU", track.cpu_percent) for track in tracks]
+    charts = [Chart(label, samples, FULL_PERCENT, "{:.0f} %".format) for label, samples in past]
+    return chart_rows(charts, view.now, width, role, rank.silence_s(view.now))

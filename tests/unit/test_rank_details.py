@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.rank import Rank
-from hangtop.render.rank_facts import fact_rows, gpu_facts
+from hangtop.render.rank_details import fact_rows, gpu_facts
 from hangtop.state.gpu_history import fold_gpus
 from hangtop.state.run_state import RunState
 
