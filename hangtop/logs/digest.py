@@ -8,14 +8,13 @@ from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.framework_votes import FrameworkVotes
-from hangtop.logs.extract.independent import INDEPENDENT
 from hangtop.logs.extract.known_messages import KnownMessages
 from hangtop.logs.extract.layout_sizes import LayoutSizes
 from hangtop.logs.extract.line_kind import shown_line
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_sampling import LineSampler
 from hangtop.logs.extract.line_writers import LineWriters
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import INDEPENDENT, LiteralIndex
 from hangtop.logs.extract.longest_gap import SilenceWatch
 from hangtop.logs.extract.model_output import ModelOutput
 from hangtop.logs.extract.stages import StageMarks
@@ -64,7 +63,7 @@ class Digest:
         self._messages = KnownMessages(index, self._ranks, self._writers, self._stages)
         # A step proves a stage and sets the pace before its values are looked at: they are compared with those before.
         listeners = (self._stages.add_step, self._writers.add_step, self._messages.add_step)
-        self._steps = Steps(self._ranks, self._writers, tuple(index.training), listeners)
+        self._steps = Steps(self._ranks, self._writers, index.training, listeners)
         self._unstamped = UnstampedLines(self._clock, offset)
         self._extractors: tuple[Extractor, ...] = (
             SilenceWatch(self._clock),
@@ -77,6 +76,10 @@ class Digest:
             *(extractor() for extractor in INDEPENDENT),
             self._unstamped,  # last: it wants to know of each line whether it `is_first`
         )
+        # The two methods that each line goes through: only those that do anything are called.
+        doing = [(extractor, type(extractor)) for extractor in self._extractors]
+        self._note_writer = [extractor.note_writer for extractor, kind in doing if kind.note_writer is not Extractor.note_writer]
+        self._readers = [(kind if kind.literals else None, extractor.read) for extractor, kind in doing]
 
     @property
     def last_log_time(self) -> float | None:
@@ -169,7 +172,7 @@ class Digest:
         begins = [text for profile, text in readers.free_text if profile.base or self._frameworks.seen.get(profile.name)]
         is_output = self._output.covers(line, span.start, lines.block.data, begins)
         if is_output and self._output.is_unsure(line.writer):
-            self._messages.read_output(FoundLine(line, lines, span, readers))
+            self._messages.read_output(FoundLine(line, lines, span, readers, []))
             return
         self._messages.output_ended(line.writer)
         if not is_output:
@@ -177,11 +180,11 @@ class Digest:
                 self._hand_on(FoundLine(piece, lines, span, readers, readers.markers(piece.text)))
 
     def _hand_on(self, found: FoundLine) -> None:
-        for extractor in self._extractors:
-            extractor.note_writer(found.line)
-        for extractor in self._extractors:
-            if not extractor.literals or type(extractor) in found.readers.extractors:
-                extractor.read(found)
+        for note_writer in self._note_writer:
+            note_writer(found.line)
+        for asked, read in self._readers:
+            if asked is None or asked in found.readers.extractors:
+                read(found)
 
     def _note_newest_writers(self) -> None:
         """Each writer of the last lines is heard, whether its line holds a known text or not."""
@@ -193,8 +196,8 @@ class Digest:
                 continue
             names.add(name)
             line = lines.parse(span)
-            for extractor in self._extractors:
-                extractor.note_writer(line)
+            for note_writer in self._note_writer:
+                note_writer(line)
             if newest is None:
                 newest = line
                 if line.stamp is not None:

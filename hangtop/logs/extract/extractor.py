@@ -1,7 +1,7 @@
 """An extractor goes over the lines of one file and learns one kind of fact from them: ranks, steps, stages, messages, …
 
 `Digest` holds all of them in one list and hands each line to each, in the order of that list. An extractor that needs no other is
-one file beside this one and one entry in `independent.INDEPENDENT`.
+one file beside this one and one entry in `literal_index.INDEPENDENT`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,52 @@ from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
-from hangtop.logs.extract.line_readers import LineReaders, StageMarker
+from hangtop.logs.catalog.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
+from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.logs.extract.steps.step_tables import Columns
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span
+
+
+class StageMarker(Struct, frozen=True):
+    """A marker with the stage that it proves, or ends."""
+
+    profile: Profile
+    stage: Stage
+    marker: Marker
+    done: bool = False
+
+
+class ProgressReader(Struct, frozen=True):
+    """A progress line with the profiles that have it: a refining profile shares those of the one that it refines."""
+
+    profiles: tuple[Profile, ...]
+    progress: ProgressLine
+    stages: tuple[tuple[Profile, Stage], ...] = ()
+
+
+class LineReaders(Struct, frozen=True):
+    """All that may be read from a line, because of the literals it holds. Specific profiles stand before base ones.
+
+    `totals`: progress lines whose total it may tell. `groups`: lines that name the parallel groups. `ends_text`: markers that end
+    free text. `extractors`: those with literals of their own.
+    """
+
+    progress: tuple[ProgressReader, ...] = ()
+    tables: tuple[Columns, ...] = ()
+    totals: tuple[ProgressReader, ...] = ()
+    stages: tuple[StageMarker, ...] = ()
+    signatures: tuple[Signature, ...] = ()
+    detects: tuple[tuple[Profile, Detect], ...] = ()
+    free_text: tuple[tuple[Profile, FreeText], ...] = ()
+    groups: tuple[tuple[Profile, MeshLine], ...] = ()
+    ends_text: tuple[Marker, ...] = ()
+    extractors: tuple[type, ...] = ()
+
+    def markers(self, text: str) -> list[StageMarker]:
+        """The stage markers that this message matches."""
+        regexes = ((stage, stage.marker.regex) for stage in self.stages)
+        return [stage for stage, regex in regexes if regex is None or compiled(regex).search(text)]
 
 
 class FoundLine(Struct):
@@ -27,7 +70,7 @@ class FoundLine(Struct):
     lines: Lines
     span: Span
     readers: LineReaders
-    markers: tuple[StageMarker, ...] = ()
+    markers: list[StageMarker]
     is_full_bar: bool = False
     is_first: bool = False
 

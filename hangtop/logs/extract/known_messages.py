@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -25,15 +26,12 @@ class KnownMessages(Extractor):
     has ended it."""
 
     def __init__(self, index: LiteralIndex, ranks: RankTable, writers: LineWriters, stages: StageMarks) -> None:
-        self._index = index
+        self._signatures = index.catalog.signatures
         self._ranks = ranks
         self._writers = writers
-        self._stages = stages
+        self._new = partial(Messages, index, writers, stages)
         self._messages = self._new()
         self._in_output: dict[Writer, Messages] = {}
-
-    def _new(self) -> Messages:
-        return Messages(self._writers.steps, self._index.roles, self._index.kinds, self._stages.starts)
 
     def begin_block(self, lines: Lines) -> None:
         for messages in (self._messages, *self._in_output.values()):
@@ -56,7 +54,7 @@ class KnownMessages(Extractor):
 
     def add_step(self, step: StepLine) -> None:
         """The step that `LineWriters` heard last. Its values may be a message."""
-        known = self._index.catalog.signatures
+        known = self._signatures
         spike = self._writers.loss_spike
         if spike is not None and (signature := known.get(_LOSS_SPIKE)) is not None:
             self._messages.count(signature, step.line, {}, text=spike.text)
@@ -67,8 +65,7 @@ class KnownMessages(Extractor):
 
     def skipped(self, counts: dict[int, int]) -> None:
         """So many lines with each literal were not read, because a block holds too many of them."""
-        self._messages.skipped(counts, self._index.signatures)
+        self._messages.skipped(counts)
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
-        newest = self._writers.newest_steps()
-        return replace(facts, findings=self._messages.findings(self._ranks, facts.file, newest, self._in_output.values()))
+        return replace(facts, findings=self._messages.findings(self._ranks, facts.file, self._in_output.values()))

@@ -41,7 +41,7 @@ class RepeatedLiterals:
     def learn(self, numbers: Iterable[int]) -> None:
         """These literals flooded a block. Only a few are kept: each costs a pass over every later block."""
         index = self._index
-        new = [number for number in numbers if not (index.begins_text[number] or index.ends_text[number])]
+        new = [number for number in numbers if not (number in index.begins_text or index.each[number].ends_text)]
         self.numbers |= frozenset(new[: _MOST - len(self.numbers)])
 
     def hits(self, lines: Lines) -> tuple[list[Hit], dict[int, int]]:
@@ -55,7 +55,7 @@ class RepeatedLiterals:
             literal = literals[number]
             places = set(islice(_places(data, literal), EDGE))
             if len(places) == EDGE:
-                if self._index.is_progress[number]:
+                if self._index.each[number].progress:
                     if not any(_stands_beside(literal, other, lines) for other in walked):
                         places.update(_newest_of_each_writer(lines, literal))
                         walked.append(literal)

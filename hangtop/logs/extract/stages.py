@@ -26,7 +26,9 @@ PEERS_S = 2.0
 
 
 class StageMarks(Extractor):
-    """All marks of one file, of every profile: which of them count is known only once the framework is."""
+    """All marks of one file, of every profile: which of them count is known only once the framework is.
+
+    `starts`: how many may begin a new attempt, an upper bound until the framework is known."""
 
     def __init__(self, ranks: RankTable) -> None:
         self._ranks = ranks
@@ -38,12 +40,11 @@ class StageMarks(Extractor):
         self._entered: dict[str, set[Writer]] = {}
         self._aside: tuple[str, float] | None = None
         self.latest: dict[Writer, dict[str, StageMark]] = {}
-        self._starts = 0
+        self.starts = 0
 
     def read(self, found: FoundLine) -> None:
-        writer = self._ranks.ranked(found.line.writer)
         for marker in found.markers:
-            late = found.is_full_bar
+            writer, late = self._ranks.ranked(found.line.writer), found.is_full_bar
             found.is_first |= self.add(marker.profile, marker.stage, found.line, writer, done=marker.done, late=late)
 
     def add_step(self, step: StepLine) -> None:
@@ -53,10 +54,6 @@ class StageMarks(Extractor):
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         return replace(facts, marks=self.all())
-
-    def starts(self) -> int:
-        """How many marks may begin a new attempt: an upper bound until the framework is known."""
-        return self._starts
 
     def add(self, profile: Profile, stage: Stage, line: Line, writer: Writer, *, done: bool = False, late: bool = False) -> bool:
         """Takes in a marker, by `writer`. Marks that repeat the latest one are not kept. Returns whether it is a new mark of
@@ -70,7 +67,7 @@ class StageMarks(Extractor):
             if stage.id == TRAINING and self._is_behind(line, writer):
                 return False
             passed = stage.id in self._entered and been and not (stage.recurs or stage.id == TRAINING)
-            self._starts += (stage.restarts or passed) and self._stage[0] != stage.id and bool(self._entered) and not mark.late
+            self.starts += (stage.restarts or passed) and self._stage[0] != stage.id and bool(self._entered) and not mark.late
             self._entered.setdefault(stage.id, set()).add(writer)
             self._aside = (stage.id, line.at) if stage.recurs and stage.id != TRAINING and line.at is not None else None
         if self._stage != (stage.id, done, mark.late):
@@ -268,17 +265,7 @@ def _place(rows: Sequence[StagePlan], profile: Profile, stage_id: str) -> int:
 
 
 def _plan(stage: Stage) -> StagePlan:
-    return StagePlan(
-        id=stage.id,
-        title=stage.title,
-        typical_s=stage.typical_s,
-        slow_after_s=stage.slow_after_s,
-        stalled_after_s=stage.stalled_after_s,
-        steady=stage.steady,
-        recurs=stage.recurs,
-        causes=stage.causes,
-        fixes=stage.fixes,
-    )
+    return StagePlan(**{name: getattr(stage, name) for name in StagePlan.__struct_fields__})
 
 
 def stage_of(marks: Mapping[str, StageMark], profiles: Sequence[Profile], is_present: Callable[[StageMark], bool]) -> str | None:

@@ -145,6 +145,12 @@ class Lines:
         """The lines above this one that are not empty, nearest first, as far back as they are kept."""
         return (lines.parse(row) for lines, row in self.rows_above(span))
 
+    def below(self, span: Span) -> Iterator[Line]:
+        """The lines below this one that are not empty, to the end of the block."""
+        while (below := self.next(span)) is not None:
+            yield self.parse(below)
+            span = below
+
     def rows_above(self, span: Span) -> Iterator[tuple[Lines, Span]]:
         """The same lines unparsed, with their blocks: of each `\\n`-line what a terminal would show."""
         end = span.row

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
-from typing import Any
 
 from ahocorasick_rs import BytesAhoCorasick
 
@@ -15,12 +14,10 @@ _END_THEN_START = itemgetter(2, 1)
 
 
 class Scanner:
-    """Finds all occurrences of a set of literals, overlapping ones included. `owners[i]`: what was given for literal number
-    `i`."""
+    """Finds all occurrences of a set of literals, overlapping ones included. A literal is numbered by its place in the set."""
 
-    def __init__(self, wanted: Mapping[str, Sequence[Any]]) -> None:
-        self.literals = tuple(literal.encode() for literal in wanted)
-        self.owners: tuple[tuple[Any, ...], ...] = tuple(tuple(owners) for owners in wanted.values())
+    def __init__(self, literals: Iterable[str]) -> None:
+        self.literals = tuple(literal.encode() for literal in literals)
         self._automaton = BytesAhoCorasick(self.literals)
 
     def hits(self, data: bytes) -> list[Hit]:
