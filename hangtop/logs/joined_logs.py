@@ -13,7 +13,7 @@ from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract import layout_sizes, ray_sessions_named
 from hangtop.logs.extract.framework_votes import active, leading
 from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by, stage_of
-from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, WriterFacts
+from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen, WriterFacts
 from hangtop.logs.findings import findings_of
 from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
@@ -87,8 +87,8 @@ def _best_scores(facts: Sequence[FileFacts]) -> dict[str, int]:
 
 def _pace(facts: Sequence[FileFacts], kind: Kind | None) -> Pace:
     """The pace of the file that has most steps of this kind."""
-    paces = [file.paces[kind] for file in facts if kind in file.paces] if kind else []
-    return max(paces, key=lambda paced: paced.pace.steps, default=PaceFacts(Pace(), {})).pace
+    paces = [file.paces[kind].pace for file in facts if kind in file.paces] if kind else []
+    return max(paces, key=lambda pace: pace.steps, default=Pace())
 
 
 def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
@@ -221,35 +221,27 @@ def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Pr
     place = _specific(profiles)
     for file in facts:
         is_present = attempts.is_present(file.file)
-        by_rank: dict[int, list[WriterFacts]] = {}
+        told = {known.rank: replace(known, world=known.world or file.world) for known in file.ranks}
+        by_rank: dict[int, list[WriterFacts]] = {number: [] for number in told}
         for writer in file.writers:
             if writer.rank is not None:
                 by_rank.setdefault(writer.rank, []).append(writer)
-        told = {known.rank: known for known in file.ranks}
-        for number in sorted(by_rank.keys() | told.keys()):
-            rank = _rank(number, by_rank.get(number, []), is_present, profiles, place)
-            if (known := told.get(number)) is not None:
-                rank = replace(
-                    rank,
-                    local_rank=known.local_rank,
-                    host=known.host,
-                    pid=known.pid,
-                    actor=known.actor,
-                    world=known.world or file.world,
-                )
+        for number, writers in by_rank.items():
+            rank = _rank(told.get(number) or RankLog(number), writers, is_present, profiles, place)
             table[number] = _newer(table[number], rank) if number in table else rank
     return [table[number] for number in sorted(table)]
 
 
 def _rank(
-    number: int, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
+    known: RankLog, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
 ) -> RankLog:
+    """With what its writers tell of its course."""
     progress = [seen for writer in writers for seen in writer.progress]
     best = _best(progress, is_present, place)
     marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
-    return RankLog(
-        rank=number,
-        stage=stage_of(marks, profiles, lambda mark: is_present(mark.offset, mark.at)),
+    return replace(
+        known,
+        stage=stage_of(marks, profiles, is_present),
         step=int(best.step) if best and best.step is not None else None,
         total=int(best.total) if best and best.total is not None else None,
         step_at=best.at if best else None,
@@ -261,11 +253,7 @@ def _rank(
 
 
 def _newer(first: RankLog, second: RankLog) -> RankLog:
-    newer, older = (
-        (first, second)
-        if (first.step_at or 0.0, first.step or -1) > (second.step_at or 0.0, second.step or -1)
-        else (second, first)
-    )
+    older, newer = sorted((first, second), key=lambda rank: (rank.step_at or 0.0, rank.step or -1))
     filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
     last = [at for at in (first.last_at, second.last_at) if at is not None]
     return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": first.lines + second.lines})

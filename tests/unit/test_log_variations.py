@@ -232,6 +232,20 @@ def test_a_wait_that_is_announced_is_known() -> None:
     assert read("2026-01-11 10:00:00,000 - INFO - waiting for 3 workers\n").announced_until is None
 
 
+@pytest.mark.parametrize(
+    ("wait", "seconds"),
+    [("500 ms", 0.5), ("2 min", 120.0), ("3 minutes", 180.0), ("1.5 hours", 5400.0), ("90 sec", 90.0), ("4 s", 4.0), ("7", 7.0)],
+)
+def test_an_announced_wait_is_read_in_its_unit(wait: str, seconds: float) -> None:
+    told, plain = (
+        read(f"2026-01-11 10:00:00,000 - INFO - retrying in {length} after an error\n").announced_until
+        for length in (wait, "0 s")
+    )
+    assert told is not None
+    assert plain is not None
+    assert told - plain == pytest.approx(seconds)
+
+
 def test_workers_are_counted_and_checkpoints_found() -> None:
     reading = read("Created 30/100 workers...\nSaving model checkpoint to /out/run1/checkpoint-200\n")
     assert reading.workers == (30, 100)

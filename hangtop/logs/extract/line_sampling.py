@@ -12,8 +12,7 @@ from hangtop.logs.extract.framework_votes import FrameworkVotes
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.repeated_literals import FLOOD, PIECES, RepeatedLiterals
 from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
-from hangtop.logs.lines.carriage_return_bars import find_folded
-from hangtop.logs.lines.literal_scan import Hit
+from hangtop.logs.lines.literal_scan import Hit, find_folded
 
 FEW, FIRST = 64, 24
 """If a literal has at most `FEW` hits in a block, all its lines are parsed, else the `FIRST` ones, for the pace."""

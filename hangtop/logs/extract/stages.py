@@ -268,8 +268,10 @@ def _plan(stage: Stage) -> StagePlan:
     return StagePlan(**{name: getattr(stage, name) for name in StagePlan.__struct_fields__})
 
 
-def stage_of(marks: Mapping[str, StageMark], profiles: Sequence[Profile], is_present: Callable[[StageMark], bool]) -> str | None:
+def stage_of(
+    marks: Mapping[str, StageMark], profiles: Sequence[Profile], is_present: Callable[[int, float | None], bool]
+) -> str | None:
     """The stage of one writer: its newest mark of an active profile in this attempt."""
     names = {profile.name for profile in profiles}
-    counted = [mark for name, mark in marks.items() if name in names and is_present(mark)]
+    counted = [mark for name, mark in marks.items() if name in names and is_present(mark.offset, mark.at)]
     return max(counted, key=lambda mark: mark.offset).stage if counted else None

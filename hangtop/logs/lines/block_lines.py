@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import decode, without_escapes
-from hangtop.logs.lines.inline_rank import speaker
-from hangtop.logs.lines.prefixes import MEMBERS, Prefix, strip, strip_head
+from hangtop.logs.lines.prefixes import MEMBERS, Prefix, speaker, strip, strip_head
 from hangtop.logs.lines.split import HEAD, Block
 from hangtop.logs.lines.timestamps import LogClock
 
