@@ -41,7 +41,10 @@ def page(signature: Signature, lang: str = "en", framework: str | None = None) -
     word = words(lang if signature.speaks_zh else "en")
     lines = [f"{signature.id}  {word[signature.severity]} · {word[signature.role]}", ""]
     lines += _section(word["meaning"], [signature.cause])
-    lines += _numbered(word["todo"], ((_said(fix, framework), _to_paste(fix, word)) for fix in signature.fixes(framework)))
+    lines += _numbered(
+        word["todo"],
+        ((_said(fix, framework), _to_paste(fix, word)) for fix in signature.fixes({framework} if framework else None)),
+    )
     if signature.folklore:
         lines += _section(word["folklore"], [signature.folklore])
     lines += _section(word["example"], [signature.example])

@@ -8,7 +8,6 @@ from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.framework_votes import FrameworkVotes
-from hangtop.logs.extract.known_messages import KnownMessages
 from hangtop.logs.extract.layout_sizes import LayoutSizes
 from hangtop.logs.extract.line_kind import shown_line
 from hangtop.logs.extract.line_ranks import RankTable
@@ -16,6 +15,7 @@ from hangtop.logs.extract.line_sampling import LineSampler
 from hangtop.logs.extract.line_writers import LineWriters
 from hangtop.logs.extract.literal_index import INDEPENDENT, LiteralIndex
 from hangtop.logs.extract.longest_gap import SilenceWatch
+from hangtop.logs.extract.messages import KnownMessages
 from hangtop.logs.extract.model_output import ModelOutput
 from hangtop.logs.extract.stages import StageMarks
 from hangtop.logs.extract.steps.step_extractor import Steps

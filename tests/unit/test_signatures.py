@@ -43,7 +43,7 @@ PREFIXES = (
 
 
 def test_every_signature_finds_its_example_and_no_look_alike():
-    flaws = {signature.id: signature_flaws(signature) for signature in SIGNATURES}
+    flaws = {signature.id: list(signature_flaws(signature)) for signature in SIGNATURES}
     assert {name: found for name, found in flaws.items() if found} == {}
 
 

@@ -19,17 +19,8 @@ class Flaw(Struct, frozen=True):
     text: str
 
 
-def signature_flaws(signature: Signature) -> list[Flaw]:
+def signature_flaws(signature: Signature) -> Iterator[Flaw]:
     """Each reason why this signature would miss its message or match another."""
-    return [*_signature_flaws(signature)]
-
-
-def profile_flaws(profile: Profile, known: frozenset[str]) -> list[Flaw]:
-    """Each reason why this profile would not work. `known` are the names of all profiles there are."""
-    return [*_profile_flaws(profile, known)]
-
-
-def _signature_flaws(signature: Signature) -> Iterator[Flaw]:
     if not signature.kind:
         yield from _pattern_flaws("regex", signature.regex, signature.literal, signature.example)
     elif problem := _broken(signature.regex):
@@ -47,7 +38,8 @@ def _signature_flaws(signature: Signature) -> Iterator[Flaw]:
             yield Flaw(f"fix[{n}].where", f"{fix.where!r} is unknown; known are {', '.join(WHERE)}")
 
 
-def _profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
+def profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
+    """Each reason why this profile would not work. `known` are the names of all profiles there are."""
     named = [*(("contains", name) for name in profile.contains), ("refines", profile.refines)]
     for key, name in named:
         if name is not None and name not in known:

@@ -6,7 +6,7 @@ one file beside this one and one entry in `literal_index.INDEPENDENT`.
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -75,7 +75,7 @@ class FoundLine(Struct):
     is_first: bool = False
 
 
-class Extractor(Protocol):
+class Extractor:
     """Learns one kind of fact. Each method does nothing by default: override those that are needed."""
 
     literals: ClassVar[tuple[str, ...]] = ()
@@ -84,19 +84,15 @@ class Extractor(Protocol):
 
     def begin_block(self, lines: Lines) -> None:
         """The lines that follow are of this block. What was open at the end of the block before goes on in it."""
-        return
 
     def note_writer(self, line: Line) -> None:
         """A line, whatever it says: its prefix tells who wrote it. The same line may come again."""
-        return
 
     def read(self, found: FoundLine) -> None:
         """A line in which the scan found something. Lines come in the order of the file."""
-        return
 
     def reopened(self, offset: int) -> None:
         """The file begins anew at this byte, since it was rotated or truncated; the run goes on."""
-        return
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         """The facts of the file with those of this extractor."""

@@ -1,24 +1,36 @@
-"""Known messages: which were found, how often, by which ranks, and whether the run went on after them."""
+"""Known messages: which were found, how often, by which ranks, and whether the run went on after them.
+
+Some are told by numbers: a loss that jumps, or is no number.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import islice
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_writers import LineWriters
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.message_origin import MessageOrigin, origin_of, pid_in
 from hangtop.logs.extract.quoted_text import announces_handled, is_handled, is_quoted
 from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.extract.steps.progress import StepLine
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 from hangtop.records.log import TRACEBACK, Finding
+
+_LOSS_SPIKE = "num.loss_jump"
+_NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 HEALTHY_STEPS = 3
 """A run that makes this many steps after an error has survived it."""
@@ -41,6 +53,52 @@ _NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]pyt
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
 
 _CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
+
+
+class KnownMessages(Extractor):
+    """All signatures of one file. Messages in model output whose end may be missing are kept apart: they count as long as nothing
+    has ended it."""
+
+    def __init__(self, index: LiteralIndex, ranks: RankTable, writers: LineWriters, stages: StageMarks) -> None:
+        self._signatures = index.catalog.signatures
+        self._ranks = ranks
+        self._writers = writers
+        self._new = partial(Messages, index, writers, stages)
+        self._messages = self._new()
+        self._in_output: dict[Writer, Messages] = {}
+
+    def begin_block(self, lines: Lines) -> None:
+        for messages in (self._messages, *self._in_output.values()):
+            messages.resume(lines, lines.first())
+
+    def read(self, found: FoundLine) -> None:
+        found.is_first |= self._messages.read(found)
+
+    def read_output(self, found: FoundLine) -> None:
+        """A line of model output whose end may be missing."""
+        if found.readers.signatures:
+            self._in_output.setdefault(found.line.writer, self._new()).read(found)
+
+    def output_ended(self, writer: Writer) -> None:
+        """This writer is in no such output, so what it held was no message."""
+        self._in_output.pop(writer, None)
+
+    def add_step(self, step: StepLine) -> None:
+        """The step that `LineWriters` heard last. Its values may be a message."""
+        spike = self._writers.loss_spike
+        wrong = [(_LOSS_SPIKE, spike.text)] if spike is not None else []
+        if step.seen.counts:
+            wrong += [(told, "") for name, told in _NOT_FINITE.items() if not math.isfinite(step.seen.metrics.get(name, 0.0))]
+        for signature_id, text in wrong:
+            if signature_id in self._signatures:
+                self._messages.count(self._signatures[signature_id], step.line, {}, text=text)
+
+    def skipped(self, counts: Mapping[int, int]) -> None:
+        """So many lines with each literal were not read, because a block holds too many of them."""
+        self._messages.skipped(counts)
+
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        return replace(facts, findings=self._messages.findings(self._ranks, facts.file, self._in_output.values()))
 
 
 class OpenTraceback(Struct):
@@ -102,12 +160,16 @@ class Messages:
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
 
-    def try_signature(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
-        """Counts this line if it is such a message. Returns whether it is the first one."""
-        found = compiled(signature.regex).search(line.text)
-        if found is None or is_quoted(line.text, found.start(), lines, span):
+    def read(self, found: FoundLine) -> bool:
+        """Counts the line for each message that it is. Returns whether it is the first one of any."""
+        first = [self._try(signature, found.line, found.lines, found.span) for signature in found.readers.signatures]
+        return any(first)
+
+    def _try(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+        told = compiled(signature.regex).search(line.text)
+        if told is None or is_quoted(line.text, told.start(), lines, span):
             return False
-        groups = {name: value for name, value in found.groupdict().items() if value}
+        groups = {name: value for name, value in told.groupdict().items() if value}
         handled = signature.severity == "fatal" and self._is_handled(signature, line, lines, span)
         tally = self.count(signature, line, groups, handled=handled)
         if tally.said is None:
