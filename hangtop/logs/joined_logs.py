@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -78,11 +78,7 @@ def join_logs(
 
 def _best_scores(facts: Sequence[FileFacts]) -> dict[str, int]:
     """The best score of each profile in any file."""
-    scores: dict[str, int] = {}
-    for file in facts:
-        for name, score in file.scores.items():
-            scores[name] = max(score, scores.get(name, 0))
-    return scores
+    return {name: max(file.scores.get(name, 0) for file in facts) for name in {name for file in facts for name in file.scores}}
 
 
 def _pace(facts: Sequence[FileFacts], kind: Kind | None) -> Pace:
@@ -134,13 +130,9 @@ def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
 def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
     """The step line that counts: the newest of this attempt by the most specific profile. A newer line of another kind counts
     instead if it tells the same steps, up to the same total."""
-    steps = [
-        seen
-        for seen in progress
-        if seen.counts and seen.step is not None and is_present(seen.offset, seen.at) and seen.profile in place
-    ]
-    if len(steps) <= 1:
-        return steps[0] if steps else None
+    steps = [seen for seen in _counted(progress, is_present, place) if seen.step is not None]
+    if not steps:
+        return None
     best = max(steps, key=lambda step: (place[step.profile], not step.coarse, step.offset, step.step or 0.0))
     newest = max(steps, key=lambda step: step.offset)
     return newest if newest.total is not None and newest.total == best.total else best
@@ -148,11 +140,13 @@ def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mappin
 
 def _metrics(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
     """The newest value of each metric; `None` if it is not finite."""
-    merged: dict[str, float | None] = {}
-    for seen in sorted(progress, key=lambda seen: seen.offset):
-        if seen.counts and is_present(seen.offset, seen.at) and seen.profile in place:
-            merged.update((name, value if math.isfinite(value) else None) for name, value in seen.metrics.items())
-    return merged
+    told = sorted(_counted(progress, is_present, place), key=lambda seen: seen.offset)
+    return {name: value if math.isfinite(value) else None for seen in told for name, value in seen.metrics.items()}
+
+
+def _counted(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> Iterator[ProgressSeen]:
+    """The lines that count: of this attempt, by a profile in use."""
+    return (seen for seen in progress if seen.counts and seen.profile in place and is_present(seen.offset, seen.at))
 
 
 def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:

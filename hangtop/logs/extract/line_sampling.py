@@ -94,11 +94,9 @@ def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Li
     is open, so its end must not be missed."""
     size = len(lines.block.data)
     few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
-    if len(hits) <= few:
-        return SampledLines(sorted({start for _, start, _ in hits}))
     borders = in_text or not index.begins_text.isdisjoint(counts)
     many = {number for number, count in counts.items() if count > few and not (borders and number in index.begins_text)}
-    if not many:
+    if len(hits) <= few or not many:
         return SampledLines(sorted({start for _, start, _ in hits}))
     rare = len(many) < len(counts)
     picked = {start for number, start, _ in hits if number not in many} if rare else set()

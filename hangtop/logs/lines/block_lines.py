@@ -195,10 +195,7 @@ class Lines:
         start = self._past_stamp(start, end)
         if end - start <= _SHORT:
             return _names_in(data[start:end])
-        names = _NAMES.findall(data, start, end)
-        if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
-            names.append(first[0])
-        return b" ".join(names)
+        return _find_names(data[start:end])
 
     def key(self, start: int, hit: int) -> bytes:
         """A key for the writer of a line, from its first bytes alone if these are enough."""
@@ -299,14 +296,16 @@ class Lines:
         return text
 
 
-@lru_cache(maxsize=512)
-def _names_in(head: bytes) -> bytes:
-    """`Lines.name` of the text before a bar or before the words of a step line. Cached: it is the same few texts again and again,
-    and the regexes take 4 µs."""
+def _find_names(head: bytes) -> bytes:
     names = _NAMES.findall(head)
     if head[:1].isalnum() and (first := _FIRST_WORD.match(head)):
         names.append(first[0])
     return b" ".join(names)
+
+
+_names_in = lru_cache(maxsize=512)(_find_names)
+"""`Lines.name` of the text before a bar or before the words of a step line: the same few texts again and again, and the regexes
+take 4 µs."""
 
 
 def unglued(line: Line) -> tuple[Line, ...]:

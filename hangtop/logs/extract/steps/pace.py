@@ -35,9 +35,8 @@ class PaceMeter:
         self._longest: float | None = None
         self._every: float | None = None
         self._top: ProgressSeen | None = None
-        self._since: ProgressSeen | None = (
-            None  # the next gap is measured from here: steps written in one burst have no gap between them
-        )
+        # The next gap is measured from here: steps written in one burst have no gap between them.
+        self._since: ProgressSeen | None = None
         self._clock: dict[Writer, float] = {}
         self.steps = self.lines = 0
         self.coarse = False
