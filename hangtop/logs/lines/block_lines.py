@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -114,31 +115,28 @@ class Lines:
 
     def rows_back(self) -> Iterator[Span]:
         """From the end on, what a terminal would show of each `\\n`-line."""
-        end = len(self._data)
-        while end > 0:
-            row = self._data.rfind(b"\n", 0, end) + 1
+        return self._rows_back(0, len(self._data))
+
+    def _rows_back(self, begin: int, end: int) -> Iterator[Span]:
+        while end > begin:
+            row = self._data.rfind(b"\n", begin, end) + 1 or begin
             if (span := self.shown(row, end)) is not None:
                 yield span
             end = row - 1
 
-    def ends(self, begin: int, end: int, most: int) -> Iterator[Span]:
-        """The lines in `[begin, end)` in their order; of more than `2 * most` those at both ends."""
-        front: list[Span] = []
-        row = begin
-        while row < end and len(front) < most:
-            stop = self._data.find(b"\n", row, end)
+    def _rows(self, begin: int, end: int) -> Iterator[Span]:
+        while begin < end:
+            stop = self._data.find(b"\n", begin, end)
             stop = end if stop < 0 else stop
-            if (shown := self.shown(row, stop)) is not None:
-                front.append(shown)
-            row = stop + 1
-        back: list[Span] = []
-        while end > row and len(back) < most:
-            start = self._data.rfind(b"\n", row, end - 1) + 1 or row
-            if (shown := self.shown(start, end - self._data.endswith(b"\n", start, end))) is not None:
-                back.append(shown)
-            end = start
-        yield from front
-        yield from reversed(back)
+            if (span := self.shown(begin, stop)) is not None:
+                yield span
+            begin = stop + 1
+
+    def ends(self, begin: int, end: int, most: int) -> list[Span]:
+        """The lines in `[begin, end)` in their order; of more than `2 * most` those at both ends."""
+        front = [*islice(self._rows(begin, end), most)]
+        back = [*islice(self._rows_back(front[-1].end, end), most)] if front else []
+        return front + back[::-1]
 
     def above(self, span: Span) -> Iterator[Line]:
         """The lines above this one that are not empty, nearest first, as far back as they are kept."""
@@ -152,23 +150,16 @@ class Lines:
 
     def rows_above(self, span: Span) -> Iterator[tuple[Lines, Span]]:
         """The same lines unparsed, with their blocks: of each `\\n`-line what a terminal would show."""
-        end = span.row
-        while end > 0:
-            row = self._data.rfind(b"\n", 0, end - 1) + 1
-            if (shown := self.shown(row, end - 1)) is not None:
-                yield self, shown
-            end = row
+        for shown in self._rows_back(0, span.row - 1):
+            yield self, shown
         for lines, shown in self._earlier():
             if lines.block.at(shown.end) <= self.block.offset:
                 yield lines, shown
 
     def rows_below(self, index: int) -> Iterator[Span]:
         """What a terminal would show of each whole `\\n`-line that begins behind byte `index`, from the first one on for -1."""
-        row = 0 if index < 0 else self._data.find(b"\n", index) + 1
-        while (index < 0 or row) and (end := self._data.find(b"\n", row)) >= 0:
-            if (shown := self.shown(row, end)) is not None:
-                yield shown
-            index, row = row, end + 1
+        row = self._data.find(b"\n", index) if index >= 0 else -1
+        return self._rows(row + 1, self._data.rfind(b"\n") + 1) if row >= 0 or index < 0 else iter(())
 
     def shown(self, row: int, end: int) -> Span | None:
         """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty, if there is one."""
