@@ -15,14 +15,6 @@ STAGE_IDS = tuple(
 )
 """The ids of stages, the same in every profile; titles are its own."""
 
-FRAMEWORKS = tuple(
-    (
-        "verl gkd openrlhf lightrft torchrun hf accelerate deepspeed megatron nemo lightning "
-        "vllm sglang ray selfplay tqdm generic"
-    ).split()
-)
-"""The frameworks that `check --json` may name; a user's profile may add one."""
-
 _NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?))"
 PAIRS = {
     "strict": r"(?<![\w@./-])(?P<key>[A-Za-z_][\w@./-]{0,120})['\"]?\s?(?:[:=]|\sis\s)\s?['\"]?(?:np\.\w+\()?"

@@ -289,13 +289,9 @@ class Messages:
             everything |= messages.tallies
         tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
         newest = self._writers.newest_steps()
-        survived = [self._survived(tally, newest) for tally in tallies]
-        raised = ((tally, is_past) for tally, is_past in zip(tallies, survived, strict=True) if tally.signature.id == TRACEBACK)
-        over = {tally.starts for tally, is_past in raised if not is_past}
-        return tuple(
-            _finding(tally, ranks, file, is_over=tally.starts in over, survived=is_past)
-            for tally, is_past in zip(tallies, survived, strict=True)
-        )
+        told = [(tally, self._survived(tally, newest)) for tally in tallies]
+        over = {tally.starts for tally, survived in told if tally.signature.id == TRACEBACK and not survived}
+        return tuple(_finding(tally, ranks, file, is_over=tally.starts in over, survived=survived) for tally, survived in told)
 
     def _survived(self, tally: SignatureCount, newest_steps: Mapping[Writer, int]) -> bool:
         """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
