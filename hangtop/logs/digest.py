@@ -77,10 +77,10 @@ class Digest:
             *(extractor() for extractor in INDEPENDENT),
             self._unstamped,  # last: it wants to know of each line whether it `is_first`
         )
-        # The two methods that each line goes through: only those that do anything are called.
+        # Each line goes through these two methods: only those that do anything are called.
         doing = [(extractor, type(extractor)) for extractor in self._extractors]
         self._note_writer = [extractor.note_writer for extractor, kind in doing if kind.note_writer is not Extractor.note_writer]
-        self._readers = [(kind if kind.literals else None, extractor.read) for extractor, kind in doing]
+        self._read_each = [(kind, extractor.read) for extractor, kind in doing if kind.read is not Extractor.read]
 
     def feed(self, data: bytes, at: float | None = None, since: float | None = None) -> None:
         """More bytes of the file. `at`: unix time of their arrival, `None` while older parts are read. `since`: when they were
@@ -169,8 +169,8 @@ class Digest:
     def _hand_on(self, found: FoundLine) -> None:
         for note_writer in self._note_writer:
             note_writer(found.line)
-        for asked, read in self._readers:
-            if asked is None or asked in found.readers.extractors:
+        for kind, read in self._read_each:
+            if not kind.literals or kind in found.readers.extractors:
                 read(found)
 
     def _note_newest_writers(self) -> None:
