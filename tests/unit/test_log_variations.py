@@ -232,6 +232,14 @@ def test_a_wait_that_is_announced_is_known() -> None:
     assert read("2026-01-11 10:00:00,000 - INFO - waiting for 3 workers\n").announced_until is None
 
 
+def test_a_message_behind_a_bar_was_written_when_its_line_says() -> None:
+    """To the thousandth of a second that the line tells, though what stands before the message itself tells no time."""
+    bar = "2026-01-11 10:00:00,250 Training:  10%|█         | 1/10 [00:01<00:09,  1.00s/it]"
+    (finding,) = read(f"{bar}(WorkerDict pid=9) RuntimeError: CUDA error: device-side assert triggered\n").findings
+    assert finding.written.not_before is not None
+    assert finding.written.not_after == pytest.approx(finding.written.not_before + 0.001, abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("wait", "seconds"),
     [("500 ms", 0.5), ("2 min", 120.0), ("3 minutes", 180.0), ("1.5 hours", 5400.0), ("90 sec", 90.0), ("4 s", 4.0), ("7", 7.0)],

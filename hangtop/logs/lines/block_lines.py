@@ -304,9 +304,9 @@ def unglued(line: Line) -> tuple[Line, ...]:
     found = _BAR.match(line.text) if "%|" in line.text else None
     if found is None or found.end() == len(line.text):
         return (line,)
-    prefix, text = strip(line.text[found.end() :])
-    behind = replace(line, text=text, prefix=prefix, writer=writer_of(prefix)) if prefix.text else replace(line, text=text)
-    return replace(line, text=found[0]), behind
+    own, text = strip(line.text[found.end() :])
+    prefix = replace(own, time=line.prefix.time) if own.text else line.prefix  # the time is that of the line
+    return replace(line, text=found[0]), replace(line, text=text, prefix=prefix, writer=writer_of(prefix))
 
 
 def writer_of(prefix: Prefix) -> Writer:
