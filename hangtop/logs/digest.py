@@ -8,22 +8,21 @@ from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.framework_votes import FrameworkVotes
-from hangtop.logs.extract.independent import INDEPENDENT
-from hangtop.logs.extract.known_messages import KnownMessages
 from hangtop.logs.extract.layout_sizes import LayoutSizes
 from hangtop.logs.extract.line_kind import shown_line
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_sampling import LineSampler
 from hangtop.logs.extract.line_writers import LineWriters
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import INDEPENDENT, LiteralIndex
 from hangtop.logs.extract.longest_gap import SilenceWatch
+from hangtop.logs.extract.messages import KnownMessages
 from hangtop.logs.extract.model_output import ModelOutput
 from hangtop.logs.extract.stages import StageMarks
 from hangtop.logs.extract.steps.step_extractor import Steps
 from hangtop.logs.extract.tail_buffer import TailBuffer
 from hangtop.logs.extract.unstamped_lines import UnstampedLines
 from hangtop.logs.file_facts import FileFacts
-from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer, unglued
+from hangtop.logs.lines.block_lines import Line, Lines, Span, unglued
 from hangtop.logs.lines.split import Block, Blocks
 from hangtop.logs.lines.timestamps import LogClock
 from hangtop.records.log import LogLine
@@ -34,7 +33,8 @@ class Digest:
 
     `clock_shift_s`: what to add to the log's own clock to get unix time. `rank`: the rank that the file's name gives.
     `offset`: where in the file the first byte stands that is fed, a line start. `year`: of dates that are written without one.
-    `written_by`: when the last byte of what was there before hangtop came was written.
+    `written_by`: when the last byte of what was there before hangtop came was written. `clock` and `ranks`: what is known by now
+    of the times in it, and of its writers.
     """
 
     def __init__(
@@ -51,49 +51,43 @@ class Digest:
         self._index = index = catalog if isinstance(catalog, LiteralIndex) else LiteralIndex(catalog)
         self._file = file
         self._blocks = Blocks(offset)
-        self._clock = LogClock(clock_shift_s, year, written_by)
-        self._tail = TailBuffer(self._clock)
+        self.clock = LogClock(clock_shift_s, year, written_by)
+        self._tail = TailBuffer(self.clock)
         self._swept_to = -1
         self.bytes = 0
         self._frameworks = FrameworkVotes()
         self._sampler = LineSampler(index, self._frameworks)
         self._output = ModelOutput()
-        self._ranks = RankTable(rank)
-        self._stages = StageMarks(self._ranks)
-        self._writers = LineWriters(self._ranks, self._stages)
-        self._messages = KnownMessages(index, self._ranks, self._writers, self._stages)
+        self.ranks = RankTable(rank)
+        self._stages = StageMarks(self.ranks)
+        self._writers = LineWriters(self.ranks, self._stages)
+        self._messages = KnownMessages(index, self.ranks, self._writers, self._stages)
         # A step proves a stage and sets the pace before its values are looked at: they are compared with those before.
         listeners = (self._stages.add_step, self._writers.add_step, self._messages.add_step)
-        self._steps = Steps(self._ranks, self._writers, tuple(index.training), listeners)
-        self._unstamped = UnstampedLines(self._clock, offset)
+        self._steps = Steps(self.ranks, self._writers, index.training, listeners)
+        self._unstamped = UnstampedLines(self.clock, offset)
         self._extractors: tuple[Extractor, ...] = (
-            SilenceWatch(self._clock),
-            self._ranks,  # before all that ask whose line it is
+            SilenceWatch(self.clock),
+            self.ranks,  # before all that ask whose line it is
             self._writers,
             self._steps,  # before the stages and messages of the same line: it is a step that they come after
             self._stages,  # before the messages: an error after a restart is a new one
             self._messages,
-            LayoutSizes(self._ranks),
+            LayoutSizes(self.ranks),
             *(extractor() for extractor in INDEPENDENT),
             self._unstamped,  # last: it wants to know of each line whether it `is_first`
         )
-
-    @property
-    def last_log_time(self) -> float | None:
-        """The clock time of the newest line that has one, as it stands there, as if it were UTC."""
-        return self._clock.last_log_time
-
-    @property
-    def tells_zone(self) -> bool:
-        """Whether the times in the log are those of a known zone."""
-        return self._clock.zoned
+        # Each line goes through these two methods: only those that do anything are called.
+        doing = [(extractor, type(extractor)) for extractor in self._extractors]
+        self._note_writer = [extractor.note_writer for extractor, kind in doing if kind.note_writer is not Extractor.note_writer]
+        self._read_each = [(kind, extractor.read) for extractor, kind in doing if kind.read is not Extractor.read]
 
     def feed(self, data: bytes, at: float | None = None, since: float | None = None) -> None:
         """More bytes of the file. `at`: unix time of their arrival, `None` while older parts are read. `since`: when they were
         not there yet."""
         self.bytes += len(data)
         self._unstamped.history_end += len(data) if at is None else 0
-        self._clock.arrived(at if data else None, since)
+        self.clock.arrived(at if data else None, since)
         for block in self._blocks.feed(data):
             self._digest(block)
 
@@ -102,7 +96,7 @@ class Digest:
         known stays."""
         self._flush()
         self._blocks = Blocks(offset)
-        self._tail, self._swept_to = TailBuffer(self._clock), -1
+        self._tail, self._swept_to = TailBuffer(self.clock), -1
         for extractor in self._extractors:
             extractor.reopened(offset)
 
@@ -121,11 +115,7 @@ class Digest:
         """The newest lines, oldest first, as they may be shown; only those that end after byte `since` of the file."""
         self._flush()
         rows = [lines.parse(span) for lines, span in islice(self._tail.rows(since), count)]
-        return tuple(shown_line(line, self._file, self._index, self._ranks.rank_of(line.writer)) for line in reversed(rows))
-
-    def rank_of(self, writer: Writer) -> int | None:
-        """The global rank of a writer as far as it is known by now."""
-        return self._ranks.rank_of(writer)
+        return tuple(shown_line(line, self._file, self._index, self.ranks.rank_of(line.writer)) for line in reversed(rows))
 
     def _last_line(self) -> str | None:
         texts = (clean_text(lines.parse(span).text).strip() for lines, span in self._tail.rows())
@@ -136,8 +126,8 @@ class Digest:
             self._digest(block)
 
     def _digest(self, block: Block) -> None:
-        lines = Lines(block, self._clock, self._tail.rows)
-        self._clock.look_for_year(block.data)
+        lines = Lines(block, self.clock, self._tail.rows)
+        self.clock.look_for_year(block.data)
         for extractor in self._extractors:
             extractor.begin_block(lines)
         sampled = self._sampler.sample(lines, in_text=self._output.is_open)
@@ -169,7 +159,7 @@ class Digest:
         begins = [text for profile, text in readers.free_text if profile.base or self._frameworks.seen.get(profile.name)]
         is_output = self._output.covers(line, span.start, lines.block.data, begins)
         if is_output and self._output.is_unsure(line.writer):
-            self._messages.read_output(FoundLine(line, lines, span, readers))
+            self._messages.read_output(FoundLine(line, lines, span, readers, []))
             return
         self._messages.output_ended(line.writer)
         if not is_output:
@@ -177,11 +167,11 @@ class Digest:
                 self._hand_on(FoundLine(piece, lines, span, readers, readers.markers(piece.text)))
 
     def _hand_on(self, found: FoundLine) -> None:
-        for extractor in self._extractors:
-            extractor.note_writer(found.line)
-        for extractor in self._extractors:
-            if not extractor.literals or type(extractor) in found.readers.extractors:
-                extractor.read(found)
+        for note_writer in self._note_writer:
+            note_writer(found.line)
+        for kind, read in self._read_each:
+            if not kind.literals or kind in found.readers.extractors:
+                read(found)
 
     def _note_newest_writers(self) -> None:
         """Each writer of the last lines is heard, whether its line holds a known text or not."""
@@ -193,11 +183,11 @@ class Digest:
                 continue
             names.add(name)
             line = lines.parse(span)
-            for extractor in self._extractors:
-                extractor.note_writer(line)
+            for note_writer in self._note_writer:
+                note_writer(line)
             if newest is None:
                 newest = line
                 if line.stamp is not None:
-                    self._clock.last_log_time = line.stamp
+                    self.clock.last_log_time = line.stamp
         if newest is not None:
             self._swept_to = newest.end

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from hangtop.logs.lines.block_lines import Writer
-from hangtop.records.log import Finding, Pace, RaySaid, WrittenAt
+from hangtop.records.log import Finding, Pace, RankLog, RaySaid, WrittenAt
 from hangtop.records.parallel_layout import ParallelLayout
 
 Kind = tuple[str, str]
@@ -30,7 +30,6 @@ class ProgressSeen(Struct, frozen=True):
     step_s: float | None = None
     elapsed_s: float | None = None
     eta_s: float | None = None
-    desc: str = ""
     metrics: dict[str, float] = {}
 
 
@@ -47,17 +46,6 @@ class StageMark(Struct, frozen=True):
     done: bool = False
     late: bool = False
     been: bool = False
-
-
-class RankFacts(Struct, omit_defaults=True):
-    """What the log says of one rank, besides its progress."""
-
-    rank: int
-    world: int | None = None
-    local_rank: int | None = None
-    host: str | None = None
-    pid: int | None = None
-    actor: str | None = None
 
 
 class WriterFacts(Struct, frozen=True):
@@ -81,7 +69,8 @@ class PaceFacts(Struct, frozen=True):
 class FileFacts(Struct, frozen=True):
     """All that one file says. Which of it counts is decided over all files of the run.
 
-    `findings` are those of all attempts. `times`: when their lines, and those of marks that come once, were written, by offset.
+    `ranks`: of each its number and its process. `findings` are those of all attempts. `times`: when their lines, and those of
+    marks that come once, were written, by offset.
     """
 
     file: int
@@ -94,7 +83,7 @@ class FileFacts(Struct, frozen=True):
     writers: tuple[WriterFacts, ...] = ()
     paces: Mapping[Kind, PaceFacts] = {}
     totals: Mapping[Kind, float] = {}
-    ranks: tuple[RankFacts, ...] = ()
+    ranks: tuple[RankLog, ...] = ()
     world: int | None = None
     meshes: Mapping[str, ParallelLayout] = {}
     workers: tuple[int, int] | None = None

@@ -47,10 +47,8 @@ def _in_tier(tier: Sequence[Finding]) -> list[Finding]:
     """Earliest first, but a warning comes behind what ended the run if it has nothing to do with it."""
     told = by_time(tier)
     ends = {_family(finding): place for place, finding in enumerate(told) if finding.severity == "fatal"}
-    aside = [
-        finding for place, finding in enumerate(told) if finding.severity != "fatal" and place > ends.get(_family(finding), -1)
-    ]
-    return [*(finding for finding in told if finding not in aside), *aside] if ends else told
+    aside = [finding.severity != "fatal" and place > ends.get(_family(finding), -1) for place, finding in enumerate(told)]
+    return [finding for wanted in (False, True) for finding, is_aside in zip(told, aside, strict=True) if is_aside is wanted]
 
 
 def _family(finding: Finding) -> str:
@@ -62,7 +60,7 @@ def by_time(findings: Iterable[Finding]) -> list[Finding]:
     files: dict[int, list[Finding]] = {}
     for finding in findings:
         files.setdefault(finding.file, []).append(finding)
-    return list(merge(*(sorted(own, key=_offset) for own in files.values()), key=_moment))
+    return list(merge(*(sorted(own, key=lambda finding: finding.offset) for own in files.values()), key=_moment))
 
 
 def first_is_sure(first: Finding, others: Iterable[Finding]) -> bool:
@@ -101,7 +99,3 @@ def _moment(finding: Finding) -> tuple[float, float, str, str]:
 def _written(finding: Finding) -> WrittenAt:
     """A recording by an older hangtop has only the time in the message."""
     return at_once(finding.at) if finding.written == WrittenAt() else finding.written
-
-
-def _offset(finding: Finding) -> int:
-    return finding.offset

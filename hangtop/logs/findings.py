@@ -102,5 +102,5 @@ def _advised(finding: Finding, catalog: Catalog, profiles: Sequence[Profile]) ->
     if signature is None:
         return finding
     names = {name for profile in profiles for name in (profile.name, profile.framework)}
-    fitting = (fix.remedy() for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
-    return replace(finding, remedies=tuple(fitting), folklore=signature.folklore, cite=signature.cite)
+    remedies = tuple(fix.remedy() for fix in signature.fixes(names))
+    return replace(finding, remedies=remedies, folklore=signature.folklore, cite=signature.cite)

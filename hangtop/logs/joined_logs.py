@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract import layout_sizes, ray_sessions_named
 from hangtop.logs.extract.framework_votes import active, leading
 from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by, stage_of
-from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, WriterFacts
+from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen, WriterFacts
 from hangtop.logs.findings import findings_of
 from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
@@ -78,17 +78,13 @@ def join_logs(
 
 def _best_scores(facts: Sequence[FileFacts]) -> dict[str, int]:
     """The best score of each profile in any file."""
-    scores: dict[str, int] = {}
-    for file in facts:
-        for name, score in file.scores.items():
-            scores[name] = max(score, scores.get(name, 0))
-    return scores
+    return {name: max(file.scores.get(name, 0) for file in facts) for name in {name for file in facts for name in file.scores}}
 
 
 def _pace(facts: Sequence[FileFacts], kind: Kind | None) -> Pace:
     """The pace of the file that has most steps of this kind."""
-    paces = [file.paces[kind] for file in facts if kind in file.paces] if kind else []
-    return max(paces, key=lambda paced: paced.pace.steps, default=PaceFacts(Pace(), {})).pace
+    paces = [file.paces[kind].pace for file in facts if kind in file.paces] if kind else []
+    return max(paces, key=lambda pace: pace.steps, default=Pace())
 
 
 def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
@@ -134,13 +130,9 @@ def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
 def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
     """The step line that counts: the newest of this attempt by the most specific profile. A newer line of another kind counts
     instead if it tells the same steps, up to the same total."""
-    steps = [
-        seen
-        for seen in progress
-        if seen.counts and seen.step is not None and is_present(seen.offset, seen.at) and seen.profile in place
-    ]
-    if len(steps) <= 1:
-        return steps[0] if steps else None
+    steps = [seen for seen in _counted(progress, is_present, place) if seen.step is not None]
+    if not steps:
+        return None
     best = max(steps, key=lambda step: (place[step.profile], not step.coarse, step.offset, step.step or 0.0))
     newest = max(steps, key=lambda step: step.offset)
     return newest if newest.total is not None and newest.total == best.total else best
@@ -148,11 +140,13 @@ def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mappin
 
 def _metrics(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
     """The newest value of each metric; `None` if it is not finite."""
-    merged: dict[str, float | None] = {}
-    for seen in sorted(progress, key=lambda seen: seen.offset):
-        if seen.counts and is_present(seen.offset, seen.at) and seen.profile in place:
-            merged.update((name, value if math.isfinite(value) else None) for name, value in seen.metrics.items())
-    return merged
+    told = sorted(_counted(progress, is_present, place), key=lambda seen: seen.offset)
+    return {name: value if math.isfinite(value) else None for seen in told for name, value in seen.metrics.items()}
+
+
+def _counted(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> Iterator[ProgressSeen]:
+    """The lines that count: of this attempt, by a profile in use."""
+    return (seen for seen in progress if seen.counts and seen.profile in place and is_present(seen.offset, seen.at))
 
 
 def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:
@@ -221,35 +215,27 @@ def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Pr
     place = _specific(profiles)
     for file in facts:
         is_present = attempts.is_present(file.file)
-        by_rank: dict[int, list[WriterFacts]] = {}
+        told = {known.rank: replace(known, world=known.world or file.world) for known in file.ranks}
+        by_rank: dict[int, list[WriterFacts]] = {number: [] for number in told}
         for writer in file.writers:
             if writer.rank is not None:
                 by_rank.setdefault(writer.rank, []).append(writer)
-        told = {known.rank: known for known in file.ranks}
-        for number in sorted(by_rank.keys() | told.keys()):
-            rank = _rank(number, by_rank.get(number, []), is_present, profiles, place)
-            if (known := told.get(number)) is not None:
-                rank = replace(
-                    rank,
-                    local_rank=known.local_rank,
-                    host=known.host,
-                    pid=known.pid,
-                    actor=known.actor,
-                    world=known.world or file.world,
-                )
+        for number, writers in by_rank.items():
+            rank = _rank(told.get(number) or RankLog(number), writers, is_present, profiles, place)
             table[number] = _newer(table[number], rank) if number in table else rank
     return [table[number] for number in sorted(table)]
 
 
 def _rank(
-    number: int, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
+    known: RankLog, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
 ) -> RankLog:
+    """With what its writers tell of its course."""
     progress = [seen for writer in writers for seen in writer.progress]
     best = _best(progress, is_present, place)
     marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
-    return RankLog(
-        rank=number,
-        stage=stage_of(marks, profiles, lambda mark: is_present(mark.offset, mark.at)),
+    return replace(
+        known,
+        stage=stage_of(marks, profiles, is_present),
         step=int(best.step) if best and best.step is not None else None,
         total=int(best.total) if best and best.total is not None else None,
         step_at=best.at if best else None,
@@ -261,11 +247,7 @@ def _rank(
 
 
 def _newer(first: RankLog, second: RankLog) -> RankLog:
-    newer, older = (
-        (first, second)
-        if (first.step_at or 0.0, first.step or -1) > (second.step_at or 0.0, second.step or -1)
-        else (second, first)
-    )
+    older, newer = sorted((first, second), key=lambda rank: (rank.step_at or 0.0, rank.step or -1))
     filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
     last = [at for at in (first.last_at, second.last_at) if at is not None]
     return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": first.lines + second.lines})

@@ -23,7 +23,7 @@ def in_chinese(log: LogReading) -> LogReading:
         replace(
             finding,
             cause=known[finding.id].cause,
-            remedies=tuple(fix.remedy() for fix in known[finding.id].fixes("verl")),
+            remedies=tuple(fix.remedy() for fix in known[finding.id].fixes({"verl"})),
             count=12,
             ranks=(0, 1, 2, 3, 5),
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.lines import carriage_return_bars
-from hangtop.logs.lines.carriage_return_bars import HEAD, LONG, TAIL, find_folded
-from hangtop.logs.lines.literal_scan import Scanner
+from hangtop.logs.lines import literal_scan
+from hangtop.logs.lines.literal_scan import HEAD, LONG, TAIL, Scanner, find_folded
 
 SCANNER = Scanner({"%|": ["bar"], "it/s]": ["end"], "CUDA error": ["error"], "step ": ["step"]})
 PIECES = [
@@ -15,7 +14,7 @@ PIECES = [
 BARS = b"".join(PIECES)
 
 
-@pytest.mark.parametrize("window", [carriage_return_bars.WINDOW, 10])
+@pytest.mark.parametrize("window", [literal_scan.WINDOW, 10])
 @pytest.mark.parametrize(
     "data",
     [
@@ -29,7 +28,7 @@ BARS = b"".join(PIECES)
 def test_all_that_stands_outside_of_a_fold_is_found_where_it_stands(
     data: bytes, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carriage_return_bars, "WINDOW", window)
+    monkeypatch.setattr(literal_scan, "WINDOW", window)
     every, found = SCANNER.hits(data), find_folded(data, SCANNER.hits)
     assert set(found) <= set(every)
     assert found == sorted(found, key=lambda hit: hit[2])

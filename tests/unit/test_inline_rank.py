@@ -6,8 +6,7 @@ import pytest
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.lines.inline_rank import speaker
-from hangtop.logs.lines.prefixes import Prefix, strip
+from hangtop.logs.lines.prefixes import Prefix, speaker, strip
 
 
 def said(line: str) -> Prefix:

@@ -62,13 +62,13 @@ def test_words_that_flood_the_same_lines_are_looked_for_once_and_lines_of_their_
     monkeypatch: pytest.MonkeyPatch, apart: bool, walks: int
 ) -> None:
     walked: dict[int, set[bytes]] = {}
-    walk = repeated_literals._newest_of_each_writer
+    walk = repeated_literals._newest_rows
 
-    def counted(lines: Lines, literal: bytes, *more: int) -> Iterator[int]:
+    def counted(lines: Lines, literal: bytes) -> Iterator[int]:
         walked.setdefault(lines.block.offset, set()).add(literal)
-        return walk(lines, literal, *more)
+        return walk(lines, literal)
 
-    monkeypatch.setattr(repeated_literals, "_newest_of_each_writer", counted)
+    monkeypatch.setattr(repeated_literals, "_newest_rows", counted)
     flood = [b"[rank%d]: train step %d/9000 loss=0.5 90 tok/s\n" % (n % 4, n // 4) for n in range(8_000)]
     if apart:
         flood += [b"[rank9]: --> [  %d/9000] L=0.5 | 90 tok/s\n" % n for n in range(40)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.logs.catalog.regex_dos import hostile_texts
+from hangtop.logs.catalog.checks import hostile_texts
 from hangtop.logs.extract.steps.step_tables import REACH
 from tests.fakes.read_log import read
 

@@ -232,6 +232,28 @@ def test_a_wait_that_is_announced_is_known() -> None:
     assert read("2026-01-11 10:00:00,000 - INFO - waiting for 3 workers\n").announced_until is None
 
 
+def test_a_message_behind_a_bar_was_written_when_its_line_says() -> None:
+    """To the thousandth of a second that the line tells, though what stands before the message itself tells no time."""
+    bar = "2026-01-11 10:00:00,250 Training:  10%|█         | 1/10 [00:01<00:09,  1.00s/it]"
+    (finding,) = read(f"{bar}(WorkerDict pid=9) RuntimeError: CUDA error: device-side assert triggered\n").findings
+    assert finding.written.not_before is not None
+    assert finding.written.not_after == pytest.approx(finding.written.not_before + 0.001, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("wait", "seconds"),
+    [("500 ms", 0.5), ("2 min", 120.0), ("3 minutes", 180.0), ("1.5 hours", 5400.0), ("90 sec", 90.0), ("4 s", 4.0), ("7", 7.0)],
+)
+def test_an_announced_wait_is_read_in_its_unit(wait: str, seconds: float) -> None:
+    told, plain = (
+        read(f"2026-01-11 10:00:00,000 - INFO - retrying in {length} after an error\n").announced_until
+        for length in (wait, "0 s")
+    )
+    assert told is not None
+    assert plain is not None
+    assert told - plain == pytest.approx(seconds)
+
+
 def test_workers_are_counted_and_checkpoints_found() -> None:
     reading = read("Created 30/100 workers...\nSaving model checkpoint to /out/run1/checkpoint-200\n")
     assert reading.workers == (30, 100)

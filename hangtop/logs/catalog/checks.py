@@ -1,15 +1,25 @@
-"""The checks of profiles and signatures beyond their shape: what is wrong, and where."""
+"""The checks of profiles and signatures beyond their shape: what is wrong, and where.
+
+Among them inputs that make a careless regex run for minutes: long, repetitive, and almost a match.
+"""
 
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterable, Iterator
+from types import FrameType
 
 from msgspec import Struct
 
 from hangtop.logs.catalog.literal_coverage import unproven
 from hangtop.logs.catalog.profile import STAGE_IDS, Marker, Profile, ProgressLine, Table
 from hangtop.logs.catalog.signature import WHERE, Signature
+
+LENGTH = 100_000
+LIMIT_S = 1.0
+"""CPU seconds for one search. A sound regex needs at most a tenth; one that starts over at each blank takes half a minute, and
+catastrophic backtracking would not end."""
 
 
 class Flaw(Struct, frozen=True):
@@ -19,17 +29,8 @@ class Flaw(Struct, frozen=True):
     text: str
 
 
-def signature_flaws(signature: Signature) -> list[Flaw]:
+def signature_flaws(signature: Signature) -> Iterator[Flaw]:
     """Each reason why this signature would miss its message or match another."""
-    return [*_signature_flaws(signature)]
-
-
-def profile_flaws(profile: Profile, known: frozenset[str]) -> list[Flaw]:
-    """Each reason why this profile would not work. `known` are the names of all profiles there are."""
-    return [*_profile_flaws(profile, known)]
-
-
-def _signature_flaws(signature: Signature) -> Iterator[Flaw]:
     if not signature.kind:
         yield from _pattern_flaws("regex", signature.regex, signature.literal, signature.example)
     elif problem := _broken(signature.regex):
@@ -47,7 +48,8 @@ def _signature_flaws(signature: Signature) -> Iterator[Flaw]:
             yield Flaw(f"fix[{n}].where", f"{fix.where!r} is unknown; known are {', '.join(WHERE)}")
 
 
-def _profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
+def profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
+    """Each reason why this profile would not work. `known` are the names of all profiles there are."""
     named = [*(("contains", name) for name in profile.contains), ("refines", profile.refines)]
     for key, name in named:
         if name is not None and name not in known:
@@ -132,3 +134,43 @@ def _broken(pattern: str) -> str | None:
     except re.error as error:
         return f"{error} in {pattern!r}"
     return None
+
+
+def hostile_texts(literals: tuple[str, ...], example: str) -> Iterator[str]:
+    """Texts of `LENGTH` characters: one character, words, pairs, and the message's own parts again and again."""
+    half = example[: len(example) // 2]
+    for piece in ("a", " ", "1", "a ", "1.", "a:", "a=1 ", " - a:1", "'a': ", "/a", "━", "a|", *literals[:6], example, half):
+        if piece:
+            yield (piece * (LENGTH // len(piece) + 1))[:LENGTH]
+    for literal in literals[:2]:
+        yield literal + "a" * LENGTH
+        yield "a" * LENGTH + literal
+
+
+def too_slow(pattern: str, literals: tuple[str, ...], example: str) -> str | None:
+    """The start of a hostile text for which one search takes more than `LIMIT_S`; `None` if all are quick.
+
+    A timer of CPU time breaks off the search, so this must be called in the main thread.
+    """
+    regex = re.compile(pattern)
+    before = signal.signal(signal.SIGVTALRM, _give_up)
+    try:
+        for text in hostile_texts(literals, example):
+            try:
+                signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
+                regex.search(text)
+            except _TooSlow:
+                return text[:60]
+            finally:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+    return None
+
+
+def _give_up(number: int, frame: FrameType | None) -> None:
+    raise _TooSlow
+
+
+class _TooSlow(Exception):
+    pass

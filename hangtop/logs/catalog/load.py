@@ -5,7 +5,7 @@ Tests check the data of the package; data of a user is checked when it is loaded
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -57,11 +57,6 @@ def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
     return tuple(signature if signature.category else replace(signature, category=category) for signature in found.signature)
 
 
-def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
-    """The settings in `text`."""
-    return _decode(text, name, _SettingFile).setting
-
-
 def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "en") -> Catalog:
     """The package's data, then `<user_dir>/profiles/*.toml` and `<user_dir>/signatures/*.toml`, then the profile `extra`.
 
@@ -72,41 +67,34 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
     package = resources.files("hangtop.logs.catalog")
     profiles = {p.name: p for name, text in _files(package / "profiles") for p in [parse_profile(text, name)]}
     signatures = {s.id: s for name, text in _files(package / "signatures") for s in parse_signatures(text, name)}
-    settings = {s.name: s for s in parse_settings((package / "settings.toml").read_text("utf-8"), "settings.toml")}
-    added = [*_user_profiles(user_dir, extra)]
+    known_settings = _decode((package / "settings.toml").read_text("utf-8"), "settings.toml", _SettingFile).setting
+    added = [(path, text, parse_profile(text, path)) for path, text in _profiles_of_user(user_dir, extra)]
     profiles.update((profile.name, profile) for _, _, profile in added)
     for path, text, profile in added:
         _refuse(path, text, profile_flaws(profile, frozenset(profiles)))
-    if user_dir is not None:
-        for path, text in _files(user_dir / "signatures"):
-            signatures.update((signature.id, signature) for signature in _proven_signatures(path, text))
+    for path, text in _files(user_dir / "signatures") if user_dir is not None else ():
+        for n, signature in enumerate(parse_signatures(text, path)):
+            _refuse(path, text, signature_flaws(signature), f"signature[{n}].")
+            signatures[signature.id] = signature
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
         signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),
-        settings=MappingProxyType({name: setting.told_in(lang) for name, setting in settings.items()}),
+        settings=MappingProxyType({setting.name: setting.told_in(lang) for setting in known_settings}),
     )
 
 
-def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[str, str, Profile]]:
+def _profiles_of_user(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[str, str]]:
     if user_dir is not None:
-        for path, text in _files(user_dir / "profiles"):
-            yield path, text, parse_profile(text, path)
+        yield from _files(user_dir / "profiles")
     if extra is not None:
-        text = _text(extra, str(extra))
-        yield str(extra), text, parse_profile(text, str(extra))
+        yield str(extra), _text(extra, str(extra))
 
 
-def _proven_signatures(path: str, text: str) -> tuple[Signature, ...]:
-    found = parse_signatures(text, path)
-    for n, signature in enumerate(found):
-        _refuse(path, text, signature_flaws(signature), f"signature[{n}].")
-    return found
-
-
-def _refuse(path: str, text: str, flaws: list[Flaw], inside: str = "") -> None:
-    if flaws:
-        key = f"{inside}{flaws[0].key}"
-        raise CatalogError(f"{path}:{line_of(text, f'$.{key}')}: key {key}: {flaws[0].text}")
+def _refuse(path: str, text: str, flaws: Iterable[Flaw], inside: str = "") -> None:
+    """Raises the first of these flaws, if there is one."""
+    for flaw in flaws:
+        key = f"{inside}{flaw.key}"
+        raise CatalogError(f"{path}:{line_of(text, f'$.{key}')}: key {key}: {flaw.text}")
 
 
 def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:

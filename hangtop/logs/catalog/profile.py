@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from hangtop.logs.catalog.signature import compiled
+
 STAGE_IDS = tuple(
     (
         "launch config resource_pool_spec dist_init dist_ready dataset dataset_filter dataloader resource_pool model_load "
@@ -12,14 +14,6 @@ STAGE_IDS = tuple(
     ).split()
 )
 """The ids of stages, the same in every profile; titles are its own."""
-
-FRAMEWORKS = tuple(
-    (
-        "verl gkd openrlhf lightrft torchrun hf accelerate deepspeed megatron nemo lightning "
-        "vllm sglang ray selfplay tqdm generic"
-    ).split()
-)
-"""The frameworks that `check --json` may name; a user's profile may add one."""
 
 _NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?))"
 PAIRS = {
@@ -42,6 +36,12 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
     regex: str | None = None
     example: str | None = None
     note: str = ""
+
+    def matches(self, text: str) -> bool:
+        """Whether a message proves it."""
+        return any(literal in text for literal in self.literal) and (
+            self.regex is None or bool(compiled(self.regex).search(text))
+        )
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):

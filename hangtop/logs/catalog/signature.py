@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cache
 
 from msgspec import Struct
@@ -64,9 +65,11 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     cause_zh: str = ""
     folklore_zh: str = ""
 
-    def fixes(self, framework: str | None) -> tuple[Fix, ...]:
-        """What to do in a run of this framework, in order; with an unknown framework (`None`) all that there is."""
-        return tuple(fix for fix in self.fix if framework is None or not fix.frameworks or framework in fix.frameworks)
+    def fixes(self, frameworks: Collection[str] | None) -> tuple[Fix, ...]:
+        """What to do in a run of these frameworks, in order; with unknown ones (`None`) all that there is."""
+        return tuple(
+            fix for fix in self.fix if frameworks is None or not fix.frameworks or not set(fix.frameworks).isdisjoint(frameworks)
+        )
 
     @property
     def speaks_zh(self) -> bool:

@@ -16,18 +16,8 @@ _LITERALS = (
 )  # fmt: skip
 """Any text that `Announcements.read` understands holds one of these."""
 
-_SECONDS = {
-    "": 1.0,
-    "ms": 1e-3,
-    "s": 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "m": 60.0,
-    "min": 60.0,
-    "minute": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
-}
+_SECONDS = {"ms": 1e-3, "m": 60.0, "h": 3600.0}
+"""By unit, of which the first letter is enough, but for milliseconds. Without a unit it is seconds."""
 _WAIT = re.compile(
     r"(?:\b[Ss]leep(?:ing)? (?:for )?|\b[Bb]acking off (?:for )?|"
     r"\b[Ww]aiting (?:for )?(?=\d+(?:\.\d+)? ?(?:s|sec|seconds?|min|minutes?|h|hours?)\b)|"
@@ -66,7 +56,8 @@ class Announcements(Extractor):
         line, text = found.line, found.line.text
         if told := _WAIT.search(text):
             self._wait_offset, self._wait_from = line.offset, line.at
-            self._wait_s = float(told["n"]) * _SECONDS[(told["unit"] or "").rstrip("s") or "s"]
+            unit = told["unit"] or "s"
+            self._wait_s = float(told["n"]) * _SECONDS.get(unit if unit == "ms" else unit[0], 1.0)
         elif told := _POLL.search(text):
             self._polled(line, float(told["elapsed"]))
         if told := _WORKERS.search(text):

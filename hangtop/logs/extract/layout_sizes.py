@@ -30,10 +30,10 @@ class LayoutSizes(Extractor):
         self._known: dict[str, _Said] = {}
 
     def read(self, found: FoundLine) -> None:
-        rank = self._ranks.rank_of(found.line.writer)
-        for groups in found.readers.groups:
-            for match in compiled(groups.line.regex).finditer(found.line.text):
-                self._known.setdefault(groups.profile.name, _Said()).take(groups.line, match, rank)
+        for profile, groups in found.readers.groups:
+            for match in compiled(groups.regex).finditer(found.line.text):
+                rank = self._ranks.rank_of(found.line.writer)
+                self._known.setdefault(profile.name, _Said()).take(groups, match, rank)
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         return replace(facts, meshes={name: said.mesh() for name, said in self._known.items()})

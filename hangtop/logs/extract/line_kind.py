@@ -62,7 +62,9 @@ def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
         return "stage"
     if any(compiled(reader.progress.regex).search(text) for reader in readers.progress):
         return "progress"
-    return _BY_LEVEL.get(level.upper(), "plain") if level else _said(text[:_HEAD])
+    if level:
+        return _BY_LEVEL.get(level.upper(), "plain")
+    return next((kind for kind, words in _SAYS if words.search(text[:_HEAD])), "plain")
 
 
 def shown_line(line: Line, file: int, index: LiteralIndex, rank: int | None) -> LogLine:
@@ -70,7 +72,3 @@ def shown_line(line: Line, file: int, index: LiteralIndex, rank: int | None) -> 
     prefix = line.prefix
     kind = line_kind(line.text, prefix.level, index)
     return LogLine(file, line.offset, line.at, rank, clean_text(prefix.text), clean_text(line.text), kind)
-
-
-def _said(head: str) -> LineKind:
-    return next((kind for kind, words in _SAYS if words.search(head)), "plain")

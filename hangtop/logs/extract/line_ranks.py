@@ -7,8 +7,9 @@ import re
 from msgspec.structs import replace
 
 from hangtop.logs.extract.extractor import Extractor, FoundLine
-from hangtop.logs.file_facts import FileFacts, RankFacts
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Writer
+from hangtop.records.log import RankLog
 
 _LITERALS = ("nranks ", "GLOBAL_RANK: ", "[Gloo] Rank ", "rank ", "rank:", "rank=", "world_size", "world size", " processes")
 """Any text that tells a rank or the world size holds one of these."""
@@ -39,7 +40,7 @@ class RankTable(Extractor):
         self.world: int | None = None
         self.file_rank = rank
         self._rank_of: dict[Writer, int] = {}
-        self._facts: dict[int, RankFacts] = {}
+        self._known: dict[int, RankLog] = {}
         self._locals = 0
         self._tasks_are_ranks = True
         self._task_of: dict[Writer, int] = {}
@@ -108,8 +109,7 @@ class RankTable(Extractor):
         return next((rank for writer, rank in self._rank_of.items() if writer[0] == "pid" and writer[2] == pid), None)
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
-        ranks = tuple(replace(known) for known in self._facts.values())
-        return replace(facts, rank=self.file_rank, ranks=ranks, world=self.world)
+        return replace(facts, rank=self.file_rank, ranks=tuple(self._known.values()), world=self.world)
 
     def _member(self, line: Line, rank: int, size: int) -> None:
         """Of the groups that a writer names, the largest is the whole run."""
@@ -123,7 +123,7 @@ class RankTable(Extractor):
         """Also without the host: Ray prints no address before the lines of its own node."""
         self._rank_of["pid", host, pid] = rank
         self._rank_of.setdefault(("pid", "", pid), rank)
-        self._facts[rank] = replace(self._facts.get(rank) or RankFacts(rank), pid=pid, local_rank=local_rank)
+        self._known[rank] = replace(self._known.get(rank) or RankLog(rank), pid=pid, local_rank=local_rank)
         self.world = max(self.world or 0, rank + 1)
 
     def _note(self, line: Line, rank: int) -> None:
@@ -134,9 +134,12 @@ class RankTable(Extractor):
             self._rank_of["pid", prefix.host or "", prefix.pid] = rank
         if prefix.local_rank is not None:
             self._rank_of["local", str(prefix.task) if prefix.task is not None else "", prefix.local_rank] = rank
-        facts = self._facts.setdefault(rank, RankFacts(rank))
-        facts.world = prefix.world or facts.world
-        facts.local_rank = prefix.local_rank if prefix.local_rank is not None else facts.local_rank
-        facts.host = prefix.host or facts.host
-        facts.pid = prefix.pid or facts.pid
-        facts.actor = prefix.actor or facts.actor
+        known = self._known.get(rank) or RankLog(rank)
+        self._known[rank] = RankLog(
+            rank,
+            world=prefix.world or known.world,
+            local_rank=prefix.local_rank if prefix.local_rank is not None else known.local_rank,
+            host=prefix.host or known.host,
+            pid=prefix.pid or known.pid,
+            actor=prefix.actor or known.actor,
+        )

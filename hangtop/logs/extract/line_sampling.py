@@ -12,8 +12,7 @@ from hangtop.logs.extract.framework_votes import FrameworkVotes
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.repeated_literals import FLOOD, PIECES, RepeatedLiterals
 from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
-from hangtop.logs.lines.carriage_return_bars import find_folded
-from hangtop.logs.lines.literal_scan import Hit
+from hangtop.logs.lines.literal_scan import Hit, find_folded
 
 FEW, FIRST = 64, 24
 """If a literal has at most `FEW` hits in a block, all its lines are parsed, else the `FIRST` ones, for the pace."""
@@ -95,24 +94,22 @@ def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Li
     is open, so its end must not be missed."""
     size = len(lines.block.data)
     few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
-    if len(hits) <= few:
-        return SampledLines(sorted({start for _, start, _ in hits}))
-    borders = in_text or any(index.begins_text[number] for number in counts)
-    many = {number for number, count in counts.items() if count > few and not (borders and index.begins_text[number])}
-    if not many:
+    borders = in_text or not index.begins_text.isdisjoint(counts)
+    many = {number for number, count in counts.items() if count > few and not (borders and number in index.begins_text)}
+    if len(hits) <= few or not many:
         return SampledLines(sorted({start for _, start, _ in hits}))
     rare = len(many) < len(counts)
     picked = {start for number, start, _ in hits if number not in many} if rare else set()
     picked.update(_first(hits, many, first))
     if borders:
-        picked.update(_closing(hits, {number for number in many if index.ends_text[number]}, index, in_text))
-    storms = {number for number in many if counts[number] > FLOOD and not index.is_progress[number]}
+        picked.update(_closing(hits, {number for number in many if index.each[number].ends_text}, index, in_text))
+    storms = {number for number in many if counts[number] > FLOOD and not index.each[number].progress}
     floods = storms if lines.has_bars else {number for number in many if counts[number] > FLOOD}
     picked.update(_first(reversed(hits), storms, few))
     picked.update(_newest_of_each_writer(hits, lines, many - storms))
     if size <= LARGE:
-        picked.update(_spread(hits, {number for number in many if index.is_progress[number]}, counts))
-    counted = {number for number in many if index.signatures[number]}
+        picked.update(_spread(hits, {number for number in many if index.each[number].progress}, counts))
+    counted = {number for number in many if index.each[number].signatures}
     taken = Counter(number for number, start, _ in hits if start in picked) if counted else Counter()
     return SampledLines(
         at=sorted(picked),
@@ -128,7 +125,7 @@ def _closing(hits: Sequence[Hit], ends: set[int], index: LiteralIndex, in_text: 
     if not ends:
         return found
     for number, start, _ in hits:
-        if index.begins_text[number]:
+        if number in index.begins_text:
             left = dict.fromkeys(ends, CLOSING)
         elif left.get(number):
             left[number] -= 1

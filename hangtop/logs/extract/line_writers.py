@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -11,8 +10,7 @@ from msgspec.structs import replace
 from hangtop.logs.extract.extractor import Extractor
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.stages import StageMarks
-from hangtop.logs.extract.steps.loss_spike import LossSpike
-from hangtop.logs.extract.steps.pace import PaceMeter
+from hangtop.logs.extract.steps.pace import LossSpike, PaceMeter
 from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, WriterFacts
 from hangtop.logs.lines.block_lines import Line, Writer
@@ -68,11 +66,9 @@ class LineWriters(Extractor):
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         paces = {kind: PaceFacts(meter.pace(), meter.values()) for kind, meter in self._paces.items()}
-        return replace(facts, writers=tuple(self._facts()), paces=paces)
-
-    def _facts(self) -> Iterator[WriterFacts]:
-        for name, writer in self._writers.items():
-            marks = dict(self._stages.latest.get(name, {}))
-            yield WriterFacts(
-                name, self._ranks.rank_of(name), tuple(writer.progress.values()), marks, writer.last_at, writer.lines
-            )
+        rank_of, marks = self._ranks.rank_of, self._stages.latest
+        writers = tuple(
+            WriterFacts(name, rank_of(name), tuple(own.progress.values()), dict(marks.get(name, {})), own.last_at, own.lines)
+            for name, own in self._writers.items()
+        )
+        return replace(facts, writers=writers, paces=paces)

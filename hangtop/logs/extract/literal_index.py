@@ -6,49 +6,56 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from hangtop.logs.catalog.load import Catalog
-from hangtop.logs.catalog.profile import Detect, FreeText, Profile, ProgressLine, Stage
-from hangtop.logs.catalog.signature import Signature, compiled
-from hangtop.logs.extract.extractor import Extractor
-from hangtop.logs.extract.independent import INDEPENDENT
+from hangtop.logs.catalog.profile import Profile, ProgressLine, Stage
+from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.extract.announcements import Announcements
+from hangtop.logs.extract.extractor import Extractor, LineReaders, ProgressReader, StageMarker
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.line_readers import GroupsReader, LineReaders, ProgressReader, StageMarker, TotalReader
+from hangtop.logs.extract.ray_sessions_named import RaySessionNames
 from hangtop.logs.extract.stages import TRAINING
 from hangtop.logs.extract.steps.step_tables import Columns
 from hangtop.logs.lines.literal_scan import Hit, Scanner
 from hangtop.records.log import Role
 
+INDEPENDENT: tuple[type[Extractor], ...] = (Announcements, RaySessionNames)
+"""The extractors that need no other one: their order means nothing."""
+
 MOST_FINDERS = 2
 MUCH = 1 << 20
 """From this many bytes at once on the fast scan is worth the 40 ms and the 9 MB that it takes to make."""
 
-_END = "end"
+_Owner = tuple[str, Any]
+"""What a literal stands for, and the field of `LineReaders` that holds it."""
 
 
 class LiteralIndex:
-    """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run, and never changed."""
+    """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run, and never changed.
+
+    `each`: what may be read because of one literal alone, by its number. `begins_text`: those that may begin free text.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        wanted: dict[str, list[Any]] = {}
-        for literals, owner in _owners(catalog):
+        wanted: dict[str, list[_Owner]] = {}
+        for literals, field, owner in _owners(catalog):
             for literal in literals:
-                wanted.setdefault(literal, []).append(owner)
+                wanted.setdefault(literal, []).append((field, owner))
         self.kinds = tuple(signature for signature in catalog.signatures.values() if signature.kind)
         base = [profile for profile in catalog.profiles.values() if profile.base]
-        self.training = [(profile, stage) for profile in base for stage in profile.stage if stage.id == TRAINING]
+        self.training = tuple((profile, stage) for profile in base for stage in profile.stage if stage.id == TRAINING)
         self.scanner = Scanner(wanted)
+        self._owners = list(wanted.values())
         self._readers: dict[frozenset[int], LineReaders] = {}
         self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {}
         self._used: set[frozenset[int]] = set()
-        each = [_readers_of([owners]) for owners in self.scanner.owners]
-        self.is_progress = [bool(readers.progress) for readers in each]
-        self.begins_text = [any(text.max_lines > 1 for _, text in readers.free_text) for readers in each]
-        self.ends_text = [readers.ends_free_text for readers in each]
-        self.signatures = [readers.signatures for readers in each]
+        self.each = [_readers_of(owners) for owners in self._owners]
+        self.begins_text = frozenset(
+            number for number, readers in enumerate(self.each) if any(text.max_lines > 1 for _, text in readers.free_text)
+        )
         self.only_detects = {
             number: readers.detects
-            for number, (readers, owners) in enumerate(zip(each, self.scanner.owners, strict=True))
-            if readers.detects and len(readers.detects) == len(owners)
+            for number, (readers, owners) in enumerate(zip(self.each, self._owners, strict=True))
+            if len(readers.detects) == len(owners)
         }
 
     def readers(self, line: bytes) -> LineReaders:
@@ -56,7 +63,7 @@ class LiteralIndex:
         numbers = frozenset(number for number, _, _ in self.scanner.hits(line))
         known = self._readers.get(numbers)
         if known is None:
-            known = self._readers[numbers] = _readers_of(self.scanner.owners[number] for number in sorted(numbers))
+            known = self._readers[numbers] = _readers_of(owner for number in sorted(numbers) for owner in self._owners[number])
         return known
 
     def finder(self, left_out: frozenset[int], size: int) -> Callable[[bytes], list[Hit]]:
@@ -89,69 +96,56 @@ class LiteralIndex:
         return {signature.role for signature in known if compiled(signature.regex).search(text)}
 
 
-def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
-    for reader in _readers(catalog):
-        yield reader.progress.literal, reader
-        yield reader.progress.total_literal, TotalReader(reader)
+def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], str, Any]]:
+    """All that is searched for by literals: these, the field of `LineReaders`, and what stands there."""
+    for reader in _progress_readers(catalog):
+        yield reader.progress.literal, "progress", reader
+        yield reader.progress.total_literal, "totals", reader
     for profile in catalog.profiles.values():
         for stage in profile.stage:
-            for marker in stage.enter:
-                yield marker.literal, StageMarker(profile, stage, marker)
-            for marker in stage.done:
-                yield marker.literal, StageMarker(profile, stage, marker, done=True)
+            for done, markers in ((False, stage.enter), (True, stage.done)):
+                for marker in markers:
+                    yield marker.literal, "stages", StageMarker(profile, stage, marker, done)
         for table in profile.table:
-            yield table.literal, Columns(profile, table, _stages((profile,), table.stage))
+            yield table.literal, "tables", Columns(profile, table, _stages((profile,), table.stage))
         for mesh in profile.mesh:
-            yield mesh.literal, GroupsReader(profile, mesh)
+            yield mesh.literal, "groups", (profile, mesh)
         for detect in profile.detect:
-            yield (detect.literal,), (profile, detect)
+            yield (detect.literal,), "detects", (profile, detect)
         for text in profile.free_text:
-            yield text.begin.literal, (profile, text)
+            yield text.begin.literal, "free_text", (profile, text)
             for marker in (*text.until, *text.last):
-                yield marker.literal, _END
+                yield marker.literal, "ends_text", marker
     for signature in catalog.signatures.values():
-        yield signature.literal, signature
+        yield signature.literal, "signatures", signature
     extractors: tuple[type[Extractor], ...] = (RankTable, *INDEPENDENT)
     for extractor in extractors:
-        yield extractor.literals, extractor
+        yield extractor.literals, "extractors", extractor
 
 
-def _readers(catalog: Catalog) -> list[ProgressReader]:
-    """All progress lines, those of specific profiles before those of base ones."""
-    readers: list[ProgressReader] = []
+def _progress_readers(catalog: Catalog) -> list[ProgressReader]:
+    """All progress lines, those of specific profiles before those of base ones. Profiles that share a line have one reader."""
+    having: list[tuple[ProgressLine, list[Profile]]] = []
     for profile in sorted(catalog.profiles.values(), key=lambda profile: (profile.base, profile.refines is not None)):
         for progress in profile.progress:
-            same = next((number for number, known in enumerate(readers) if known.progress == progress), None)
+            same = next((profiles for known, profiles in having if known == progress), None)
             if same is None:
-                readers.append(_reader((profile,), progress))
+                having.append((progress, [profile]))
             else:
-                readers[same] = _reader((*readers[same].profiles, profile), progress)
-    return readers
-
-
-def _reader(profiles: tuple[Profile, ...], progress: ProgressLine) -> ProgressReader:
-    return ProgressReader(profiles, progress, _stages(profiles, progress.stage))
+                same.append(profile)
+    return [ProgressReader(tuple(profiles), progress, _stages(profiles, progress.stage)) for progress, profiles in having]
 
 
 def _stages(profiles: Iterable[Profile], stage_id: str | None) -> tuple[tuple[Profile, Stage], ...]:
     return tuple((profile, stage) for profile in profiles for stage in profile.stage if stage.id == stage_id)
 
 
-def _readers_of(owners: Iterable[Iterable[Any]]) -> LineReaders:
-    found: list[Any] = list({id(owner): owner for owned in owners for owner in owned}.values())
-    pairs = [owner for owner in found if isinstance(owner, tuple)]
-    return LineReaders(
-        progress=tuple(sorted((owner for owner in found if isinstance(owner, ProgressReader)), key=_place)),
-        tables=tuple(owner for owner in found if isinstance(owner, Columns)),
-        totals=tuple(owner for owner in found if isinstance(owner, TotalReader)),
-        stages=tuple(owner for owner in found if isinstance(owner, StageMarker)),
-        signatures=tuple(owner for owner in found if isinstance(owner, Signature)),
-        detects=tuple(pair for pair in pairs if isinstance(pair[1], Detect)),
-        free_text=tuple(pair for pair in pairs if isinstance(pair[1], FreeText)),
-        groups=tuple(owner for owner in found if isinstance(owner, GroupsReader)),
-        ends_free_text=_END in found,
-        extractors=frozenset(owner for owner in found if isinstance(owner, type)),
-    )
+def _readers_of(owners: Iterable[_Owner]) -> LineReaders:
+    fields: dict[str, dict[int, Any]] = {"progress": {}}
+    for field, owner in owners:
+        fields.setdefault(field, {})[id(owner)] = owner
+    found = {field: tuple(members.values()) for field, members in fields.items()}
+    return LineReaders(**{**found, "progress": tuple(sorted(found["progress"], key=_place))})
 
 
 def _place(reader: ProgressReader) -> tuple[bool, str, int]:

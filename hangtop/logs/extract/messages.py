@@ -1,19 +1,36 @@
-"""Known messages: which were found, how often, by which ranks, and whether the run went on after them."""
+"""Known messages: which were found, how often, by which ranks, and whether the run went on after them.
+
+Some are told by numbers: a loss that jumps, or is no number.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import islice
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.extract.line_writers import LineWriters
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.message_origin import MessageOrigin, origin_of, pid_in
 from hangtop.logs.extract.quoted_text import announces_handled, is_handled, is_quoted
+from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.extract.steps.progress import StepLine
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
-from hangtop.records.log import TRACEBACK, Finding, Role
+from hangtop.records.log import TRACEBACK, Finding
+
+_LOSS_SPIKE = "num.loss_jump"
+_NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 HEALTHY_STEPS = 3
 """A run that makes this many steps after an error has survived it."""
@@ -37,24 +54,51 @@ _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+
 
 _CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 
-# A message may name another process than the one that prints it.
-_SAYS_RANK = (
-    re.compile(r"\btasks? (?P<rank>\d+)(?=[:,\-])"),
-    re.compile(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
-    re.compile(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
-)
-_SAYS_LOCAL = re.compile(r"\blocal_rank: (?P<local>\d+)(?: \(pid: (?P<pid>\d+)\))?")
-_SAYS_PID = re.compile(r"\bWorker PID: (?P<pid>\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(?P<pid2>\d+)|^\s*pid: (?P<pid3>\d+)$")
-_SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
-_ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
 
+class KnownMessages(Extractor):
+    """All signatures of one file. Messages in model output whose end may be missing are kept apart: they count as long as nothing
+    has ended it."""
 
-class MessageOrigin(Struct, frozen=True):
-    """The process that a message is about, as far as it names one."""
+    def __init__(self, index: LiteralIndex, ranks: RankTable, writers: LineWriters, stages: StageMarks) -> None:
+        self._signatures = index.catalog.signatures
+        self._ranks = ranks
+        self._writers = writers
+        self._new = partial(Messages, index, writers, stages)
+        self._messages = self._new()
+        self._in_output: dict[Writer, Messages] = {}
 
-    rank: int | None = None
-    local_rank: int | None = None
-    pid: int | None = None
+    def begin_block(self, lines: Lines) -> None:
+        for messages in (self._messages, *self._in_output.values()):
+            messages.resume(lines, lines.first())
+
+    def read(self, found: FoundLine) -> None:
+        found.is_first |= self._messages.read(found)
+
+    def read_output(self, found: FoundLine) -> None:
+        """A line of model output whose end may be missing."""
+        if found.readers.signatures:
+            self._in_output.setdefault(found.line.writer, self._new()).read(found)
+
+    def output_ended(self, writer: Writer) -> None:
+        """This writer is in no such output, so what it held was no message."""
+        self._in_output.pop(writer, None)
+
+    def add_step(self, step: StepLine) -> None:
+        """The step that `LineWriters` heard last. Its values may be a message."""
+        spike = self._writers.loss_spike
+        wrong = [(_LOSS_SPIKE, spike.text)] if spike is not None else []
+        if step.seen.counts:
+            wrong += [(told, "") for name, told in _NOT_FINITE.items() if not math.isfinite(step.seen.metrics.get(name, 0.0))]
+        for signature_id, text in wrong:
+            if signature_id in self._signatures:
+                self._messages.count(self._signatures[signature_id], step.line, {}, text=text)
+
+    def skipped(self, counts: Mapping[int, int]) -> None:
+        """So many lines with each literal were not read, because a block holds too many of them."""
+        self._messages.skipped(counts)
+
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        return replace(facts, findings=self._messages.findings(self._ranks, facts.file, self._in_output.values()))
 
 
 class OpenTraceback(Struct):
@@ -106,37 +150,30 @@ class SignatureCount(Struct):
 
 
 class Messages:
-    """All signatures of one file. `steps()`: how many steps the run has made up to the present line. `starts()`: how often it may
-    have been restarted. `roles(text)`: the roles of the known messages in a text. `kinds`: the signatures of exceptions that no
-    other signature knows."""
+    """All signatures of one file."""
 
-    def __init__(
-        self,
-        steps: Callable[[], int],
-        roles: Callable[[str], set[Role]],
-        kinds: Sequence[Signature] = (),
-        starts: Callable[[], int] = lambda: 0,
-    ) -> None:
+    def __init__(self, index: LiteralIndex, writers: LineWriters, stages: StageMarks) -> None:
+        self._index, self._writers, self._stages = index, writers, stages
         self.tallies: dict[str, SignatureCount] = {}
         self._past: deque[SignatureCount] = deque(maxlen=_KEPT_PAST)
-        self._steps, self._starts = steps, starts
-        self._roles = roles
-        self._kinds = kinds
         self._tracebacks: dict[Writer, OpenTraceback] = {}
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
 
-    def try_signature(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
-        """Counts this line if it is such a message. Returns whether it is the first one."""
-        found = compiled(signature.regex).search(line.text)
-        if found is None or is_quoted(line.text, found.start(), lines, span):
+    def read(self, found: FoundLine) -> bool:
+        """Counts the line for each message that it is. Returns whether it is the first one of any."""
+        first = [self._try(signature, found.line, found.lines, found.span) for signature in found.readers.signatures]
+        return any(first)
+
+    def _try(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+        told = compiled(signature.regex).search(line.text)
+        if told is None or is_quoted(line.text, told.start(), lines, span):
             return False
-        groups = {name: value for name, value in found.groupdict().items() if value}
-        tally = self.count(
-            signature, line, groups, handled=_is_error(signature) and self._is_handled(signature, line, lines, span)
-        )
+        groups = {name: value for name, value in told.groupdict().items() if value}
+        handled = signature.severity == "fatal" and self._is_handled(signature, line, lines, span)
+        tally = self.count(signature, line, groups, handled=handled)
         if tally.said is None:
-            tally.said = _said(line, lines, span)
+            tally.said = origin_of(line, lines, span)
         if signature.id == TRACEBACK:
             self._follow(OpenTraceback(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
         return tally.first.offset == line.offset
@@ -148,12 +185,12 @@ class Messages:
         starts a new count: the run survived the older ones. So does any message after a possible restart. `text`: what the
         message says, if that is not the line itself."""
         tally = self.tallies.get(signature.id)
-        steps, starts = self._steps(), self._starts()
+        steps, starts = self._writers.steps(), self._stages.starts
         if tally is not None and tally.starts != starts and line.offset > tally.last_offset:
             self._past.append(tally)
             tally = None
         text = text or clean_text(line.text.strip())[:_SHOWN_CHARS]
-        if tally is None or (line.offset > tally.last_offset and self._is_new(tally, steps, handled)):
+        if tally is None or (line.offset > tally.last_offset and _is_new(tally, steps, handled)):
             tally = self.tallies[signature.id] = SignatureCount(
                 signature, line, text, groups, line.offset, line.at, steps, starts, handled=handled
             )
@@ -166,12 +203,6 @@ class Messages:
         if len(tally.writers) < _KEPT_WRITERS:
             tally.writers.setdefault(line.writer, line.offset)
         return tally
-
-    @staticmethod
-    def _is_new(tally: SignatureCount, steps: int, handled: bool) -> bool:
-        if not _is_error(tally.signature):
-            return False
-        return steps - tally.steps >= HEALTHY_STEPS or (tally.handled and not handled)
 
     def _is_handled(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
         """Whether the run handled the error: the line says so, or the line above its traceback does."""
@@ -208,7 +239,7 @@ class Messages:
                 trace.add_frame(frame)
             if line.writer == writer and not _BETWEEN.match(line.text):
                 unfinished = after is None and lines.block.open
-                if not self._raised(trace, line, _message_below(lines, after, line)) and not unfinished:
+                if not self._raised(trace, line, _message_below(lines, span, line)) and not unfinished:
                     self._tell_kind(trace.tally, line)
                     return
             span = after
@@ -229,70 +260,64 @@ class Messages:
             self._pardoned.add(line.offset)
         else:
             self._raised_at.add(line.offset)
-        roles = self._roles(line.text) or self._roles(below)
+        roles = self._index.roles(line.text) or self._index.roles(below)
         if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
             tally.text = clean_text(f"{line.text.strip()} {below}".strip())[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = line.writer, line.offset
-        if "summary" in roles and (wrapped := _SAYS_PID.search(line.text)):
-            tally.said = MessageOrigin(pid=int(wrapped[1] or wrapped[2] or wrapped[3]))
+        if "summary" in roles and (pid := pid_in(line.text)) is not None:
+            tally.said = MessageOrigin(pid=pid)
         return "summary" in roles
 
     def _tell_kind(self, tally: SignatureCount, line: Line) -> None:
         """The words of an exception that no signature knows may still tell its kind."""
         if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
-            tally.kind = next((kind for kind in self._kinds if compiled(kind.regex).search(tally.text)), None)
+            tally.kind = next((kind for kind in self._index.kinds if compiled(kind.regex).search(tally.text)), None)
 
-    def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:
-        """Counts the lines of a flood that were not parsed, for each message that was found in the parsed ones."""
+    def skipped(self, counts: Mapping[int, int]) -> None:
+        """Counts the lines of a flood that were not parsed, by literal, for each message that was found in the parsed ones."""
         for number, count in counts.items():
-            for signature in owners[number]:
+            for signature in self._index.each[number].signatures:
                 if (tally := self.tallies.get(signature.id)) is not None:
                     tally.count += count
 
-    def findings(
-        self, ranks: RankTable, file: int, progress: Mapping[Writer, int], asides: Iterable[Messages] = ()
-    ) -> tuple[Finding, ...]:
-        """The findings, earliest first. `progress`: offset of each writer's newest step. `asides`: the messages in texts whose
-        end has not been seen; they count until it is."""
+    def findings(self, ranks: RankTable, file: int, asides: Iterable[Messages]) -> tuple[Finding, ...]:
+        """The findings, earliest first. `asides`: the messages in texts whose end has not been seen; they count until it is."""
         everything: dict[str, SignatureCount] = {}
         for messages in (*asides, self):
             everything |= messages.tallies
         tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
-        survived = [self._survived(tally, progress) for tally in tallies]
-        over = {tally.starts for tally, is_past in zip(tallies, survived, strict=True) if _is_raised(tally) and not is_past}
-        return tuple(
-            _finding(tally, ranks, file, is_over=tally.starts in over, survived=is_past)
-            for tally, is_past in zip(tallies, survived, strict=True)
-        )
+        newest = self._writers.newest_steps()
+        told = [(tally, self._survived(tally, newest)) for tally in tallies]
+        over = {tally.starts for tally, survived in told if tally.signature.id == TRACEBACK and not survived}
+        return tuple(_finding(tally, ranks, file, is_over=tally.starts in over, survived=survived) for tally, survived in told)
 
-    def _survived(self, tally: SignatureCount, progress: Mapping[Writer, int]) -> bool:
+    def _survived(self, tally: SignatureCount, newest_steps: Mapping[Writer, int]) -> bool:
         """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
-        like a step (`OOM in batch 4, skipped`); that is none."""
+        like a step (`OOM in batch 4, skipped`); that is none. `newest_steps`: their offsets."""
         if tally.signature.severity == "hint":
             return False
         if tally.handled:
             return True
-        if self._steps() - tally.steps < HEALTHY_STEPS:
+        if self._writers.steps() - tally.steps < HEALTHY_STEPS:
             return False
         last = max(tally.writers, key=lambda writer: tally.writers[writer], default=())
-        newest = progress.get(last, -1)
+        newest = newest_steps.get(last, -1)
         return newest < 0 or newest > tally.last_offset or newest == tally.first.offset
 
 
-def _message_below(lines: Lines, span: Span | None, line: Line) -> str:
+def _is_new(tally: SignatureCount, steps: int, handled: bool) -> bool:
+    healthy = steps - tally.steps >= HEALTHY_STEPS
+    return tally.signature.severity == "fatal" and (healthy or (tally.handled and not handled))
+
+
+def _message_below(lines: Lines, span: Span, line: Line) -> str:
     """The first line of an exception's text that begins below its name (`RuntimeError:`, then an indented message); else ""."""
     if not _NAME_ONLY.match(line.text):
         return ""
-    for _ in range(3):
-        if span is None:
-            break
-        below = lines.parse(span)
-        if below.writer == line.writer and (text := below.text.strip()):
-            return text
-        span = lines.next(span)
-    return ""
+    below = (below.text.strip() for below in islice(lines.below(span), 3) if below.writer == line.writer)
+    return next(filter(None, below), "")
 
 
 def _alike(name: bytes, other: bytes) -> bool:
@@ -300,15 +325,12 @@ def _alike(name: bytes, other: bytes) -> bool:
     return name.startswith(other) or other.startswith(name)
 
 
-def _is_raised(tally: SignatureCount) -> bool:
-    return tally.signature.id == TRACEBACK
-
-
 def _finding(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: bool, survived: bool) -> Finding:
     """`is_over`: the run ended with a traceback. A warning that was the exception of that traceback is fatal."""
     signature = tally.signature
     ended_it = is_over and tally.raised and (signature.severity, signature.role) == ("warning", "cause")
     written = {ranks.rank_of(writer) for writer in tally.writers}
+    by = tally.first.writer if tally.raised_by is None else tally.raised_by
     return Finding(
         id=signature.id,
         severity="fatal" if ended_it else signature.severity,
@@ -316,7 +338,7 @@ def _finding(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: boo
         offset=tally.first.offset,
         text=tally.text,
         file=file,
-        rank=_rank(tally, ranks),
+        rank=ranks.rank_of(by) if tally.said is None else tally.said.rank_in(ranks),
         at=tally.first.at,
         last_offset=tally.last_offset,
         last_at=tally.last_at,
@@ -327,58 +349,3 @@ def _finding(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: boo
         hang=signature.hang,
         cause=(tally.kind or signature).cause,
     )
-
-
-def _rank(tally: SignatureCount, ranks: RankTable) -> int | None:
-    """The rank that the message is about: the rank that it names, else the rank that wrote it."""
-    said = tally.said
-    if said is not None:
-        if said.rank is not None:
-            return said.rank
-        by_pid = ranks.rank_of_pid(said.pid) if said.pid is not None else None
-        return by_pid if said.local_rank is None else ranks.rank_of(("local", "", said.local_rank))
-    return ranks.rank_of(tally.first.writer if tally.raised_by is None else tally.raised_by)
-
-
-def _is_error(signature: Signature) -> bool:
-    return signature.severity == "fatal"
-
-
-def _said(line: Line, lines: Lines, span: Span) -> MessageOrigin | None:
-    """The process that the message is about: named in it, above it (torchrun's table) or below it (Ray's details)."""
-    for pattern in _SAYS_RANK:
-        if found := pattern.search(line.text):
-            return MessageOrigin(rank=int(found["rank"]))
-    if found := _SAYS_LOCAL.search(line.text):
-        return MessageOrigin(local_rank=int(found["local"]), pid=int(found["pid"]) if found["pid"] else None)
-    if found := _SAYS_PID.search(line.text):
-        return MessageOrigin(pid=int(found[1] or found[2] or found[3]))
-    if "exitcode" in line.text:
-        return _above(lines, span)
-    return _below(lines, span) if "ctor" in line.text else None
-
-
-def _above(lines: Lines, span: Span) -> MessageOrigin | None:
-    start = span.start
-    for _ in range(5):
-        if start <= 0:
-            break
-        above = lines.span(start - 1)
-        if found := _SUMMARY_RANK.match(lines.parse(above).text):
-            return MessageOrigin(rank=int(found["rank"]))
-        start = above.start
-    return None
-
-
-def _below(lines: Lines, span: Span) -> MessageOrigin | None:
-    pid, below = None, lines.next(span)
-    for _ in range(8):
-        if below is None:
-            break
-        text = lines.parse(below).text
-        if found := _ACTOR_NAME.match(text):
-            return MessageOrigin(rank=int(found["rank"]))
-        if found := _SAYS_PID.search(text):
-            pid = int(found[1] or found[2] or found[3])
-        below = lines.next(below)
-    return MessageOrigin(pid=pid) if pid else None

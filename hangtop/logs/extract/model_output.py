@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from hangtop.logs.catalog.profile import FreeText, Marker
-from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.catalog.profile import FreeText
 from hangtop.logs.lines.block_lines import Line, Writer
 
 
@@ -39,14 +38,14 @@ class ModelOutput:
         if block is not None:
             block.lines_left -= data.count(b"\n", block.counted_to, index)
             block.counted_to = max(index, block.counted_to)
-            if block.lines_left > 0 and not any(_holds(marker, line.text) for marker in block.text.until):
-                if line.whole and any(_holds(marker, line.text) for marker in block.text.last):
+            if block.lines_left > 0 and not any(marker.matches(line.text) for marker in block.text.until):
+                if line.whole and any(marker.matches(line.text) for marker in block.text.last):
                     del self._open[line.writer]
                 return True
             if line.whole:
                 del self._open[line.writer]
         for text in sorted(begins, key=lambda text: -text.max_lines):
-            if _holds(text.begin, line.text):
+            if text.begin.matches(line.text):
                 if line.whole and text.max_lines > 1:
                     self._open[line.writer] = _Open(text, text.max_lines, index)
                 return True
@@ -57,9 +56,3 @@ class ModelOutput:
         for block in self._open.values():
             block.lines_left -= data.count(b"\n", block.counted_to)
             block.counted_to = 0
-
-
-def _holds(marker: Marker, text: str) -> bool:
-    if not any(literal in text for literal in marker.literal):
-        return False
-    return marker.regex is None or compiled(marker.regex).search(text) is not None

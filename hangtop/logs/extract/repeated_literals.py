@@ -41,7 +41,7 @@ class RepeatedLiterals:
     def learn(self, numbers: Iterable[int]) -> None:
         """These literals flooded a block. Only a few are kept: each costs a pass over every later block."""
         index = self._index
-        new = [number for number in numbers if not (index.begins_text[number] or index.ends_text[number])]
+        new = [number for number in numbers if not (number in index.begins_text or index.each[number].ends_text)]
         self.numbers |= frozenset(new[: _MOST - len(self.numbers)])
 
     def hits(self, lines: Lines) -> tuple[list[Hit], dict[int, int]]:
@@ -55,9 +55,9 @@ class RepeatedLiterals:
             literal = literals[number]
             places = set(islice(_places(data, literal), EDGE))
             if len(places) == EDGE:
-                if self._index.is_progress[number]:
+                if self._index.each[number].progress:
                     if not any(_stands_beside(literal, other, lines) for other in walked):
-                        places.update(_newest_of_each_writer(lines, literal))
+                        places.update((_newest_pieces if lines.has_bars else _newest_rows)(lines, literal))
                         walked.append(literal)
                     left[number] = 1
                 else:
@@ -96,13 +96,9 @@ def _place_in_row(literal: bytes, lines: Lines) -> int:
     return place - lines.block.data.rfind(b"\n", 0, max(0, place))
 
 
-def _newest_of_each_writer(lines: Lines, literal: bytes) -> Iterator[int]:
-    """The newest hit of each writer, from the end on; all lines are visited, as in `pick`."""
-    return _newest_pieces(lines, literal) if lines.has_bars else _newest_rows(lines, literal)
-
-
 def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
-    """Some thousand rows at a time: if all their writers are known, they are skipped without a Python step for each row."""
+    """The newest hit of each writer, from the end on; all lines are visited, as in `pick`. Some thousand rows at a time: if all
+    their writers are known, they are skipped without a Python step for each row."""
     known, heads = {b""}, set[bytes]()
     data = lines.block.data
     begin = len(data)

@@ -26,7 +26,9 @@ PEERS_S = 2.0
 
 
 class StageMarks(Extractor):
-    """All marks of one file, of every profile: which of them count is known only once the framework is."""
+    """All marks of one file, of every profile: which of them count is known only once the framework is.
+
+    `starts`: how many may begin a new attempt, an upper bound until the framework is known."""
 
     def __init__(self, ranks: RankTable) -> None:
         self._ranks = ranks
@@ -38,12 +40,11 @@ class StageMarks(Extractor):
         self._entered: dict[str, set[Writer]] = {}
         self._aside: tuple[str, float] | None = None
         self.latest: dict[Writer, dict[str, StageMark]] = {}
-        self._starts = 0
+        self.starts = 0
 
     def read(self, found: FoundLine) -> None:
-        writer = self._ranks.ranked(found.line.writer)
         for marker in found.markers:
-            late = found.is_full_bar
+            writer, late = self._ranks.ranked(found.line.writer), found.is_full_bar
             found.is_first |= self.add(marker.profile, marker.stage, found.line, writer, done=marker.done, late=late)
 
     def add_step(self, step: StepLine) -> None:
@@ -53,10 +54,6 @@ class StageMarks(Extractor):
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         return replace(facts, marks=self.all())
-
-    def starts(self) -> int:
-        """How many marks may begin a new attempt: an upper bound until the framework is known."""
-        return self._starts
 
     def add(self, profile: Profile, stage: Stage, line: Line, writer: Writer, *, done: bool = False, late: bool = False) -> bool:
         """Takes in a marker, by `writer`. Marks that repeat the latest one are not kept. Returns whether it is a new mark of
@@ -70,7 +67,7 @@ class StageMarks(Extractor):
             if stage.id == TRAINING and self._is_behind(line, writer):
                 return False
             passed = stage.id in self._entered and been and not (stage.recurs or stage.id == TRAINING)
-            self._starts += (stage.restarts or passed) and self._stage[0] != stage.id and bool(self._entered) and not mark.late
+            self.starts += (stage.restarts or passed) and self._stage[0] != stage.id and bool(self._entered) and not mark.late
             self._entered.setdefault(stage.id, set()).add(writer)
             self._aside = (stage.id, line.at) if stage.recurs and stage.id != TRAINING and line.at is not None else None
         if self._stage != (stage.id, done, mark.late):
@@ -138,7 +135,12 @@ class StageMachine:
         self._passed.add(stage.id)
         self._training = self._training or stage.id == TRAINING
         current = self.events[-1] if self.events else None
-        if current is not None and current.id == stage.id and current.attempt == self._attempt and current.done_at is None:
+        if (
+            current is not None
+            and current.id == stage.id
+            and current.attempt == len(self.restarts) + 1
+            and current.done_at is None
+        ):
             return
         self._append(mark, stage)
 
@@ -159,38 +161,27 @@ class StageMachine:
     def _append(self, mark: StageMark, stage: Stage) -> None:
         if self.events and self.events[-1].done_at is None:
             self.events[-1] = replace(self.events[-1], done_at=mark.at)
-        title, attempt = stage.title, self._attempt
-        self.events.append(StageEvent(stage.id, title, mark.profile, self._file, mark.offset, mark.at, attempt=attempt))
-
-    @property
-    def _attempt(self) -> int:
-        return len(self.restarts) + 1
+        attempt = len(self.restarts) + 1
+        self.events.append(StageEvent(stage.id, stage.title, mark.profile, self._file, mark.offset, mark.at, attempt=attempt))
 
     def _counts(self, mark: StageMark, stage: Stage) -> bool:
         """Whether this mark moves the run: forwards, back if its writer comes from there, or to a stage that recurs."""
-        if not self.events or self.events[-1].attempt != self._attempt:
+        if not self.events or self.events[-1].attempt <= len(self.restarts):
             return True
-        if self._ended and mark.late:
+        last = self._stages.get((self.events[-1].profile, self.events[-1].id))
+        if mark.late and last is not None and last.ends_run:
             return False
         if self._training:
             return stage.recurs or stage.id == TRAINING or stage.ends_run
-        if self._forward(mark.profile, stage.id):
+        if self._forward(mark):
             return True
-        return mark.been and (not mark.late or self._inside(mark.profile, stage.id))
+        current = self.events[-1]  # if it is an engine's, it may lie inside the stage of this mark
+        is_inside = self._order(mark.profile, stage.id)[0] == self._order(current.profile, current.id)[0]
+        return mark.been and (not mark.late or is_inside)
 
-    @property
-    def _ended(self) -> bool:
-        stage = self._stages.get((self.events[-1].profile, self.events[-1].id))
-        return stage is not None and stage.ends_run
-
-    def _inside(self, profile: str, stage: str) -> bool:
-        """Whether the present stage, an engine's, lies inside this one."""
+    def _forward(self, mark: StageMark) -> bool:
         current = self.events[-1]
-        return self._order(profile, stage)[0] == self._order(current.profile, current.id)[0]
-
-    def _forward(self, profile: str, stage: str) -> bool:
-        current = self.events[-1]
-        return self._order(profile, stage) >= self._order(current.profile, current.id)
+        return self._order(mark.profile, mark.stage) >= self._order(current.profile, current.id)
 
     def _order(self, profile: str, stage: str) -> tuple[float, int]:
         """The position of a stage in the order of the leading profile; engine stages lie inside the stage that holds them."""
@@ -199,12 +190,13 @@ class StageMachine:
             return (self._own[nests_in], 1 + _ORDER.get(stage, 0))
         if stage in self._own:
             return (self._own[stage], 0)
-        later = [number for known, number in self._own.items() if _ORDER.get(known, 0) > _ORDER.get(stage, 0)]
-        return (min(later, default=len(self._own)) - 0.5, _ORDER.get(stage, 0))
+        order = _ORDER.get(stage, 0)
+        later = (number for known, number in self._own.items() if _ORDER.get(known, 0) > order)
+        return (min(later, default=len(self._own)) - 0.5, order)
 
     def _begins_again(self, mark: StageMark, stage: Stage) -> bool:
         """A start-up stage after training, or one that was passed before a crash: a new attempt in the same file."""
-        if mark.late or not self.events or self._forward(mark.profile, stage.id):
+        if mark.late or not self.events or self._forward(mark):
             return False
         begun = self.restarts[-1] if self.restarts else -1
         crashed = any(begun < offset < mark.offset for offset in self._fatal_at)
@@ -241,26 +233,20 @@ def plan_of(profiles: Sequence[Profile], events: Sequence[StageEvent]) -> tuple[
     """The stages of the leading framework in order, with the engine stages that were seen behind the stage that holds them."""
     if not profiles:
         return ()
-    by_name = {profile.name: profile for profile in profiles}
-    own = {stage.id for stage in profiles[0].stage}
-    rows: list[StagePlan] = [_plan(stage) for stage in profiles[0].stage]
-    seen = dict.fromkeys((event.profile, event.id) for event in events if event.id not in own)
-    for name, stage_id in seen:
-        profile = by_name.get(name)
-        if profile is None or any(row.id == stage_id for row in rows):
-            continue
-        stage = next((stage for stage in profile.stage if stage.id == stage_id), None)
-        if stage is None:
-            continue
-        rows.insert(_place(rows, profile, stage_id), _plan(stage))
+    rows = [_plan(stage) for stage in profiles[0].stage]
+    known = {(profile.name, stage.id): (profile, stage) for profile in profiles for stage in profile.stage}
+    for name in ((event.profile, event.id) for event in events):
+        if name in known and all(row.id != name[1] for row in rows):
+            profile, stage = known[name]
+            rows.insert(_place(rows, profile, stage.id), _plan(stage))
     return tuple(rows)
 
 
 def _place(rows: Sequence[StagePlan], profile: Profile, stage_id: str) -> int:
     order = _ORDER.get(stage_id, 0)
-    inside = [i for i, row in enumerate(rows) if row.id == profile.nests_in]
-    if inside:
-        place = inside[0] + 1
+    holder = next((i for i, row in enumerate(rows) if row.id == profile.nests_in), None)
+    if holder is not None:
+        place = holder + 1
         while place < len(rows) and rows[place].id.startswith("engine_") and _ORDER.get(rows[place].id, 0) < order:
             place += 1
         return place
@@ -268,21 +254,13 @@ def _place(rows: Sequence[StagePlan], profile: Profile, stage_id: str) -> int:
 
 
 def _plan(stage: Stage) -> StagePlan:
-    return StagePlan(
-        id=stage.id,
-        title=stage.title,
-        typical_s=stage.typical_s,
-        slow_after_s=stage.slow_after_s,
-        stalled_after_s=stage.stalled_after_s,
-        steady=stage.steady,
-        recurs=stage.recurs,
-        causes=stage.causes,
-        fixes=stage.fixes,
-    )
+    return StagePlan(**{name: getattr(stage, name) for name in StagePlan.__struct_fields__})
 
 
-def stage_of(marks: Mapping[str, StageMark], profiles: Sequence[Profile], is_present: Callable[[StageMark], bool]) -> str | None:
+def stage_of(
+    marks: Mapping[str, StageMark], profiles: Sequence[Profile], is_present: Callable[[int, float | None], bool]
+) -> str | None:
     """The stage of one writer: its newest mark of an active profile in this attempt."""
     names = {profile.name for profile in profiles}
-    counted = [mark for name, mark in marks.items() if name in names and is_present(mark)]
+    counted = [mark for name, mark in marks.items() if name in names and is_present(mark.offset, mark.at)]
     return max(counted, key=lambda mark: mark.offset).stage if counted else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,11 +25,13 @@ FRUITLESS = 64
 
 
 class _SearchBelow(Struct):
-    """An open search below a line: `to` is the file offset up to which rows were searched, `rows` how many are left."""
+    """An open search below a line: `to` is the file offset up to which rows were searched, `rows` how many are left, `above` the
+    end of a stamped line above."""
 
     line_end: int
     to: int
     rows: int
+    above: int | None
 
 
 class UnstampedLines(Extractor):
@@ -41,7 +43,6 @@ class UnstampedLines(Extractor):
         self.history_end = offset
         self._last_stamp: float | None = None
         self._times: dict[int, WrittenAt] = {}
-        self._above: dict[int, int] = {}
         self._below: dict[int, _SearchBelow] = {}
         self._far: set[int] = set()
         self._fruitless = 0
@@ -60,19 +61,17 @@ class UnstampedLines(Extractor):
         """Finds the time of this line, now or in the blocks to come."""
         at, last = line.offset, self._last_stamp
         if line.at is not None:
-            self._times[at] = self._clock.written(line.stamp, line.prefix.time)
+            self._times[at] = self._written(line)
         elif at not in self._times:
             self._times[at] = WrittenAt(None, self._clock.at(last), self._clock.written_by)
             if last is None and self._fruitless >= FRUITLESS:
                 self._far.add(at)
                 return
-            near = next(self._stamped(lines.rows_above(span)), None)
+            near = self._stamped_above(lines, span)
             self._fruitless += near is None
             if near is not None:
-                where, time = near
-                self._times[at] = WrittenAt(time.about, time.not_before, self._clock.written_by)
-                self._above[at] = where
-            self._below[at] = _SearchBelow(line.end, line.end, MOST_ROWS)
+                self._times[at] = WrittenAt(near[1].about, near[1].not_before, self._clock.written_by)
+            self._below[at] = _SearchBelow(line.end, line.end, MOST_ROWS, near and near[0])
             self._look_below(at, lines, span.end)
 
     def begin_block(self, lines: Lines) -> None:
@@ -80,7 +79,7 @@ class UnstampedLines(Extractor):
             self._look_below(at, lines, -1)
 
     def _bound_far(self, line: Line) -> None:
-        time = self._clock.written(line.stamp, line.prefix.time)
+        time = self._written(line)
         for at in self._far:
             if at in self._times and at < line.offset:
                 self._times[at] = _bounded(self._times[at], time)
@@ -101,17 +100,20 @@ class UnstampedLines(Extractor):
         last = self.history_end - LAST_BYTES
         return replace(facts, times={at: _at_the_end(time) if at >= last else time for at, time in known.items()})
 
-    def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, WrittenAt]]:
-        """The rows that tell the time: where each ends, and when it was written."""
+    def _stamped_above(self, lines: Lines, span: Span) -> tuple[int, WrittenAt] | None:
+        """The nearest line above that tells the time: where it ends, and when it was written."""
         first: int | None = None
-        for count, (lines, row) in enumerate(rows):
-            at = lines.block.at(row.start)
+        for above, row in islice(lines.rows_above(span), MOST_ROWS):
+            at = above.block.at(row.start)
             first = at if first is None else first
-            if count >= MOST_ROWS or abs(at - first) > MOST_BYTES:
-                return
-            if lines.stamp(row) is not None:
-                line = lines.parse(row)
-                yield lines.block.at(row.end), self._clock.written(line.stamp, line.prefix.time)
+            if first - at > MOST_BYTES:
+                break
+            if above.stamp(row) is not None:
+                return above.block.at(row.end), self._written(above.parse(row))
+        return None
+
+    def _written(self, line: Line) -> WrittenAt:
+        return self._clock.written(line.stamp, line.prefix.time)
 
     def _look_below(self, at: int, lines: Lines, index: int) -> None:
         search = self._below[at]
@@ -121,20 +123,18 @@ class UnstampedLines(Extractor):
                 continue
             search.to, search.rows = end, search.rows - 1
             if lines.stamp(row) is not None:
-                line = lines.parse(row)
-                self._found(at, search, line.offset, self._clock.written(line.stamp, line.prefix.time))
+                self._found_below(at, self._below.pop(at), lines.parse(row))
                 return
             if search.rows <= 0 or end - search.line_end > MOST_BYTES:
                 del self._below[at]
                 self._far.add(at)
                 return
 
-    def _found(self, at: int, search: _SearchBelow, where: int, time: WrittenAt) -> None:
+    def _found_below(self, at: int, search: _SearchBelow, line: Line) -> None:
         """A stamped line was found below; it decides unless the one above is nearer."""
-        del self._below[at]
+        time = self._written(line)
         known = _bounded(self._times[at], time)
-        above = self._above.pop(at, None)
-        is_nearer = above is None or where - search.line_end < at - above
+        is_nearer = search.above is None or line.offset - search.line_end < at - search.above
         self._times[at] = WrittenAt(time.about if is_nearer else known.about, known.not_before, known.not_after)
 
 

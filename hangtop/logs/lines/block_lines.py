@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import decode, without_escapes
-from hangtop.logs.lines.inline_rank import speaker
-from hangtop.logs.lines.prefixes import MEMBERS, Prefix, strip, strip_head
+from hangtop.logs.lines.prefixes import MEMBERS, Prefix, speaker, strip, strip_head
 from hangtop.logs.lines.split import HEAD, Block
 from hangtop.logs.lines.timestamps import LogClock
 
@@ -115,55 +115,51 @@ class Lines:
 
     def rows_back(self) -> Iterator[Span]:
         """From the end on, what a terminal would show of each `\\n`-line."""
-        end = len(self._data)
-        while end > 0:
-            row = self._data.rfind(b"\n", 0, end) + 1
+        return self._rows_back(0, len(self._data))
+
+    def _rows_back(self, begin: int, end: int) -> Iterator[Span]:
+        while end > begin:
+            row = self._data.rfind(b"\n", begin, end) + 1 or begin
             if (span := self.shown(row, end)) is not None:
                 yield span
             end = row - 1
 
-    def ends(self, begin: int, end: int, most: int) -> Iterator[Span]:
-        """The lines in `[begin, end)` in their order; of more than `2 * most` those at both ends."""
-        front: list[Span] = []
-        row = begin
-        while row < end and len(front) < most:
-            stop = self._data.find(b"\n", row, end)
+    def _rows(self, begin: int, end: int) -> Iterator[Span]:
+        while begin < end:
+            stop = self._data.find(b"\n", begin, end)
             stop = end if stop < 0 else stop
-            if (shown := self.shown(row, stop)) is not None:
-                front.append(shown)
-            row = stop + 1
-        back: list[Span] = []
-        while end > row and len(back) < most:
-            start = self._data.rfind(b"\n", row, end - 1) + 1 or row
-            if (shown := self.shown(start, end - self._data.endswith(b"\n", start, end))) is not None:
-                back.append(shown)
-            end = start
-        yield from front
-        yield from reversed(back)
+            if (span := self.shown(begin, stop)) is not None:
+                yield span
+            begin = stop + 1
+
+    def ends(self, begin: int, end: int, most: int) -> list[Span]:
+        """The lines in `[begin, end)` in their order; of more than `2 * most` those at both ends."""
+        front = [*islice(self._rows(begin, end), most)]
+        back = [*islice(self._rows_back(front[-1].end, end), most)] if front else []
+        return front + back[::-1]
 
     def above(self, span: Span) -> Iterator[Line]:
         """The lines above this one that are not empty, nearest first, as far back as they are kept."""
         return (lines.parse(row) for lines, row in self.rows_above(span))
 
+    def below(self, span: Span) -> Iterator[Line]:
+        """The lines below this one that are not empty, to the end of the block."""
+        while (below := self.next(span)) is not None:
+            yield self.parse(below)
+            span = below
+
     def rows_above(self, span: Span) -> Iterator[tuple[Lines, Span]]:
         """The same lines unparsed, with their blocks: of each `\\n`-line what a terminal would show."""
-        end = span.row
-        while end > 0:
-            row = self._data.rfind(b"\n", 0, end - 1) + 1
-            if (shown := self.shown(row, end - 1)) is not None:
-                yield self, shown
-            end = row
+        for shown in self._rows_back(0, span.row - 1):
+            yield self, shown
         for lines, shown in self._earlier():
             if lines.block.at(shown.end) <= self.block.offset:
                 yield lines, shown
 
     def rows_below(self, index: int) -> Iterator[Span]:
         """What a terminal would show of each whole `\\n`-line that begins behind byte `index`, from the first one on for -1."""
-        row = 0 if index < 0 else self._data.find(b"\n", index) + 1
-        while (index < 0 or row) and (end := self._data.find(b"\n", row)) >= 0:
-            if (shown := self.shown(row, end)) is not None:
-                yield shown
-            index, row = row, end + 1
+        row = self._data.find(b"\n", index) if index >= 0 else -1
+        return self._rows(row + 1, self._data.rfind(b"\n") + 1) if row >= 0 or index < 0 else iter(())
 
     def shown(self, row: int, end: int) -> Span | None:
         """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty, if there is one."""
@@ -190,10 +186,7 @@ class Lines:
         start = self._past_stamp(start, end)
         if end - start <= _SHORT:
             return _names_in(data[start:end])
-        names = _NAMES.findall(data, start, end)
-        if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
-            names.append(first[0])
-        return b" ".join(names)
+        return _find_names(data[start:end])
 
     def key(self, start: int, hit: int) -> bytes:
         """A key for the writer of a line, from its first bytes alone if these are enough."""
@@ -294,14 +287,16 @@ class Lines:
         return text
 
 
-@lru_cache(maxsize=512)
-def _names_in(head: bytes) -> bytes:
-    """`Lines.name` of the text before a bar or before the words of a step line. Cached: it is the same few texts again and again,
-    and the regexes take 4 µs."""
+def _find_names(head: bytes) -> bytes:
     names = _NAMES.findall(head)
     if head[:1].isalnum() and (first := _FIRST_WORD.match(head)):
         names.append(first[0])
     return b" ".join(names)
+
+
+_names_in = lru_cache(maxsize=512)(_find_names)
+"""`Lines.name` of the text before a bar or before the words of a step line: the same few texts again and again, and the regexes
+take 4 µs."""
 
 
 def unglued(line: Line) -> tuple[Line, ...]:
@@ -309,9 +304,9 @@ def unglued(line: Line) -> tuple[Line, ...]:
     found = _BAR.match(line.text) if "%|" in line.text else None
     if found is None or found.end() == len(line.text):
         return (line,)
-    prefix, text = strip(line.text[found.end() :])
-    behind = replace(line, text=text, prefix=prefix, writer=writer_of(prefix)) if prefix.text else replace(line, text=text)
-    return replace(line, text=found[0]), behind
+    own, text = strip(line.text[found.end() :])
+    prefix = replace(own, time=line.prefix.time) if own.text else line.prefix  # the time is that of the line
+    return replace(line, text=found[0]), replace(line, text=text, prefix=prefix, writer=writer_of(prefix))
 
 
 def writer_of(prefix: Prefix) -> Writer:

@@ -1,4 +1,6 @@
-"""The prefixes that launchers and loggers put before a message. They are taken off from the left, in whatever order they nest.
+"""Who wrote a line, and when: the prefixes that launchers and loggers put before a message, and a rank among its values.
+
+Prefixes are taken off from the left, in whatever order they nest.
 
 A new prefix is one regex in the list of those with its first character; the names of its groups are fields of `Prefix`.
 """
@@ -11,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.logs.lines.json_envelope import opened
 from hangtop.logs.lines.timestamps import STAMP
@@ -40,7 +43,6 @@ class Prefix(Struct, frozen=True, omit_defaults=True):
     world: int | None = None
     pid: int | None = None
     host: str | None = None
-    gpu: int | None = None
     actor: str | None = None
     stream: str | None = None
     partial: bool = False
@@ -48,7 +50,7 @@ class Prefix(Struct, frozen=True, omit_defaults=True):
 
 
 _READ_BY: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("rank", "local_rank", "task", "part", "world", "pid", "gpu"), int),
+    **dict.fromkeys(("rank", "local_rank", "task", "part", "world", "pid"), int),
     "tag": lambda tag: tag == "P",
 }
 """How the text of a group becomes a value; other texts are stripped of blanks."""
@@ -90,8 +92,7 @@ class _Forms:
 
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
-
-MEMBERS = ("worker", "trainer", "learner", "process", "proc", "replica")
+MEMBERS = ("worker", "trainer", "learner", "proc(?:ess)?", "replica")
 """What home-made launchers call the processes that they number: by their ranks, if nothing better is known."""
 _WORKER = rf"(?i:{'|'.join(MEMBERS)})[ :=_#-]{{0,2}}(?P<task>\d{{1,3}})(?:/\d+)?"
 
@@ -142,14 +143,14 @@ _DIGIT = _Forms(
     rf"{_STAMP}(?: - | \| |: |\s+|$)",
     rf"{_CLOCK}(?: - | \| |: |\s+)(?:{_LEVEL}(?: - | \| |: |\s+))?(?=\S)",
     r"(?P<task>\d{1,5}): (?![-\d.na]+, [-\d.na]+ avg)",
-    r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
+    r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[\d+\] |(?=NCCL))",
 )
 _LETTER = _Forms(
     rf"{_LEVEL} {_STAMP} \[?[\w./]+:\d+\] ?",
     rf"{_LEVEL}\s+(?:- )?{_STAMP}(?: - |: |\s+)",
     r"(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
     r"(?P<level>[DIWEFC])(?P<time>20\d{6} \d\d:\d\d:\d\d)(?:\.\d+)? +(?:(?P<pid>\d+) +)?(?:[\w.-]+ +)?[\w./+-]+:\d+\] ?",
-    r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
+    r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[\d+\] |(?=NCCL))",
     rf"{_LEVEL}:[\w.-]+:(?!\d+\])",
     r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
     r"(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
@@ -210,3 +211,40 @@ def _unrepeated(text: str) -> tuple[str, int]:
 def strip_head(head: str) -> Prefix:
     """The prefixes at the start of a long line, such as a bar that redraws itself; cached."""
     return strip(head)[0]
+
+
+# Home-made loops print their rank among the values: `rank 3 step 10 loss 2.1`, `{'step': 10, 'rank': 3}`, `[GPU3] Epoch 5 | …`.
+# Only in a step line is it the writer's: other lines may be about another rank ("waiting for rank 3"), and a word before it names
+# another kind of rank ("tp rank 1", "LoRA rank 16").
+_HINTS = ("ank", "ANK", "gpu", "GPU", "cuda:", "orker ", "roc")
+"""Every line that names a rank in its text holds one of these."""
+
+_STEP = re.compile(
+    r"""(?ix)(?<![\w.-]) (?: global_step | steps? | iters? | iterations? | epoch | batch | update | (?:train_)?loss )
+    ['"]? (?: \s{0,2} [:=|] \s{0,2} | \s ) \[? \d"""
+)
+_ALONE = r"(?:^|(?<=[^\w\s.-])\s{0,2}|(?<=\d)[\s,;|]{1,3}|=\S{1,80}\s)"
+"""No word may stand before it, unless as the value of another name."""
+_SPEAKERS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{_ALONE}(?:global[ _]?)?(?i:rank)['\"]?[ :=_#-]{{0,3}}(?P<rank>\d{{1,5}})(?:(?:/| of )(?P<world>\d{{1,5}}))?(?![\w.])",
+        rf"{_ALONE}local[ _]?rank['\"]?[ :=_#-]{{0,3}}(?P<local_rank>\d{{1,3}})(?![\w.])",
+        rf"{_ALONE}(?:GPU|gpu)[ :=_#-]{{0,2}}(?P<local_rank>\d{{1,2}})(?![\w.])",
+        r"(?<!\w)cuda:(?P<local_rank>\d{1,2})(?!\d)",
+        rf"^(?i:{'|'.join(MEMBERS)}) (?P<task>\d{{1,3}}) ",
+    )
+)
+
+
+def speaker(prefix: Prefix, text: str) -> Prefix:
+    """The prefix, with what the text of a step line says of its writer. A rank counts more than a process; a device or a number
+    counts only if nothing else is known."""
+    if prefix.rank is not None or not any(hint in text for hint in _HINTS) or _STEP.search(text) is None:
+        return prefix
+    nameless = prefix.pid is None and prefix.local_rank is None and prefix.task is None and prefix.actor is None
+    for pattern in _SPEAKERS if nameless else _SPEAKERS[:1]:
+        if found := pattern.search(text):
+            told: dict[str, Any] = {name: int(value) for name, value in found.groupdict().items() if value is not None}
+            return replace(prefix, **told)
+    return prefix

@@ -25,19 +25,97 @@ _DATED = re.compile(
     r"|(?P<y5>20\d\d)(?P<m5>\d\d)(?P<d5>\d\d)|(?P<mmdd>\d{3,4})|(?P<mon>[A-Z][a-z]{2})\s+(?P<d4>\d{1,2}))"
     r"[T _](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?P<frac>[.,]\d+)?(?:Z| ?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?$"
 )
-_YEAR = re.compile(rb"\b(20\d\d)[-/]\d\d[-/]\d\d[T _]\d\d:")
 _FULL_DATE = re.compile(rb"\b(20\d\d)[-/](?:0[1-9]|1[0-2])[-/](?:0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d")
+_FRACTION = re.compile(r":\d\d[.,](\d+)")
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
 
-class Timestamps:
-    """Reads the times of one log. A date without a year gets the year of the log's other dates, `year` until one is seen.
+@lru_cache(maxsize=64)
+def _day_s(year: int, month: int, day: int) -> int:
+    return timegm((year, month, day, 0, 0, 0))
 
-    `zoned`: the latest time told its zone."""
 
-    def __init__(self, year: int | None = None) -> None:
+def _month_and_day(found: re.Match[str]) -> tuple[int, int]:
+    """glog's C++ form writes the month without its zero: `117` is January 17; only `1131` and the like need two digits."""
+    if mmdd := found["mmdd"]:
+        return int(mmdd[:-2]), int(mmdd[-2:])
+    if mon := found["mon"]:
+        return _MONTHS.get(mon, 0), int(found["d4"])
+    month, day = ("".join(found[name] or "" for name in names) for names in (("m", "m2", "m3", "m5"), ("d", "d2", "d3", "d5")))
+    return int(month), int(day)
+
+
+def year_in(start: bytes) -> int | None:
+    """The year of the first full date in the start of a log."""
+    found = _FULL_DATE.search(start)
+    return int(found[1]) if found else None
+
+
+def seconds(text: str) -> float | None:
+    """Seconds of a duration as bars write it: `05:06`, `1:22:33`, `2 days, 01:02:03`, `12.5s`; `None` for `?` and others."""
+    days, _, clock = text.rpartition(" day")
+    total = float(days) * _DAY_S if days.isdigit() else 0.0
+    clock = clock.lstrip("s, ")
+    try:
+        parts = [float(part) for part in clock.rstrip("s").split(":")]
+    except ValueError:
+        return None
+    for part, unit in zip(reversed(parts), (1.0, 60.0, 3600.0, _DAY_S), strict=False):
+        total += part * unit
+    return total
+
+
+def _resolution_s(text: str) -> float:
+    """The resolution of a stamp: one second, or less if it has digits of a second."""
+    found = _FRACTION.search(text)
+    return 10.0 ** -len(found[1]) if found else 1.0
+
+
+_ZONE_S, _ZONE_ERROR_S = 1_800.0, 5.0
+"""Zones differ by half hours (but for Nepal and two small islands), clocks of one cluster by far less than this error."""
+
+
+def one_clock(shifts_s: Sequence[float]) -> list[float]:
+    """What to add to the times in each of several logs of one run to get unix time. `shifts_s`: how much later each file was
+    written than its newest line says.
+
+    A shift is the sum of the zone of the writer, the error of its clock, and the time until the file was last written: by lines
+    without a time, or by a copy made without its times (`cp` without `-p`, `rsync` without `-t`). The last part is not negative,
+    so the least shift is nearest the truth, and the times in the logs tell the order of their lines. A difference of whole half
+    hours is another zone. A clock that is wrong by minutes looks like a file that was written later; in a live log it does no
+    harm, since bytes that come while hangtop watches have the time of their arrival.
+    """
+    least = min(shifts_s, default=0.0)
+    zones = [round((shift - least) / _ZONE_S) * _ZONE_S for shift in shifts_s]
+    return [
+        least + zone if abs(shift - least - zone) <= _ZONE_ERROR_S else least for shift, zone in zip(shifts_s, zones, strict=True)
+    ]
+
+
+class LogClock:
+    """When lines were written, in unix time: by the time in the line and `shift_s`, or by the arrival of the bytes in a live log.
+
+    If both disagree (the clock jumped, or the line is old) the arrival counts. A date without a year gets the year of the log's
+    other dates, `year` until one is seen. `zoned`: the latest time told its zone. `last_log_time`: that of the newest line that
+    has one, as it stands there, as if it were UTC.
+    """
+
+    YEAR_WITHIN = 64 << 10
+    BELIEVED_S = 5.0
+    LONGEST_SILENCE_S = 7 * 86_400.0  # more is a clock that was set, not a silence
+
+    def __init__(self, shift_s: float | None = None, year: int | None = None, written_by: float | None = None) -> None:
+        """`written_by`: when the last byte that the file held when hangtop came was written, the time of the file."""
         self.year = year
         self.zoned = False
+        self._shift_s = shift_s or 0.0
+        self.written_by = written_by
+        self._since: float | None = None
+        self._arrival: float | None = None
+        self._last_arrival: float | None = None
+        self._looked = 0
+        self.last_log_time: float | None = None
+        self.longest_silence_s: float | None = None
 
     def read(self, text: str) -> float | None:
         """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` if it is no date. A zone is subtracted."""
@@ -74,99 +152,11 @@ class Timestamps:
         except ValueError:  # a zone behind the fraction, or no date at all: the regex knows
             return self._any(text)
 
-
-@lru_cache(maxsize=64)
-def _day_s(year: int, month: int, day: int) -> int:
-    return timegm((year, month, day, 0, 0, 0))
-
-
-def _month_and_day(found: re.Match[str]) -> tuple[int, int]:
-    """glog's C++ form writes the month without its zero: `117` is January 17; only `1131` and the like need two digits."""
-    if mmdd := found["mmdd"]:
-        return int(mmdd[:-2]), int(mmdd[-2:])
-    if mon := found["mon"]:
-        return _MONTHS.get(mon, 0), int(found["d4"])
-    return int(found["m"] or found["m2"] or found["m3"] or found["m5"]), int(
-        found["d"] or found["d2"] or found["d3"] or found["d5"]
-    )
-
-
-def year_in(start: bytes) -> int | None:
-    """The year of the first full date in the start of a log."""
-    found = _FULL_DATE.search(start)
-    return int(found[1]) if found else None
-
-
-def seconds(text: str) -> float | None:
-    """Seconds of a duration as bars write it: `05:06`, `1:22:33`, `2 days, 01:02:03`, `12.5s`; `None` for `?` and others."""
-    days, _, clock = text.rpartition(" day")
-    total = float(days) * _DAY_S if days.isdigit() else 0.0
-    clock = clock.lstrip("s, ")
-    try:
-        parts = [float(part) for part in clock.rstrip("s").split(":")]
-    except ValueError:
-        return None
-    for part, unit in zip(reversed(parts), (1.0, 60.0, 3600.0, _DAY_S), strict=False):
-        total += part * unit
-    return total
-
-
-def resolution_s(text: str) -> float:
-    """The resolution of a stamp: one second, or less if it has digits of a second."""
-    found = _FRACTION.search(text)
-    return 10.0 ** -len(found[1]) if found else 1.0
-
-
-_FRACTION = re.compile(r":\d\d[.,](\d+)")
-_ZONE_S, _ZONE_ERROR_S = 1_800.0, 5.0
-"""Zones differ by half hours (but for Nepal and two small islands), clocks of one cluster by far less than this error."""
-
-
-def one_clock(shifts_s: Sequence[float]) -> list[float]:
-    """What to add to the times in each of several logs of one run to get unix time. `shifts_s`: how much later each file was
-    written than its newest line says.
-
-    A shift is the sum of the zone of the writer, the error of its clock, and the time until the file was last written: by lines
-    without a time, or by a copy made without its times (`cp` without `-p`, `rsync` without `-t`). The last part is not negative,
-    so the least shift is nearest the truth, and the times in the logs tell the order of their lines. A difference of whole half
-    hours is another zone. A clock that is wrong by minutes looks like a file that was written later; in a live log it does no
-    harm, since bytes that come while hangtop watches have the time of their arrival.
-    """
-    least = min(shifts_s, default=0.0)
-    zones = [round((shift - least) / _ZONE_S) * _ZONE_S for shift in shifts_s]
-    return [
-        least + zone if abs(shift - least - zone) <= _ZONE_ERROR_S else least for shift, zone in zip(shifts_s, zones, strict=True)
-    ]
-
-
-class LogClock(Timestamps):
-    """When lines were written, in unix time: by the time in the line and `shift_s`, or by the arrival of the bytes in a live log.
-
-    If both disagree (the clock jumped, or the line is old) the arrival counts.
-    """
-
-    YEAR_WITHIN = 64 << 10
-    BELIEVED_S = 5.0
-    LONGEST_SILENCE_S = 7 * 86_400.0  # more is a clock that was set, not a silence
-
-    def __init__(self, shift_s: float | None = None, year: int | None = None, written_by: float | None = None) -> None:
-        """`written_by`: when the last byte that the file held when hangtop came was written, the time of the file."""
-        super().__init__(year)
-        self._shift_s = shift_s or 0.0
-        self.written_by = written_by
-        self._since: float | None = None
-        self._arrival: float | None = None
-        self._last_arrival: float | None = None
-        self._looked = 0
-        self.last_log_time: float | None = None
-        self.longest_silence_s: float | None = None
-
     def look_for_year(self, data: bytes) -> None:
         """Looks for a year at the start of the file, for stamps without one before the first that has it."""
         if self.year is None and self._looked < self.YEAR_WITHIN:
             self._looked += len(data)
-            if found := _YEAR.search(data[: self.YEAR_WITHIN]):
-                self.year = int(found[1])
+            self.year = year_in(data[: self.YEAR_WITHIN])
 
     def arrived(self, at: float | None, since: float | None = None) -> None:
         """The bytes that follow arrived at unix time `at`, and were not there at `since`; `None`: they are history."""
@@ -189,7 +179,7 @@ class LogClock(Timestamps):
             return WrittenAt(None, None, self.written_by)
         if stamp is None or at != stamp + self._shift_s:
             return WrittenAt(at, self._since, at)
-        return WrittenAt(at, at, at + resolution_s(text))
+        return WrittenAt(at, at, at + _resolution_s(text))
 
     def silence(self, gap_s: float) -> None:
         """Takes in a silence of `gap_s`; a clock that jumped is none."""

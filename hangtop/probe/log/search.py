@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from hangtop.logs.catalog.signature import Signature
+from hangtop.logs.extract.extractor import LineReaders
 from hangtop.logs.extract.line_kind import MARKS, shown_line
-from hangtop.logs.extract.line_readers import StageMarker
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import Lines, Span
 from hangtop.logs.lines.literal_scan import Scanner
@@ -134,18 +133,15 @@ def kind_scanner(index: LiteralIndex, kinds: tuple[LineKind, ...]) -> Scanner | 
     """Finds rows that may be of these kinds; `None` when any row may."""
     if not kinds or not set(kinds) <= {"stage", "warning", "error"}:
         return None
-    wanted: dict[str, tuple[int, ...]] = {mark: () for kind in kinds for mark in MARKS.get(kind, ())}
-    for literal, owners in zip(index.scanner.literals, index.scanner.owners, strict=True):
-        if any(_may_be(owner, kinds) for owner in owners):
-            wanted[literal.decode()] = ()
-    return Scanner(wanted)
+    marks = (mark for kind in kinds for mark in MARKS.get(kind, ()))
+    known = zip(index.scanner.literals, index.each, strict=True)
+    return Scanner(dict.fromkeys((*marks, *(literal.decode() for literal, readers in known if _may_be(readers, kinds)))))
 
 
-def _may_be(owner: object, kinds: tuple[LineKind, ...]) -> bool:
-    """Whether a line with a literal of this owner may be of one of these kinds (`hangtop.logs.extract.line_kind.line_kind`)."""
-    if isinstance(owner, StageMarker):
-        return "stage" in kinds
-    return isinstance(owner, Signature) and {"fatal": "error", "warning": "warning"}.get(owner.severity) in kinds
+def _may_be(readers: LineReaders, kinds: tuple[LineKind, ...]) -> bool:
+    """Whether a line from which these read may be of one of these kinds (`hangtop.logs.extract.line_kind.line_kind`)."""
+    said = {{"fatal": "error", "warning": "warning"}.get(signature.severity) for signature in readers.signatures}
+    return ("stage" in kinds and bool(readers.stages)) or not said.isdisjoint(kinds)
 
 
 def _rows(data: bytes) -> Iterator[tuple[int, int]]:

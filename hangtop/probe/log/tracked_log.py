@@ -121,9 +121,9 @@ class TrackedLog:
         """By how much the newest line is older than the file, if it tells the time."""
         if self._tail and self.own_shift_s is None and self.followed.modified_at is not None:
             scouted = self._fed([self._last_lines(self._tail[-1])])
-            if scouted.last_log_time is not None:
-                self.own_shift_s = self.followed.modified_at - scouted.last_log_time
-                self.tells_zone = scouted.tells_zone
+            if scouted.clock.last_log_time is not None:
+                self.own_shift_s = self.followed.modified_at - scouted.clock.last_log_time
+                self.tells_zone = scouted.clock.zoned
 
     def settle(self, shift_s: float | None) -> None:
         """Digest what was there when we came, by this clock; read again, in the background, what was read by another one."""
@@ -167,7 +167,7 @@ class TrackedLog:
 
     def rank_of(self, writer: Writer) -> int | None:
         """The rank of this writer, as far as the log has told."""
-        return self._digest.rank_of(writer)
+        return self._digest.ranks.rank_of(writer)
 
     def tail(self, most: int, since: int = -1) -> tuple[LogLine, ...]:
         """The newest lines, oldest first; only those that end after byte `since`."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.line_readers import ProgressReader
+from hangtop.logs.extract.extractor import ProgressReader
 from hangtop.logs.extract.steps.progress import StepLine, is_loss, number
 from hangtop.logs.extract.steps.step_tables import name_of
 from hangtop.logs.file_facts import Kind, ProgressSeen

@@ -7,9 +7,10 @@ from itertools import islice
 from math import isfinite
 from statistics import quantiles
 
-from hangtop.logs.extract.steps.loss_spike import LossSpike, LossWatch
+from msgspec import Struct
+
+from hangtop.common.median import median
 from hangtop.logs.file_facts import ProgressSeen
-from hangtop.logs.lines.block_lines import Writer
 from hangtop.records.log import Pace
 
 _GAPS = 256
@@ -23,6 +24,17 @@ _ALIKE = 0.5
 _MATTERS = 1.5
 """A pause that makes the mean longer by this factor dominates it."""
 
+# When a loss jumps.
+WINDOW, LEAST = 32, 8
+FACTOR = 3.0
+"""A jump is at least this many times the median of the window. Published spikes of pretraining reach 2 to 10 times (PaLM
+§5.1)."""
+RECORD = 2.5
+"""And at least this many times the largest loss in the window: a loss that is noisy by nature, as with small batches, does not
+jump."""
+SMALL = 0.1
+"""A loss that is nearly zero multiplies easily."""
+
 
 class PaceMeter:
     """The pace by one kind of progress line. With many writers, the furthest one sets it.
@@ -35,10 +47,8 @@ class PaceMeter:
         self._longest: float | None = None
         self._every: float | None = None
         self._top: ProgressSeen | None = None
-        self._since: ProgressSeen | None = (
-            None  # the next gap is measured from here: steps written in one burst have no gap between them
-        )
-        self._clock: dict[Writer, float] = {}
+        # The next gap is measured from here: steps written in one burst have no gap between them.
+        self._since: ProgressSeen | None = None
         self.steps = self.lines = 0
         self.coarse = False
         self._losses = LossWatch()
@@ -127,3 +137,44 @@ def _between(before: ProgressSeen, after: ProgressSeen, steps: float) -> float |
         if gap >= _COARSE_S or after.step_s is None:
             return gap
     return None if after.step_s is None else after.step_s * steps
+
+
+class LossSpike(Struct, frozen=True):
+    """A loss that left its `usual` value (the median of the window) at `step`, which is `None` where the line does not tell
+    it."""
+
+    step: float | None
+    usual: float
+    loss: float
+
+    @property
+    def text(self) -> str:
+        where = "" if self.step is None else f"step {self.step:,.0f}: "
+        return f"{where}loss {self.loss:.4g}, {self.loss / self.usual:.1f} times the usual {self.usual:.4g}"
+
+
+class LossWatch:
+    """The losses of one run, step by step. A jump, to several times the usual value, is reported once; its losses do not enter
+    the window.
+
+    Only a loss that is always above zero and calm is judged, as the cross-entropy of language modelling is. A policy loss crosses
+    zero, and a reward or a KL may multiply in one step of a healthy run: those are not judged.
+    """
+
+    def __init__(self) -> None:
+        self._window: deque[float] = deque(maxlen=WINDOW)
+        self._high: deque[float] = deque(maxlen=LEAST)
+
+    def add(self, step: float | None, loss: float) -> LossSpike | None:
+        """Takes in the next loss. Returns the jump if one begins here."""
+        if len(self._window) < LEAST or min(self._window) < SMALL:
+            self._window.append(loss)
+            return None
+        if loss <= RECORD * max(self._window) or loss <= FACTOR * (usual := median(self._window)):
+            self._window.append(loss)
+            self._high.clear()
+            return None
+        self._high.append(loss)
+        if len(self._high) == LEAST:  # it stays that high: this is its new usual value
+            self._window, self._high = deque(self._high, maxlen=WINDOW), deque(maxlen=LEAST)
+        return LossSpike(step, usual, loss) if len(self._high) == 1 else None

@@ -57,7 +57,6 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> ProgressSeen |
         step_s=_step_s(groups) or step_s or (None if step_ms is None else step_ms / 1e3),
         elapsed_s=None if (elapsed := said("elapsed")) is None else seconds(elapsed),
         eta_s=None if (eta := said("eta")) is None else seconds(eta),
-        desc=(said("desc") or "").strip(),
         metrics=metrics,
     )
 

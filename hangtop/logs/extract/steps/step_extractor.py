@@ -66,10 +66,9 @@ class Steps(Extractor):
             self._read_below(found)
 
     def _read_totals(self, found: FoundLine) -> None:
-        for total in found.readers.totals:
-            progress = total.reader.progress
-            if told := compiled(progress.total_from or "").search(found.line.text):
-                self._totals[total.reader.profiles[0].name, progress.id] = float(told["total"].replace(",", ""))
+        for reader in found.readers.totals:
+            if told := compiled(reader.progress.total_from or "").search(found.line.text):
+                self._totals[reader.profiles[0].name, reader.progress.id] = float(told["total"].replace(",", ""))
 
     def _read_below(self, found: FoundLine) -> None:
         """What is not told by the line alone, but by where it stands."""

@@ -1,0 +1,68 @@
+"""The process that a message is about, which may be another than the one that prints it."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from msgspec import Struct
+
+from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.lines.block_lines import Line, Lines, Span
+
+_RANKS = (
+    re.compile(r"\btasks? (?P<rank>\d+)(?=[:,\-])"),
+    re.compile(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
+    re.compile(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
+)
+_LOCAL_RANK = re.compile(r"\blocal_rank: (?P<local_rank>\d+)")
+_PID = re.compile(r"\bWorker PID: (\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(\d+)|^\s*pid: (\d+)$")
+_SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
+_ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
+_LINES_ABOVE, _LINES_BELOW = 5, 8
+
+
+class MessageOrigin(Struct, frozen=True):
+    """The process that a message is about, as far as it names one."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    pid: int | None = None
+
+    def rank_in(self, ranks: RankTable) -> int | None:
+        """Its global rank."""
+        if self.rank is not None:
+            return self.rank
+        if self.local_rank is not None:
+            return ranks.rank_of(("local", "", self.local_rank))
+        return None if self.pid is None else ranks.rank_of_pid(self.pid)
+
+
+def origin_of(line: Line, lines: Lines, span: Span) -> MessageOrigin | None:
+    """Named in the message, above it (torchrun's table) or below it (Ray's details)."""
+    for pattern in _RANKS:
+        if found := pattern.search(line.text):
+            return MessageOrigin(rank=int(found["rank"]))
+    if found := _LOCAL_RANK.search(line.text):
+        return MessageOrigin(local_rank=int(found["local_rank"]))
+    if (pid := pid_in(line.text)) is not None:
+        return MessageOrigin(pid=pid)
+    if "exitcode" in line.text:
+        rows = (_SUMMARY_RANK.match(above.text) for above in islice(lines.above(span), _LINES_ABOVE))
+        return next((MessageOrigin(rank=int(row["rank"])) for row in rows if row), None)
+    return _below(lines, span) if "ctor" in line.text else None
+
+
+def _below(lines: Lines, span: Span) -> MessageOrigin | None:
+    pid: int | None = None
+    for below in islice(lines.below(span), _LINES_BELOW):
+        if found := _ACTOR_NAME.match(below.text):
+            return MessageOrigin(rank=int(found["rank"]))
+        pid = pid_in(below.text) or pid
+    return MessageOrigin(pid=pid) if pid else None
+
+
+def pid_in(text: str) -> int | None:
+    """The pid of the worker that a message of Ray names."""
+    found = _PID.search(text)
+    return int(found[found.lastindex or 0]) if found else None
