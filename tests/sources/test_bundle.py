@@ -15,7 +15,7 @@ from hangtop.cli.commands import bundle as command
 from hangtop.common.redact import Redactor
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.feeds.probe_feed import ProbeFeed
-from hangtop.feeds.recording import load
+from hangtop.feeds.replay import load
 from hangtop.monitor import bundle_contents, evidence_bundle
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
@@ -59,7 +59,7 @@ def test_the_session_in_it_can_be_played_and_its_json_is_json(tmp_path: Path) ->
     files = packed(train_log(tmp_path), tmp_path / "out.tar.gz")
     session = tmp_path / "session.hangtop"
     session.write_text(files["session.hangtop"])
-    assert len(load(session).lines) > 2
+    assert len(load(session).times) > 2
     assert json.loads(files["verdict.json"])["schema"] == 1
     assert all(SECRET not in text for text in files.values())
 
