@@ -15,10 +15,9 @@ from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.log import RankLog
-from hangtop.records.parallel_layout import ParallelLayout, Place
+from hangtop.records.parallel_layout import ParallelLayout, Place, by_arguments, by_title, places
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank import Rank
-from hangtop.records.rank_coordinates import by_arguments, by_title, places
 from hangtop.records.ray.cluster import RayActor
 from hangtop.records.ray.titles import parse_title
 from hangtop.records.stack import Stack
