@@ -275,9 +275,7 @@ def _plan(stage: Stage) -> StagePlan:
         slow_after_s=stage.slow_after_s,
         stalled_after_s=stage.stalled_after_s,
         steady=stage.steady,
-        recurs=stage.recurs,
         causes=stage.causes,
-        fixes=stage.fixes,
     )
 
 

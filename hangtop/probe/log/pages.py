@@ -165,7 +165,6 @@ class Search:
             lines,
             at_start=(ended and self._back) or first <= self._file.start,
             at_end=self._ask.offset >= self._file.end or (ended and not self._back),
-            found=len(lines),
             scanned_part=scanned,
         )
 

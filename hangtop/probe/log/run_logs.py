@@ -171,7 +171,7 @@ class SentState:
             beside=[log.facts for log in beside.logs],
         )
         self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}
-        return replace(reading, problem=profiles.problem, beside=tuple(log.record() for log in beside.logs))
+        return replace(reading, problem=profiles.problem)
 
     def _new_lines(self, logs: Sequence[TrackedLog], most: int) -> tuple[LogLine, ...]:
         """The newest lines that were not sent or have changed since, as a progress bar does. Many files share the limit."""
