@@ -10,8 +10,6 @@ from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.ray.session import RaySession
 from hangtop.state.run_state import RunState
 
-Answer = LaunchReading | LeftoversReading | RaySession | None
-
 
 def end_of(state: RunState, ask: Ask) -> AskEnd | None:
     """Its end; `None` while it is on its way."""
@@ -53,13 +51,10 @@ def late(state: RunState, ask: Ask, asked_s: float) -> str | None:
 
 def answered(state: RunState, ask: Ask) -> bool:
     """Whether the answer to this question of an action is there."""
-    match ask:
-        case LaunchAsk():
-            answer: Answer = state.launch
-        case LeftoversAsk():
-            answer = state.leftovers
-        case RayAsk():
-            answer = state.ray_session
-        case _:
-            raise TypeError(f"no action asks {kind_of(ask)}")
+    answers: dict[type[Ask], LaunchReading | LeftoversReading | RaySession | None] = {
+        LaunchAsk: state.launch,
+        LeftoversAsk: state.leftovers,
+        RayAsk: state.ray_session,
+    }
+    answer = answers[type(ask)]
     return answer is not None and answer.ask == ask.ask
