@@ -59,11 +59,11 @@ class Feed(Protocol):
 class ProbeFeed:
     """A probe in its own process. It is restarted when it dies, and never waited for."""
 
-    def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None, host: str = "localhost") -> None:
+    def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None) -> None:
         self._spec = spec
         self._command = command or hangtop_command("hangtop.probe")
-        self._host = host
         self._process: subprocess.Popen[bytes] | None = None
+        self._stdin: IO[bytes] | None = None
         self._begun: Started | None = None
         self._closed = False
         self._restarts = 0
@@ -84,7 +84,7 @@ class ProbeFeed:
             started = time.monotonic()
             with asked, output:
                 yield self._say(ProbeState(True, self._restarts))
-                async with contextlib.aclosing(self._follow(process, output)) as followed:
+                async with contextlib.aclosing(self._follow(output)) as followed:
                     async for reading in followed:
                         if isinstance(reading.value, LogReading):
                             self.drains = {file.path: file.drain for file in reading.value.files if file.drain is not None}
@@ -106,7 +106,7 @@ class ProbeFeed:
         self._asked[kind_of(ask), ask.ask] = ask
         if len(self._unsent) > MOST_UNSENT_BYTES:
             self._end(ask, "the probe takes no questions: it is stopped or stuck")
-        elif self._is_between_probes:
+        elif self._stdin is not None and self._stdin.closed:
             self._end(ask, "the probe is being started again: ask again")
         else:
             self._unsent += wire.encode(ask)
@@ -117,8 +117,7 @@ class ProbeFeed:
         if self._closed:
             return
         self._closed = True
-        if self._process is not None:
-            self._end_probe(self._process)
+        self._end_probe()
         if self._begun is not None:
             self._begun[2].close()
 
@@ -135,14 +134,15 @@ class ProbeFeed:
                 start_new_session=True,
                 pass_fds=passed,
             )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
+        self._stdin, output = self._process.stdin, self._process.stdout
+        assert self._stdin is not None
+        assert output is not None
+        os.set_blocking(self._stdin.fileno(), False)
         self._unsent[:0] = wire.encode(self._spec)
         self._send()
-        return self._process, self._process.stdin, self._process.stdout
+        return self._process, self._stdin, output
 
-    async def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> AsyncGenerator[Reading]:
+    async def _follow(self, output: IO[bytes]) -> AsyncGenerator[Reading]:
         """Yields readings until the output of the probe ends. Silence is a reading too, so that it is recorded."""
         lines, transport = await line_reader(output)
         silent_s = 0.0
@@ -158,7 +158,7 @@ class ProbeFeed:
                     problem = f"the probe gave no sign of life for {silent_s:.0f} s"
                     yield self._say(ProbeState(False, self._restarts, problem))
                     if silent_s >= GIVE_UP_S:
-                        self._end_probe(process)
+                        self._end_probe()
                     continue
                 if not line.endswith(b"\n"):
                     return
@@ -169,7 +169,7 @@ class ProbeFeed:
                     reading = wire.decode_reading(line)
                 except wire.WireError as error:
                     yield self._say(ProbeState(False, self._restarts, f"the probe printed garbage: {error}"))
-                    self._end_probe(process)
+                    self._end_probe()
                     return
                 if isinstance(reading.value, AskEnd):
                     self._asked.pop((reading.value.kind, reading.value.ask), None)
@@ -177,17 +177,13 @@ class ProbeFeed:
         finally:
             transport.close()
 
-    @property
-    def _is_between_probes(self) -> bool:
-        return self._process is not None and (self._process.stdin is None or self._process.stdin.closed)
-
     def _send(self) -> None:
         """Write what the pipe takes now, the rest later. A closed pipe means a dead probe: its output ends too, and with it every
         question."""
-        if self._process is None or self._process.stdin is None or not self._unsent:
+        if self._stdin is None or not self._unsent:
             return
         try:
-            sent = os.write(self._process.stdin.fileno(), self._unsent)
+            sent = os.write(self._stdin.fileno(), self._unsent)
         except BlockingIOError:
             sent = 0
         except (OSError, ValueError):
@@ -201,22 +197,23 @@ class ProbeFeed:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        if self._process is not None and self._process.stdin is not None and not self._process.stdin.closed:
+        if self._stdin is not None and not self._stdin.closed:
             if self._unsent:
-                loop.add_writer(self._process.stdin, self._send)
+                loop.add_writer(self._stdin, self._send)
             else:
-                loop.remove_writer(self._process.stdin)
+                loop.remove_writer(self._stdin)
 
-    def _end_probe(self, process: subprocess.Popen[bytes]) -> None:
+    def _end_probe(self) -> None:
         """Kill the probe and its children (it leads a process group). It was not reaped, so its pid cannot have been reused."""
+        if self._process is None or self._stdin is None:
+            return
         self._drop_unsent()
-        if process.stdin is not None:
-            with contextlib.suppress(OSError):
-                process.stdin.close()
-        if process.poll() is None:
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        reap_later(process)
+                os.killpg(self._process.pid, signal.SIGKILL)
+        reap_later(self._process)
 
     def _drop_unsent(self) -> None:
         self._unsent.clear()
@@ -236,7 +233,7 @@ class ProbeFeed:
             yield self._say(self._ends.popleft())
 
     def _say(self, value: Value) -> Reading:
-        return Reading(source="feed", host=self._host, at=clock.now(), value=value)
+        return Reading(source="feed", host="localhost", at=clock.now(), value=value)
 
 
 async def line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:

@@ -6,7 +6,7 @@ from hangtop.common.text import duration
 from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, LaunchAsk, LeftoversAsk, RayAsk, kind_of
 from hangtop.records.health import LATE_S
 from hangtop.records.launch import LaunchReading
-from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.plan import LeftoversReading
 from hangtop.records.ray.session import RaySession
 from hangtop.state.run_state import RunState
 

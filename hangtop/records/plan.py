@@ -161,6 +161,19 @@ class LeftAlone(Struct, frozen=True, omit_defaults=True):
     why: str
 
 
+class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
+    """The answer to a `LeftoversAsk`. `kept`: what has the name of a leftover but stays, with the reason.
+
+    `writing`: the asked pids that have written to a file lately, with its path: they are in use, whatever their parent is.
+    """
+
+    ask: int
+    found: tuple[Removal, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
+    writing: dict[int, str] = {}
+    problem: str | None = None
+
+
 class Plan(Struct, frozen=True, omit_defaults=True):
     """An action, shown in full and then run as shown. `targets`: in the order of their signals, children before parents.
 

@@ -12,9 +12,9 @@ from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.host import HostReading
 from hangtop.records.launch import LaunchReading
-from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.nccl import NcclReading
+from hangtop.records.plan import LeftoversReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray.cluster import RayDaemons, RayReading
 from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksReading

@@ -14,10 +14,10 @@ from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
 from hangtop.records.launch import LaunchReading
-from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.nccl import NcclReading
 from hangtop.records.nccl import add_look as add_nccl_look
+from hangtop.records.plan import LeftoversReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray.cluster import RayReading
 from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksReading, add_remote

@@ -176,7 +176,6 @@ def _rank(state: RunState, log: RankLog, known: KnownOfRanks) -> Rank:
     return Rank(
         rank=log.rank,
         world=log.world or (process.world if process else None) or (actor.world if actor else None),
-        local_rank=log.local_rank if log.local_rank is not None or process is None else process.local_rank,
         host=log.host or known.host.get(log.rank) or (actor.host if actor else None) or None,
         pid=process.pid if process else log.pid or (actor.pid if actor else None),
         started_at=process.started_at if process else None,
