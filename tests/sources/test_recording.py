@@ -171,12 +171,13 @@ def test_two_do_not_record_to_one_file(tmp_path: Path) -> None:
     first.close()
 
 
-def test_another_file_is_never_written_to(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"step 1\n", gzip.compress(b"step 1\n", mtime=0), gzip.compress(b"step 1\n", mtime=0)[:12]])
+def test_another_file_is_never_written_to(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "train.log"
-    path.write_text("step 1\n")
+    path.write_bytes(content)
     with pytest.raises(RecordingError, match="is not a hangtop recording"):
         Recorder(path, SPEC)
-    assert path.read_text() == "step 1\n"
+    assert path.read_bytes() == content
 
 
 def test_a_folder_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
@@ -190,6 +191,7 @@ def test_a_folder_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
         (b"", "the file is empty"),
         (b"step 1\n", "not a hangtop recording"),
         (b"\x00\xff\n", "not a hangtop recording"),
+        (gzip.compress(b"step 1\n", mtime=0), "not a hangtop recording"),
         (wire.encode(wire.Header(1, "0", 0.0, SPEC)), "holds no reading"),
         (wire.encode(wire.Header(7, "0", 0.0, SPEC)), "recording has schema 7"),
     ],
