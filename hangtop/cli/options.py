@@ -161,7 +161,8 @@ def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
     """What wraps a feed to record it; nothing without a path."""
     if path is None:
         return lambda feed: feed
-    from hangtop.feeds.recording import RecordedFeed, Recorder, RecordingError
+    from hangtop.feeds.recording import RecordedFeed, Recorder
+    from hangtop.feeds.replay import RecordingError
 
     try:
         writer = Recorder(path, spec)

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from typing import IO, Protocol, runtime_checkable
+from typing import IO, Protocol
 
 from hangtop.common import clock
 from hangtop.common.reaper import reap_later
@@ -56,31 +56,14 @@ class Feed(Protocol):
     def close(self) -> None: ...
 
 
-@runtime_checkable
-class Seekable(Protocol):
-    """A feed with a past and a future: a recording."""
-
-    def now(self) -> float: ...
-
-    def seek(self, at: float) -> None: ...
-
-    def toggle_pause(self) -> None: ...
-
-    @property
-    def span(self) -> tuple[float, float]: ...
-
-    @property
-    def paused(self) -> bool: ...
-
-
 class ProbeFeed:
     """A probe in its own process. It is restarted when it dies, and never waited for."""
 
-    def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None, host: str = "localhost") -> None:
+    def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None) -> None:
         self._spec = spec
         self._command = command or hangtop_command("hangtop.probe")
-        self._host = host
         self._process: subprocess.Popen[bytes] | None = None
+        self._stdin: IO[bytes] | None = None
         self._begun: Started | None = None
         self._closed = False
         self._restarts = 0
@@ -100,19 +83,19 @@ class ProbeFeed:
             self._begun = None
             started = time.monotonic()
             with asked, output:
-                yield self._say(ProbeState(alive=True, restarts=self._restarts))
-                async with contextlib.aclosing(self._follow(process, output)) as followed:
+                yield self._say(ProbeState(True, self._restarts))
+                async with contextlib.aclosing(self._follow(output)) as followed:
                     async for reading in followed:
                         if isinstance(reading.value, LogReading):
                             self.drains = {file.path: file.drain for file in reading.value.files if file.drain is not None}
                         yield reading
                 self._drop_unsent()
-            if self._ended():
+            if self._closed:
                 return
             if time.monotonic() - started >= WELL_S:
                 self._restarts = 0
             why = _why_gone(process)
-            yield self._say(ProbeState(alive=False, restarts=self._restarts, problem=why))
+            yield self._say(ProbeState(False, self._restarts, why))
             for ended in self._all_ended(f"{why}: ask again"):
                 yield ended
             await asyncio.sleep(RESTART_S[min(self._restarts, len(RESTART_S) - 1)])
@@ -123,24 +106,20 @@ class ProbeFeed:
         self._asked[kind_of(ask), ask.ask] = ask
         if len(self._unsent) > MOST_UNSENT_BYTES:
             self._end(ask, "the probe takes no questions: it is stopped or stuck")
-        elif self._is_between_probes:
+        elif self._stdin is not None and self._stdin.closed:
             self._end(ask, "the probe is being started again: ask again")
         else:
-            self._write(wire.encode(ask))
+            self._unsent += wire.encode(ask)
+            self._send()
 
     def close(self) -> None:
         """End the probe. It ends by itself when its pipe closes; it is killed in case it cannot see that."""
         if self._closed:
             return
         self._closed = True
-        if self._process is not None:
-            self._drop_unsent()
-            _kill(self._process)
+        self._end_probe()
         if self._begun is not None:
             self._begun[2].close()
-
-    def _ended(self) -> bool:
-        return self._closed
 
     def _start(self) -> Started:
         stdin = self._spec.stdin
@@ -155,44 +134,42 @@ class ProbeFeed:
                 start_new_session=True,
                 pass_fds=passed,
             )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
+        self._stdin, output = self._process.stdin, self._process.stdout
+        assert self._stdin is not None
+        assert output is not None
+        os.set_blocking(self._stdin.fileno(), False)
         self._unsent[:0] = wire.encode(self._spec)
         self._send()
-        return self._process, self._process.stdin, self._process.stdout
+        return self._process, self._stdin, output
 
-    async def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> AsyncGenerator[Reading]:
+    async def _follow(self, output: IO[bytes]) -> AsyncGenerator[Reading]:
         """Yields readings until the output of the probe ends. Silence is a reading too, so that it is recorded."""
         lines, transport = await line_reader(output)
         silent_s = 0.0
         self._send()
         try:
-            while not self._ended():
+            while not self._closed:
                 while self._ends:
                     yield self._say(self._ends.popleft())
                 try:
                     line = await asyncio.wait_for(lines.readline(), SILENT_S)
                 except TimeoutError:
                     silent_s += SILENT_S
-                    yield self._say(_silent(silent_s, self._restarts))
+                    problem = f"the probe gave no sign of life for {silent_s:.0f} s"
+                    yield self._say(ProbeState(False, self._restarts, problem))
                     if silent_s >= GIVE_UP_S:
-                        self._drop_unsent()
-                        _kill(process)
+                        self._end_probe()
                     continue
                 if not line.endswith(b"\n"):
                     return
                 if silent_s:
-                    yield self._say(ProbeState(alive=True, restarts=self._restarts))
+                    yield self._say(ProbeState(True, self._restarts))
                 silent_s = 0.0
                 try:
                     reading = wire.decode_reading(line)
                 except wire.WireError as error:
-                    yield self._say(
-                        ProbeState(alive=False, restarts=self._restarts, problem=f"the probe printed garbage: {error}")
-                    )
-                    self._drop_unsent()
-                    _kill(process)
+                    yield self._say(ProbeState(False, self._restarts, f"the probe printed garbage: {error}"))
+                    self._end_probe()
                     return
                 if isinstance(reading.value, AskEnd):
                     self._asked.pop((reading.value.kind, reading.value.ask), None)
@@ -200,21 +177,13 @@ class ProbeFeed:
         finally:
             transport.close()
 
-    @property
-    def _is_between_probes(self) -> bool:
-        return self._process is not None and (self._process.stdin is None or self._process.stdin.closed)
-
-    def _write(self, line: bytes) -> None:
-        """Send a whole line after those before it. What the pipe does not take now is sent later."""
-        self._unsent += line
-        self._send()
-
     def _send(self) -> None:
-        """Write what the pipe takes. A closed pipe means a dead probe: its output ends too, and with it every question."""
-        if self._process is None or self._process.stdin is None or not self._unsent:
+        """Write what the pipe takes now, the rest later. A closed pipe means a dead probe: its output ends too, and with it every
+        question."""
+        if self._stdin is None or not self._unsent:
             return
         try:
-            sent = os.write(self._process.stdin.fileno(), self._unsent)
+            sent = os.write(self._stdin.fileno(), self._unsent)
         except BlockingIOError:
             sent = 0
         except (OSError, ValueError):
@@ -228,11 +197,23 @@ class ProbeFeed:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        if self._process is not None and self._process.stdin is not None and not self._process.stdin.closed:
+        if self._stdin is not None and not self._stdin.closed:
             if self._unsent:
-                loop.add_writer(self._process.stdin, self._send)
+                loop.add_writer(self._stdin, self._send)
             else:
-                loop.remove_writer(self._process.stdin)
+                loop.remove_writer(self._stdin)
+
+    def _end_probe(self) -> None:
+        """Kill the probe and its children (it leads a process group). It was not reaped, so its pid cannot have been reused."""
+        if self._process is None or self._stdin is None:
+            return
+        self._drop_unsent()
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        reap_later(self._process)
 
     def _drop_unsent(self) -> None:
         self._unsent.clear()
@@ -252,7 +233,7 @@ class ProbeFeed:
             yield self._say(self._ends.popleft())
 
     def _say(self, value: Value) -> Reading:
-        return Reading(source="feed", host=self._host, at=clock.now(), value=value)
+        return Reading(source="feed", host="localhost", at=clock.now(), value=value)
 
 
 async def line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
@@ -262,24 +243,9 @@ async def line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.
     return reader, transport
 
 
-def _silent(silent_s: float, restarts: int) -> ProbeState:
-    return ProbeState(alive=False, restarts=restarts, problem=f"the probe gave no sign of life for {silent_s:.0f} s")
-
-
 def _why_gone(process: subprocess.Popen[bytes]) -> str:
     with contextlib.suppress(subprocess.TimeoutExpired):
         code = process.wait(timeout=0.05)
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return f"the probe {how}; starting it again"
     return "the probe closed its output but has not ended; starting another"
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the probe and its children (it leads a process group). It was not reaped, so its pid cannot have been reused."""
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    reap_later(process)

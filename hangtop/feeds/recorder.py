@@ -1,34 +1,37 @@
-"""The recorder process: appends the lines of its stdin to a recording. On a dead disk it hangs alone."""
+"""The recorder process: appends what comes on its stdin to a recording. On a dead disk it hangs alone."""
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import sys
 from pathlib import Path
 
 import aiofiles
 
+from hangtop.feeds.replay import lines_of
 from hangtop.records import wire
 
+CHUNK_BYTES = 1 << 16
+HEADER_BYTES = 4 << 20
+"""Within so many bytes the first line of a recording ends."""
 
-async def record(path: Path) -> None:
-    """Append whole lines as they come. A line that an earlier kill cut short is ended first, so that only it is lost."""
+
+async def record(path: Path) -> str | None:
+    """Append to the file, which is for one hangtop at a time: two streams in it would break each other. Returns why it cannot."""
     async with aiofiles.open(path, "ab") as file:
-        if await _is_torn(path):
-            await file.write(b"\n")
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f"cannot record to {path}: another hangtop records to it; choose another name"
+        except OSError:  # a file system without locks
+            pass
         os.write(sys.stdout.fileno(), b"ready\n")
-        async for line in aiofiles.stdin_bytes:
-            await file.write(line)
+        while data := await aiofiles.stdin_bytes.read1(CHUNK_BYTES):
+            await file.write(data)
             await file.flush()
-
-
-async def _is_torn(path: Path) -> bool:
-    async with aiofiles.open(path, "rb") as file:
-        if await file.seek(0, os.SEEK_END) == 0:
-            return False
-        await file.seek(-1, os.SEEK_END)
-        return await file.read(1) != b"\n"
+    return None
 
 
 def refusal(path: Path) -> str | None:
@@ -39,7 +42,7 @@ def refusal(path: Path) -> str | None:
         return f"cannot record to {path}: it is not a regular file"
     with path.open("rb") as file:
         try:
-            wire.decode_header(file.readline())
+            wire.decode_header(next(lines_of(file.read(HEADER_BYTES)), b""))
         except wire.WireError:
             return f"cannot record to {path}: it exists and is not a hangtop recording; choose another name"
     return None
@@ -48,12 +51,11 @@ def refusal(path: Path) -> str | None:
 def main() -> None:
     path = Path(sys.argv[1])
     try:
-        if (problem := refusal(path)) is None:
-            asyncio.run(record(path))
-            return
+        problem = refusal(path) or asyncio.run(record(path))
     except OSError as error:
         problem = f"cannot record to {path}: {error.strerror}"
-    os.write(sys.stdout.fileno(), problem.encode() + b"\n")
+    if problem is not None:
+        os.write(sys.stdout.fileno(), problem.encode() + b"\n")
 
 
 if __name__ == "__main__":

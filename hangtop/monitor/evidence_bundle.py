@@ -11,25 +11,36 @@ import platform
 import re
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from hangtop import __version__
 from hangtop.common.redact import Redactor
-from hangtop.common.text import size, some
+from hangtop.common.text import clock, size, some
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.monitor import bundle_contents
+from hangtop.monitor.monitor import Monitor
+from hangtop.records import wire
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
+from hangtop.state.run_state import RunState, fold
 
 ISSUE_LINES, ISSUE_FINDINGS = 25, 8
 ENVIRONMENT = re.compile(
     r"(?i)cuda|nccl|rank|world_size|master_|torch|ray_|vllm|sglang|slurm|gloo|hf_|transformers|deepspeed|omp_|python"
 )
+HEAD_BYTES, TAIL_BYTES = 256 * 1024, 2 * 1024 * 1024
+LOGS_BYTES = 48 << 20
+"""Of all logs together: with many ranks each gives less."""
+LEAST_BYTES = 4 * 1024
+CONTEXT_BYTES = 4 * 1024
+MOST_FINDINGS = 50
+SESSION_BYTES = 32 << 20
+JUDGED_EVERY_S = 0.5
 
 
 def compose(
@@ -49,9 +60,9 @@ def compose(
         "processes.txt": "\n".join(_processes(snapshot)),
         "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
         "issue.md": issue(snapshot, verdict, chosen, versions),
-        "history.txt": "\n".join(bundle_contents.history(snapshot, verdict, session)),
+        "history.txt": "\n".join(_history(snapshot, verdict, session)),
         "stacks.txt": stacks or "no stacks were taken: hangtop takes them when the run is quiet, and only where it may",
-        **{f"log/{name}": text for name, text in bundle_contents.logs(snapshot).items()},
+        **{f"log/{name}": text for name, text in log_parts(snapshot).items()},
     }
     records: dict[str, object] = {
         "verdict.json": report(snapshot, verdict),
@@ -63,7 +74,7 @@ def compose(
         **{name: redactor.text(text) for name, text in texts.items()},
         **{name: _pretty(redactor.tree(msgspec.to_builtins(record))) for name, record in records.items()},
         "environment.txt": "\n".join(f"{name}={value}" for name, value in redactor.environ(chosen).items()),
-        "session.hangtop": "".join(bundle_contents.recording(snapshot, session, redactor)),
+        "session.hangtop": "".join(session_lines(snapshot, session, redactor)),
     }
     taken = [f"{times:>5}  {kind}" for kind, times in sorted(redactor.taken.items())] or ["nothing was found to take out"]
     told = "What was taken out, by kind; never what it was. Look through the files before you share them."
@@ -162,3 +173,71 @@ def _processes(snapshot: Snapshot) -> list[str]:
         f"{'?' if process.cpu_percent is None else f'{process.cpu_percent:.0f}':>5} {process.role:<12} {process.command}"
         for process in processes
     ]
+
+
+def _history(snapshot: Snapshot, verdict: Verdict, session: Sequence[Reading]) -> Iterator[str]:
+    """The stages of the run as its log tells them, what hangtop said while it looked, and its last word."""
+    yield "stages, by the log's own clock"
+    for event in snapshot.log.stages:
+        attempt = f"  attempt {event.attempt}" if event.attempt > 1 else ""
+        yield f"  {clock(event.at)}  {event.title} ({event.id}, {event.profile}){attempt}"
+    yield "verdicts, while this was packed"
+    state, monitor, judged = RunState(), Monitor(snapshot.spec), 0.0
+    for reading in session:
+        state = fold(state, reading)
+        if state.log is not None and reading.at - judged >= JUDGED_EVERY_S:
+            judged = reading.at
+            monitor.look(state, reading.at)
+    told = monitor.timeline.entries
+    for entry in told:
+        yield f"  {clock(entry.at)}  {entry.word}: {entry.headline}"
+    if not told or told[-1].headline != verdict.headline:
+        yield f"  {clock(snapshot.now)}  {verdict.word}: {verdict.headline}"
+
+
+def session_lines(snapshot: Snapshot, session: Sequence[Reading], redactor: Redactor) -> Iterator[str]:
+    """The session as a recording: `hangtop replay session.hangtop` shows it. Of a very large one the newest part."""
+    lines: list[str] = []
+    left = SESSION_BYTES
+    for reading in reversed(session):
+        line = msgspec.json.encode(redactor.tree(msgspec.to_builtins(reading))).decode() + "\n"
+        left -= len(line)
+        if left < 0:
+            break
+        lines.append(line)
+    yield wire.encode(wire.Header(wire.SCHEMA, __version__, snapshot.now, snapshot.spec)).decode()
+    yield from reversed(lines)
+
+
+def log_parts(snapshot: Snapshot) -> dict[str, str]:
+    """The head and tail of each log, and the surroundings of each finding; small files give a head alone."""
+    texts: dict[str, str] = {}
+    for number, file in enumerate(snapshot.log.files):
+        if file.status not in ("ok", "gone") or file.path == "-":
+            continue
+        name = f"{number:02d}-{Path(file.path).name}"
+        share = max(LEAST_BYTES, LOGS_BYTES // len(snapshot.log.files))
+        head, tail = min(HEAD_BYTES, share // 4), min(TAIL_BYTES, share * 3 // 4)
+        found = [finding for finding in snapshot.log.findings if finding.file == number][:MOST_FINDINGS]
+        try:
+            with open(file.path, "rb") as raw:
+                end = raw.seek(0, os.SEEK_END)
+                texts[f"{name}.head.txt"] = _part(raw, 0, head, end)
+                texts[f"{name}.tail.txt"] = _part(raw, max(0, end - tail), tail, end)
+                for finding in found:
+                    context = _part(raw, max(0, finding.offset - CONTEXT_BYTES), 2 * CONTEXT_BYTES, end)
+                    texts[f"{name}.at-{finding.offset}.{finding.id}.txt"] = context
+        except OSError as error:
+            texts[f"{name}.missing.txt"] = f"{file.path}: {error.strerror}"
+    return texts
+
+
+def _part(raw: BinaryIO, begin: int, count: int, end: int) -> str:
+    """So many bytes from `begin` on, less the lines that are cut at its edges: half a secret has no shape to know it by.
+
+    A line that is longer than the part stays as it is."""
+    raw.seek(begin)
+    data = raw.read(count)
+    first = data.find(b"\n") + 1 if begin else 0
+    last = data.rfind(b"\n") + 1 if begin + len(data) < end else len(data)
+    return (data[first:last] if first < last else data).decode("utf-8", "replace")

@@ -27,6 +27,10 @@ SETTLED_SOURCES = ("log", "procs")
 FIRST_LOOK_S = 20.0
 """The first look at the processes takes at most this long."""
 
+PATIENCE_S = 5.0
+"""Their processes are waited for this long, from the first look on: on a busy machine, or beside a stuck one, that alone may
+take long."""
+
 FAR_S = 12.0
 """The stacks of other nodes take at most this much longer."""
 
@@ -161,21 +165,17 @@ def _log_told(state: RunState) -> bool:
     return failed or (state.log is not None and state.log.caught_up)
 
 
-async def processes_of(feed: Feed, patience_s: float = 5.0, *, gpus: bool = False, far: bool = False) -> RunState:
-    """The state once the processes of the run are known, or after waiting long enough. `gpus`: and what they hold on GPUs.
-    `far`: and the stacks of its workers on other nodes.
-
-    `patience_s` counts from the first look at the processes: on a busy machine, or beside a stuck one, that alone may take long.
-    """
+async def processes_of(feed: Feed) -> RunState:
+    """The state once the processes of the run are known and the stacks of its workers on other nodes, or after long enough."""
     state = RunState()
     loop = asyncio.get_running_loop()
     until = loop.time() + FIRST_LOOK_S
     looked, stacks = False, RemoteStackRequester(feed)
     async for state in states(feed, LOOK_EVERY_S):
         if state.procs is not None and not looked:
-            looked, until = True, loop.time() + patience_s
-        known = state.procs is not None and state.procs.processes and (not gpus or _told_once(state, "gpu"))
+            looked, until = True, loop.time() + PATIENCE_S
+        known = state.procs is not None and state.procs.processes
         late = loop.time() > until
-        if (known or late) and (not far or stacks.told(state) or loop.time() > until + FAR_S):
+        if (known or late) and (stacks.told(state) or loop.time() > until + FAR_S):
             break
     return state

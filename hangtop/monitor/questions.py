@@ -6,11 +6,9 @@ from hangtop.common.text import duration
 from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, LaunchAsk, LeftoversAsk, RayAsk, kind_of
 from hangtop.records.health import LATE_S
 from hangtop.records.launch import LaunchReading
-from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.plan import LeftoversReading
 from hangtop.records.ray.session import RaySession
 from hangtop.state.run_state import RunState
-
-Answer = LaunchReading | LeftoversReading | RaySession | None
 
 
 def end_of(state: RunState, ask: Ask) -> AskEnd | None:
@@ -53,13 +51,10 @@ def late(state: RunState, ask: Ask, asked_s: float) -> str | None:
 
 def answered(state: RunState, ask: Ask) -> bool:
     """Whether the answer to this question of an action is there."""
-    match ask:
-        case LaunchAsk():
-            answer: Answer = state.launch
-        case LeftoversAsk():
-            answer = state.leftovers
-        case RayAsk():
-            answer = state.ray_session
-        case _:
-            raise TypeError(f"no action asks {kind_of(ask)}")
+    answers: dict[type[Ask], LaunchReading | LeftoversReading | RaySession | None] = {
+        LaunchAsk: state.launch,
+        LeftoversAsk: state.leftovers,
+        RayAsk: state.ray_session,
+    }
+    answer = answers[type(ask)]
     return answer is not None and answer.ask == ask.ask

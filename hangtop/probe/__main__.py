@@ -75,7 +75,7 @@ def _beat(output: Output, threads: tuple[SourceThread, ...]) -> NoReturn:
     while True:
         for thread in threads:
             thread.give_up()
-        output.send("probe", Heartbeat(sources=tuple(thread.health() for thread in threads), pid=os.getpid()))
+        output.send("probe", Heartbeat(tuple(thread.health() for thread in threads), os.getpid()))
         time.sleep(clock.until_next(HEARTBEAT_S, least_s=HEARTBEAT_S / 2))
 
 

@@ -103,9 +103,7 @@ class StagePlan(Struct, frozen=True, omit_defaults=True):
     slow_after_s: float | None = None
     stalled_after_s: float | None = None
     steady: bool = False
-    recurs: bool = False
     causes: tuple[str, ...] = ()
-    fixes: tuple[str, ...] = ()
 
 
 class Pace(Struct, frozen=True, omit_defaults=True):
@@ -244,7 +242,6 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `caught_up`: false while older parts of a big file are being read; stages and findings may still be missing.
     `last_output_at`: unix time of the last byte of any file, without the slack of a network file system.
     `problem`: a profile of the user that cannot be used; this reading is made without it.
-    `beside`: files beside the log, numbered from `BESIDE` on; they count only in `ranks` and `findings`.
     `stopped`: the last time that hangtop stopped the run with these logs.
     `ray`: `None` if the log does not mention Ray. `teacher_wait_s`: of the framework's profile; 0 if it asks no teacher.
     """
@@ -274,7 +271,6 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     tail: tuple[LogLine, ...] = ()
     fresh: bool = False
     problem: str | None = None
-    beside: tuple[LogFile, ...] = ()
     stopped: StoppedRun | None = None
     ray: RaySaid | None = None
     teacher_wait_s: float = 0.0
@@ -283,13 +279,12 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):
     """The answer to a `PageAsk`: lines in file order, and whether they begin or end the file.
 
-    A long search answers in parts, each with all `found` lines so far; the last part has `scanned_part` 1 or a `problem`.
+    A long search answers in parts, each with all lines found so far; the last part has `scanned_part` 1 or a `problem`.
     """
 
     ask: int
     lines: tuple[LogLine, ...] = ()
     at_start: bool = False
     at_end: bool = False
-    found: int | None = None
     scanned_part: float = 1.0
     problem: str | None = None

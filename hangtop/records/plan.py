@@ -161,6 +161,19 @@ class LeftAlone(Struct, frozen=True, omit_defaults=True):
     why: str
 
 
+class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
+    """The answer to a `LeftoversAsk`. `kept`: what has the name of a leftover but stays, with the reason.
+
+    `writing`: the asked pids that have written to a file lately, with its path: they are in use, whatever their parent is.
+    """
+
+    ask: int
+    found: tuple[Removal, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
+    writing: dict[int, str] = {}
+    problem: str | None = None
+
+
 class Plan(Struct, frozen=True, omit_defaults=True):
     """An action, shown in full and then run as shown. `targets`: in the order of their signals, children before parents.
 
@@ -209,3 +222,23 @@ class Step(Struct, frozen=True, omit_defaults=True):
     text: str
     pid: int | None = None
     start_ticks: int | None = None
+
+
+class FitAsk(Struct, frozen=True, omit_defaults=True):
+    """Can this be started? `removed`: paths that will be gone by then."""
+
+    start: Start
+    removed: tuple[str, ...] = ()
+
+
+class Fit(Struct, frozen=True, omit_defaults=True):
+    """The answer, one line each. `problems`: why it would not start; empty if nothing is in the way. `warnings`: what will not be
+    as before, or could not be checked."""
+
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def fit_ask(plan: Plan) -> FitAsk | None:
+    """The question to ask before this plan runs; `None` if it starts no run."""
+    return None if plan.start is None else FitAsk(plan.start, tuple(removal.path for removal in plan.removals))

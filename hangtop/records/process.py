@@ -6,6 +6,7 @@ import signal
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 ProcessRole = Literal["launcher", "rank", "data worker", "compiler", "engine core", "ray daemon", "ray worker", "other"]
 
@@ -212,6 +213,23 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     jobs: tuple[int, ...] = ()
     ray: tuple[RayTie, ...] = ()
     of_ray: tuple[int, ...] = ()
+
+
+LONGER_S = 0.5
+
+
+def unchanged(old: ProcessReading, new: ProcessReading) -> bool:
+    """True if only sample counts changed. The observation time must be about the same too, since rules use it."""
+    if len(old.processes) != len(new.processes) or replace(old, processes=()) != replace(new, processes=()):
+        return False
+    return all(map(_is_calm, old.processes, new.processes))
+
+
+def _is_calm(old: Process, new: Process) -> bool:
+    if old.recent is None or new.recent is None:
+        return old == new
+    recent = replace(new.recent, seconds=old.recent.seconds, samples=old.recent.samples)
+    return new.recent.seconds < old.recent.seconds + LONGER_S and replace(new, recent=recent) == old
 
 
 def exit_words(code: int) -> str:

@@ -20,7 +20,6 @@ class Rank(Struct, frozen=True, omit_defaults=True):
 
     rank: int
     world: int | None = None
-    local_rank: int | None = None
     host: str | None = None
     pid: int | None = None
     started_at: float | None = None

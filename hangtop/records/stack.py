@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped"]
 """The kernel call a thread waits in. `file` is any wait for a file system or block device."""
@@ -113,14 +114,12 @@ def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[Sta
     if place is None:
         return (*looks, part)[-LOOKS_KEPT:]
     last = looks[place]
-    whole = StacksReading(
-        ask=part.ask,
+    whole = replace(
+        last,
         asked=part.asked or last.asked,
         stacks=(*last.stacks, *part.stacks),
         excerpts=(*last.excerpts, *part.excerpts),
-        started_at=last.started_at,
         took_s=part.took_s or last.took_s,
-        locals=last.locals,
         done=last.done or part.done,
         problem=part.problem or last.problem,
         mend=part.mend or last.mend,

@@ -9,8 +9,7 @@ from itertools import groupby
 from hangtop.actions.plans.presets import Preset
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
-from hangtop.records.fit import Fit
-from hangtop.records.plan import EvidenceCommand, Plan, RayStart, Removal, Start, Step, Target, Watch
+from hangtop.records.plan import EvidenceCommand, Fit, Plan, RayStart, Removal, Start, Step, Target, Watch
 from hangtop.render.spans import BLANK, Row
 from hangtop.render.wrap import hanging
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from hangtop.diagnosis.members.rank_table import join_ranks
-from hangtop.monitor.verdict_history import VerdictEntry
+from hangtop.monitor.monitor import VerdictEntry
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec

@@ -14,16 +14,15 @@ from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
 from hangtop.records.launch import LaunchReading
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
+from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.nccl import NcclReading
 from hangtop.records.nccl import add_look as add_nccl_look
+from hangtop.records.plan import LeftoversReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray.cluster import RayReading
 from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksReading, add_remote
 from hangtop.records.ray.session import RaySession
 from hangtop.records.reading import Reading
-from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 from hangtop.stacks.native_calls import take_in
 from hangtop.state.gpu_history import fold_gpus
@@ -50,7 +49,6 @@ class RunState(Struct, frozen=True):
     processes: Mapping[str, ProcessReading] = MappingProxyType({})
     tracks: ProcessTracks = MappingProxyType({})
     machine: HostReading | None = None
-    runs: RunsReading | None = None
     checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     looks: tuple[StacksReading, ...] = ()
@@ -59,7 +57,6 @@ class RunState(Struct, frozen=True):
     ray_session: RaySession | None = None
     actor_log: ActorLogReading | None = None
     far_stacks: RemoteStacksReading | None = None
-    page: PageReading | None = None
     leftovers: LeftoversReading | None = None
     launch: LaunchReading | None = None
     ask_ends: tuple[AskEnd, ...] = ()
@@ -80,8 +77,6 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, procs=procs, processes=processes, tracks=tracks)
         case HostReading() as machine:
             state = replace(state, machine=machine)
-        case RunsReading() as runs:
-            state = replace(state, runs=runs)
         case CheckpointReading() as checkpoints:
             state = replace(state, checkpoints=checkpoints)
         case GpuReading() as gpus:
@@ -99,8 +94,6 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, far_stacks=add_remote(state.far_stacks, far))
         case NcclReading() as nccl:
             state = replace(state, nccl=add_nccl_look(state.nccl, nccl))
-        case PageReading() as page:
-            state = replace(state, page=page)
         case LeftoversReading() as leftovers:
             state = replace(state, leftovers=leftovers)
         case AskEnd() as end:

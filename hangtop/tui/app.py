@@ -17,7 +17,8 @@ from textual.screen import ModalScreen, Screen
 
 from hangtop.common import clock
 from hangtop.common.text import ascii_only, printable, speaks_utf8
-from hangtop.feeds.probe_feed import Feed, Seekable
+from hangtop.feeds.probe_feed import Feed
+from hangtop.feeds.replay import ReplayFeed
 from hangtop.monitor.headless import REGULAR, StackRequester
 from hangtop.monitor.monitor import Monitor
 from hangtop.records.ask import AskEnd
@@ -86,7 +87,7 @@ class HangtopApp(Navigation):
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
-        self.replay: Seekable | None = feed if isinstance(feed, Seekable) else None
+        self.replay = feed if isinstance(feed, ReplayFeed) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = StackRequester(feed)
         self.monitor = Monitor(spec, subscribers)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
-from hangtop.feeds.probe_feed import Feed, Seekable
+from hangtop.feeds.probe_feed import Feed
+from hangtop.feeds.replay import ReplayFeed
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.render.view import View
@@ -28,7 +29,7 @@ class Shell(Protocol):
     """What is watched, as given on the command line."""
     feed: Feed
     """Where readings come from, and where questions to the probe go."""
-    replay: Seekable | None
+    replay: ReplayFeed | None
     """The recording that plays; `None` while a live run is watched."""
     now: Callable[[], float]
     """Unix seconds; in a replay the time of the recording."""

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from hangtop.probe.stacks.stack_source import answer_stacks
 from hangtop.records.ask import FlightAsk, LaunchAsk, LeftoversAsk, StacksAsk
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import LeftAlone, Removal
+from hangtop.records.plan import LeftAlone, LeftoversReading, Removal
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores import launch_store

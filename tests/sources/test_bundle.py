@@ -15,8 +15,8 @@ from hangtop.cli.commands import bundle as command
 from hangtop.common.redact import Redactor
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.feeds.probe_feed import ProbeFeed
-from hangtop.feeds.recording import load
-from hangtop.monitor import bundle_contents, evidence_bundle
+from hangtop.feeds.replay import load
+from hangtop.monitor import evidence_bundle
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
@@ -59,15 +59,15 @@ def test_the_session_in_it_can_be_played_and_its_json_is_json(tmp_path: Path) ->
     files = packed(train_log(tmp_path), tmp_path / "out.tar.gz")
     session = tmp_path / "session.hangtop"
     session.write_text(files["session.hangtop"])
-    assert len(load(session).lines) > 2
+    assert len(load(session).times) > 2
     assert json.loads(files["verdict.json"])["schema"] == 1
     assert all(SECRET not in text for text in files.values())
 
 
 def test_a_big_log_is_packed_by_its_ends(tmp_path: Path) -> None:
     files = packed(train_log(tmp_path, filler=200_000), tmp_path / "out.tar.gz")
-    assert len(files["log/00-train.log.head.txt"]) <= bundle_contents.HEAD_BYTES
-    assert len(files["log/00-train.log.tail.txt"]) <= bundle_contents.TAIL_BYTES
+    assert len(files["log/00-train.log.head.txt"]) <= evidence_bundle.HEAD_BYTES
+    assert len(files["log/00-train.log.tail.txt"]) <= evidence_bundle.TAIL_BYTES
     assert "CUDA out of memory" in files["log/00-train.log.tail.txt"]
 
 
@@ -75,8 +75,8 @@ def test_a_big_log_is_packed_by_its_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize("inside", [4, 12, 26])
 def test_a_secret_that_an_edge_cuts_does_not_slip_through_in_half(tmp_path: Path, edge: str, inside: int) -> None:
     log, line = tmp_path / "train.log", f"loading with {SECRET}\n"
-    before = {"head": bundle_contents.HEAD_BYTES, "tail": 8_192}[edge] - line.index(SECRET) - inside
-    after = {"head": bundle_contents.TAIL_BYTES + 50_000, "tail": bundle_contents.TAIL_BYTES - (len(SECRET) - inside) - 1}[edge]
+    before = {"head": evidence_bundle.HEAD_BYTES, "tail": 8_192}[edge] - line.index(SECRET) - inside
+    after = {"head": evidence_bundle.TAIL_BYTES + 50_000, "tail": evidence_bundle.TAIL_BYTES - (len(SECRET) - inside) - 1}[edge]
     log.write_text("x" * (before - 1) + "\n" + line + "y" * (after - 1) + "\n")
     files = packed(log, tmp_path / "out.tar.gz")
     assert all(SECRET[inside : inside + 6] not in text and SECRET[3:9] not in text for text in files.values())
@@ -105,15 +105,15 @@ def test_many_logs_share_the_room_there_is(tmp_path: Path) -> None:
         log.write_text("[rank0]: step 1/10 loss 2.0\n" * 60_000)
     files = [LogFile(str(log), size_bytes=log.stat().st_size) for log in logs]
     snapshot = take_snapshot(RunState(log=LogReading(tuple(files))), WatchSpec(), 0.0)
-    texts = bundle_contents.logs(snapshot)
+    texts = evidence_bundle.log_parts(snapshot)
     assert len(texts) == 2 * len(logs)
-    assert sum(map(len, texts.values())) <= bundle_contents.LOGS_BYTES
+    assert sum(map(len, texts.values())) <= evidence_bundle.LOGS_BYTES
 
 
 def test_of_a_very_large_session_the_newest_part_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle_contents, "SESSION_BYTES", 2_000)
+    monkeypatch.setattr(evidence_bundle, "SESSION_BYTES", 2_000)
     session = [Reading("log", "here", at, LogReading((), last_line="x" * 100)) for at in range(100)]
-    lines = list(bundle_contents.recording(take_snapshot(RunState(), WatchSpec(), 0.0), session, Redactor()))
+    lines = list(evidence_bundle.session_lines(take_snapshot(RunState(), WatchSpec(), 0.0), session, Redactor()))
     assert 1 < len(lines) < 20
     assert '"at":99' in lines[-1]
 

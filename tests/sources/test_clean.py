@@ -22,8 +22,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.leftover_places import LeftoverPlaces, candidates
 from hangtop.probe.leftovers.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import Plan, Step
+from hangtop.records.plan import LeftoversReading, Plan, Step
 from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, Family, python, running
 

@@ -19,8 +19,7 @@ from hangtop.probe.leftovers.leftover_places import LeftoverPlaces
 from hangtop.probe.leftovers.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import Plan, Removal, Start, Step, Target
+from hangtop.records.plan import LeftoversReading, Plan, Removal, Start, Step, Target
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store

@@ -24,9 +24,8 @@ from hangtop.actions.prove import preflight, start_check
 from hangtop.actions.prove.start_check import check_start, wait_for_start_check
 from hangtop.cli.commands.action import show
 from hangtop.common.raw_text import from_os
-from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
-from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
+from hangtop.records.plan import FitAsk, Plan, RayStart, Removal, Start, Target
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.launched import needs_root

@@ -110,7 +110,7 @@ def test_files_of_workers_say_nothing_of_how_the_run_goes(run):
     assert state.log.last_output_at == before.last_output_at
     assert (state.log.progress.step, state.log.bytes, state.log.last_line) == (1, before.bytes, before.last_line)
     assert [file.path for file in state.log.files] == [str(run.log)]
-    assert len(state.log.beside) == 2 * RANKS
+    assert len(run.context.beside) == 2 * RANKS
     assert all("actor_name" not in line.text and "magic" not in line.text for line in state.tail)
 
 
@@ -144,8 +144,8 @@ def test_another_job_of_the_session_starts_over(run):
 
 def test_lines_of_a_worker_s_file_can_be_asked_for_by_its_number(run):
     run.meet()
-    state = run.read(lambda s: len(s.log.beside) == 2 * RANKS)
-    number = BESIDE + next(place for place, file in enumerate(state.log.beside) if file.path == str(run.path(2)))
+    run.read(lambda s: len(run.context.beside) == 2 * RANKS)
+    number = BESIDE + next(place for place, file in enumerate(run.context.beside) if file.path == str(run.path(2)))
     *_, page = PageSource(run.context).answer(PageAsk(1, number, 1 << 40), 0.0)
     assert isinstance(page, PageReading)
     assert [(line.rank, line.text) for line in page.lines][-1] == (2, "starting")

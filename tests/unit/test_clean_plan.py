@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from hangtop.actions.plans.clean_plan import clean_plan
 from hangtop.diagnosis.facts.leftover_members import PARTS
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal, Removal
+from hangtop.records.plan import LeftAlone, LeftoversReading, OwnProcess, Plan, Refusal, Removal
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.state.run_state import RunState
 

@@ -11,10 +11,9 @@ from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.facts.gpu_outliers import GpuFact, busy_waits, facts, status_now, status_words
 from hangtop.diagnosis.members.rank_gpus import gpus_of, memory_of
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
-from hangtop.records.samples import SLOTS, Samples, add_whole
+from hangtop.records.samples import SLOTS, Samples, add_whole, growth
 from hangtop.state.gpu_history import fold_gpus
 from hangtop.state.run_state import RunState
-from hangtop.state.trend import growth
 
 G = 2**30
 START = 1_000_000.0

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.facts.leftover_members import CLEAN, STOP, leftovers, with_leftovers
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import Removal
+from hangtop.records.plan import LeftoversReading, Removal
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState

@@ -7,7 +7,7 @@ import pytest
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.joined_logs import join_logs
-from hangtop.records.rank_coordinates import by_arguments, by_title, place_words, places
+from hangtop.records.parallel_layout import by_arguments, by_title, place_words, places
 
 CATALOG = load()
 MEGATRON = "using world size: 8, data-parallel size: 1, {} tensor-model-parallel size: 4, pipeline-model-parallel size: 2"

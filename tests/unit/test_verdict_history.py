@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.monitor.verdict_history import HOLD_S, Timeline, follow
+from hangtop.monitor.monitor import HOLD_S, Timeline, follow
 from hangtop.records.verdict import Confidence, Culprit, Verdict, VerdictWord
 
 

@@ -24,8 +24,7 @@ from hangtop.actions.prove.premise import broken, intruders, writers
 from hangtop.actions.prove.start_check import wait_for_start_check
 from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
-from hangtop.records.fit import fit_ask
-from hangtop.records.plan import Plan, Start, Step
+from hangtop.records.plan import Plan, Start, Step, fit_ask
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.table import Identity, ProcessTable
 from hangtop.system.stores import launch_store

@@ -11,8 +11,7 @@ from hangtop.actions.plans.stop_plan import STAYS, frees, newest, number_of, tar
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
 from hangtop.records.ask import Ask, LeftoversAsk
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal
+from hangtop.records.plan import LeftAlone, LeftoversReading, OwnProcess, Plan, Refusal
 from hangtop.records.process import Process
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState

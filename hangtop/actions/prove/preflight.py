@@ -21,8 +21,7 @@ from hangtop.actions.execute.runner import environ_of
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os, to_os
-from hangtop.records.fit import Fit, FitAsk
-from hangtop.records.plan import Start
+from hangtop.records.plan import Fit, FitAsk, Start
 from hangtop.system.processes.limits import take_on
 from hangtop.system.stores import launch_store
 

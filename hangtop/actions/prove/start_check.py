@@ -12,7 +12,7 @@ import msgspec
 from hangtop.actions.execute.child import begin
 from hangtop.common.reaper import reap_later
 from hangtop.feeds.probe_feed import line_reader
-from hangtop.records.fit import Fit, FitAsk
+from hangtop.records.plan import Fit, FitAsk
 
 MODULE = "hangtop.actions.prove.preflight"
 ANSWER_S = 45.0

@@ -20,8 +20,7 @@ from hangtop.feeds.probe_feed import Feed, ProbeFeed
 from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, settled, too_long
 from hangtop.monitor.questions import answered, unanswered
 from hangtop.records.ask import Ask
-from hangtop.records.fit import Fit, fit_ask
-from hangtop.records.plan import Plan, Refusal
+from hangtop.records.plan import Fit, Plan, Refusal, fit_ask
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows, step_rows
 from hangtop.render.ray.ray_sessions import session_table

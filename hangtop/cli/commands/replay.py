@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.cli.commands import watch
 from hangtop.common.text import some
-from hangtop.feeds.recording import RecordingError, ReplayFeed, load
+from hangtop.feeds.replay import RecordingError, ReplayFeed, load
 
 
 def run(path: Path, speed: float, look: watch.WatchOptions) -> int:

@@ -68,7 +68,7 @@ def run(
 def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, notices: TextIO) -> int:
     """The stacks of the run that the feed sees. What stops a process is said on `notices` before it is done. Exit code 4 with one
     line when no process of it is known here."""
-    state = asyncio.run(processes_of(feed, far=True))
+    state = asyncio.run(processes_of(feed))
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
     processes = () if state.procs is None else state.procs.processes
     here = {process.pid for process in processes}

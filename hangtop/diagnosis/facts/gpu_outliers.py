@@ -16,8 +16,7 @@ from hangtop.common.median import median_of_others
 from hangtop.common.memo import memoized
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.health import LATE_S, NO_ANSWER_S
-from hangtop.records.samples import Samples
-from hangtop.state.trend import growth
+from hangtop.records.samples import Samples, growth
 
 FactKind = Literal[
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "memory errors", "remap", "xid",

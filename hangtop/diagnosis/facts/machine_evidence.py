@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from hangtop.common.text import age, clock, numbered, size, some
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import Process
+from hangtop.records.samples import growth
 from hangtop.records.verdict import Evidence
 from hangtop.state.run_state import RunState
-from hangtop.state.trend import growth
 
 FULL_PART = 0.95
 FILLING_PART = 0.8

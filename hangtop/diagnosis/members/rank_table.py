@@ -14,10 +14,9 @@ from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.log import LogReading, RankLog
-from hangtop.records.parallel_layout import ParallelLayout, Place
+from hangtop.records.parallel_layout import ParallelLayout, Place, by_arguments, by_title, places
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank import Rank
-from hangtop.records.rank_coordinates import by_arguments, by_title, places
 from hangtop.records.ray.cluster import RayActor
 from hangtop.records.ray.titles import parse_title
 from hangtop.records.stack import Stack
@@ -168,7 +167,6 @@ def _rank(state: RunState, log: RankLog, known: KnownOfRanks) -> Rank:
     return Rank(
         rank=log.rank,
         world=log.world or (process.world if process else None) or (actor.world if actor else None),
-        local_rank=log.local_rank if log.local_rank is not None or process is None else process.local_rank,
         host=log.host or known.host.get(log.rank) or (actor.host if actor else None) or None,
         pid=process.pid if process else log.pid or (actor.pid if actor else None),
         started_at=process.started_at if process else None,

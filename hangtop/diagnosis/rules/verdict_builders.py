@@ -13,7 +13,7 @@ from hangtop.diagnosis.members.rank_table import NOT_JOINED
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.diagnosis.status.stragglers import stragglers
-from hangtop.records.rank_coordinates import place_words
+from hangtop.records.parallel_layout import place_words
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.frames import Phase
 

@@ -37,7 +37,7 @@ from hangtop.diagnosis.status.kernel_block import blocked_on, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.diagnosis.status.stragglers import stragglers
 from hangtop.records.checkpoints import GIVEN
-from hangtop.records.rank_coordinates import place_words
+from hangtop.records.parallel_layout import place_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.activity import FOR_PEERS
 from hangtop.stacks.loops import IO_BYTES_S, recently

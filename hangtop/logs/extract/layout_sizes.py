@@ -13,8 +13,7 @@ from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.file_facts import FileFacts
-from hangtop.records.parallel_layout import ORDER, ParallelLayout
-from hangtop.records.rank_coordinates import NAMES
+from hangtop.records.parallel_layout import NAMES, ORDER, ParallelLayout
 
 _WORD = re.compile(r"[a-z_]+")
 _NUMBER = re.compile(r"\d+")

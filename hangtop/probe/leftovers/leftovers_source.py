@@ -21,8 +21,7 @@ from hangtop.probe.leftovers.open_handles import Holds, open_handles
 from hangtop.probe.ray.local.ray_processes import RayTable
 from hangtop.probe.source import Source
 from hangtop.records.ask import LeftoversAsk
-from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import LeftAlone, Removal
+from hangtop.records.plan import LeftAlone, LeftoversReading, Removal
 from hangtop.records.reading import Value
 from hangtop.system.guard import Guard
 from hangtop.system.processes.open_table import open_table

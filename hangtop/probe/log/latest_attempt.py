@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 _ATTEMPT = re.compile(r"^(.*?)/?([^/]+)/attempt_(\d+)/")
 _SLURM = re.compile(r"^(.*?)/?slurm[-_](\d+)[^/]*$")
-
-Place = tuple[str, str]
-"""(folder in which several runs, attempts or jobs may lie side by side, which of them this is)."""
+_KINDS = (("run", _ATTEMPT, r"\1", r"\2"), ("attempt", _ATTEMPT, r"\1/\2", r"\3"), ("job", _SLURM, r"\1", r"\2"))
+"""What may lie side by side: its kind, the path that tells it, the folder in which several may lie, which of them this is."""
 
 
 class LatestAttempt:
@@ -29,21 +28,20 @@ class LatestAttempt:
 
     def choose(self, paths: Iterable[str]) -> list[str]:
         """The paths that belong to the present run."""
-        kept = self._newest("run", list(paths), _torchrun_run, _written_at)
-        kept = self._newest("attempt", kept, _torchrun_attempt, _attempt)
-        return self._newest("job", kept, _slurm_job, _written_at)
+        kept = list(paths)
+        for kind, pattern, folder, name in _KINDS:
+            found = {path: (match.expand(folder), match.expand(name)) for path in kept if (match := pattern.match(path))}
+            chosen = self._newest(kind, found)
+            kept = [path for path in kept if path not in found or chosen[found[path][0]] == found[path][1]]
+        return kept
 
-    def _newest(
-        self, kind: str, paths: list[str], place: Callable[[str], Place | None], age: Callable[[str], float]
-    ) -> list[str]:
-        """The paths to which `place` does not apply, and in each folder only those of the chosen one."""
+    def _newest(self, kind: str, found: dict[str, tuple[str, str]]) -> dict[str, str]:
+        """The chosen one in each folder. `found`: folder and name by path."""
         ages: dict[str, dict[str, float]] = {}
-        for path in paths:
-            if (at := place(path)) is not None:
-                there = ages.setdefault(at[0], {})
-                there[at[1]] = max(there.get(at[1], float("-inf")), age(path))
-        chosen = {folder: self._choose((kind, folder), there) for folder, there in ages.items()}
-        return [path for path in paths if (at := place(path)) is None or chosen[at[0]] == at[1]]
+        for path, (folder, name) in found.items():
+            there = ages.setdefault(folder, {})
+            there[name] = max(there.get(name, float("-inf")), float(name) if kind == "attempt" else _written_at(path))
+        return {folder: self._choose((kind, folder), there) for folder, there in ages.items()}
 
     def _choose(self, key: tuple[str, str], ages: dict[str, float]) -> str:
         seen, before = self._seen.get(key, frozenset()), self._chosen.get(key)
@@ -54,22 +52,6 @@ class LatestAttempt:
         self._seen[key] = seen | ages.keys()
         self._chosen[key] = max(came or ages, key=lambda name: (ages[name], name))
         return self._chosen[key]
-
-
-def _torchrun_run(path: str) -> Place | None:
-    return (found[1], found[2]) if (found := _ATTEMPT.match(path)) else None
-
-
-def _torchrun_attempt(path: str) -> Place | None:
-    return (f"{found[1]}/{found[2]}", found[3]) if (found := _ATTEMPT.match(path)) else None
-
-
-def _slurm_job(path: str) -> Place | None:
-    return (found[1], found[2]) if (found := _SLURM.match(path)) else None
-
-
-def _attempt(path: str) -> float:
-    return float(found[3]) if (found := _ATTEMPT.match(path)) else 0.0
 
 
 def _written_at(path: str) -> float:

@@ -20,22 +20,9 @@ class SearchProblem(Exception):
     """The search is not possible. The message is one line that says why."""
 
 
-class LineFilter:
-    """`word`: bytes that every matching row holds, to skip most rows quickly; in lower case when `any_case`."""
-
-    word: bytes
-    any_case: bool
-
-    def matching(self, texts: Sequence[str]) -> list[int]:
-        """The indices of the texts that match. Raises `SearchProblem`."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """End what was started for the search."""
-
-
-class PlainText(LineFilter):
-    """Plain text without regard to case."""
+class PlainText:
+    """Plain text without regard to case. `word`: bytes that every matching row holds, to skip most rows quickly; in lower case
+    when `any_case`."""
 
     any_case = True
 
@@ -44,10 +31,14 @@ class PlainText(LineFilter):
         self.word = _longest_word(pattern.lower())
 
     def matching(self, texts: Sequence[str]) -> list[int]:
+        """The indices of the texts that match."""
         return [number for number, text in enumerate(texts) if self._folded in text.casefold()]
 
+    def close(self) -> None:
+        """Nothing was started for the search."""
 
-class Regex(LineFilter):
+
+class Regex:
     """A Python regex, matched in a process that is killed when it takes too long."""
 
     def __init__(self, pattern: str) -> None:
@@ -62,6 +53,7 @@ class Regex(LineFilter):
         self._process: subprocess.Popen[bytes] | None = None
 
     def matching(self, texts: Sequence[str]) -> list[int]:
+        """As for plain text. Raises `SearchProblem`."""
         process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -92,6 +84,9 @@ class Regex(LineFilter):
         assert process.stdin is not None
         process.stdin.write(json.dumps(self._pattern).encode() + b"\n")
         return process
+
+
+LineFilter = PlainText | Regex
 
 
 def matcher_of(pattern: str | None, *, regex: bool) -> LineFilter | None:

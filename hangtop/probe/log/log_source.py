@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from hangtop.common.clean_text import clean_text, decode, encoding_of
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.log.quick_tail import quick_tail
+from hangtop.probe.log.tail import open_log
 from hangtop.probe.source import Absent, Source
-from hangtop.records.log import LogReading
+from hangtop.records.log import LogFile, LogLine, LogReading
+from hangtop.system.files.read_errors import shown
 
 if TYPE_CHECKING:
     from hangtop.probe.log.run_logs import RunLogs
 
 POLL_S = 0.1
+GLIMPSE_BYTES = 32 << 10
+GLIMPSE_LINES = 100
 
 
 class LogSource(Source):
@@ -41,3 +46,46 @@ class LogSource(Source):
     def close(self) -> None:
         if self._logs is not None:
             self._logs.close()
+
+
+def quick_tail(asked: Sequence[str]) -> Iterator[LogReading]:
+    """The last lines of a log, cleaned but not parsed: something to look at within a few milliseconds. One reading, if a single
+    plain file is asked for and can be read; errors are told by `RunLogs`."""
+    if len(asked) != 1:
+        return
+    try:
+        fd = open_log(asked[0])
+    except OSError:
+        return
+    try:
+        found = os.fstat(fd)
+        start = max(0, found.st_size - GLIMPSE_BYTES)
+        data = os.pread(fd, GLIMPSE_BYTES, start)
+        utf8 = encoding_of(os.pread(fd, 2, 0)) == "utf-8"
+    except OSError:
+        return
+    finally:
+        os.close(fd)
+    lines = tuple(_lines(data, start)) if utf8 else ()
+    if lines:
+        file = LogFile(path=shown(asked[0]), size_bytes=found.st_size, modified_at=found.st_mtime)
+        yield LogReading(
+            (file,),
+            caught_up=False,
+            scanned_part=0.0,
+            last_output_at=found.st_mtime,
+            last_line=lines[-1].text,
+            tail=lines[-GLIMPSE_LINES:],
+            fresh=True,
+        )
+
+
+def _lines(data: bytes, start: int) -> Iterator[LogLine]:
+    """The last piece of each whole row in `data` that is not empty."""
+    at = data.find(b"\n") + 1 if start else 0
+    for row in data[at:].split(b"\n"):
+        piece = row.rstrip(b"\r ")
+        begin = piece.rfind(b"\r") + 1
+        if piece[begin:]:
+            yield LogLine(0, start + at + begin, None, None, "", clean_text(decode(piece[begin:])))
+        at += len(row) + 1

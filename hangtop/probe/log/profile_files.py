@@ -21,8 +21,12 @@ class ProfileFiles:
         self._lang = spec.lang
         self.chosen = None if named else spec.profile
         self.problem: str | None = None
-        self._stamp: tuple[tuple[str, int, int], ...] | None = None
-        self.index: LiteralIndex = self._first()
+        self._stamp = tuple(self._stamps())
+        try:
+            self.index = self._load()
+        except CatalogError as error:
+            self.problem = f"{shown(str(error))}; only hangtop's own profiles are in use"
+            self.index = LiteralIndex(load(lang=self._lang))
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -42,14 +46,6 @@ class ProfileFiles:
             self.problem = f"{shown(str(error))}; the profiles before stay in use"
             return False
         return True
-
-    def _first(self) -> LiteralIndex:
-        self._stamp = tuple(self._stamps())
-        try:
-            return self._load()
-        except CatalogError as error:
-            self.problem = f"{shown(str(error))}; only hangtop's own profiles are in use"
-            return LiteralIndex(load(lang=self._lang))
 
     def _load(self) -> LiteralIndex:
         index = LiteralIndex(load(self._user_dir, self._extra, self._lang))

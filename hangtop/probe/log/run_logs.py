@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from hangtop.logs.joined_logs import join_logs
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.folder_watch import FolderWatch
-from hangtop.probe.log.log_set import LogSet
+from hangtop.probe.log.log_set import LogSet, WorkerLogs
 from hangtop.probe.log.profile_files import ProfileFiles
 from hangtop.probe.log.tracked_log import TrackedLog
-from hangtop.probe.log.worker_logs import WorkerLogs
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
 from hangtop.system.malloc_trim import give_back
@@ -172,7 +171,7 @@ class SentState:
             beside=[log.facts for log in beside.logs],
         )
         self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}
-        return replace(reading, problem=profiles.problem, beside=tuple(log.record() for log in beside.logs))
+        return replace(reading, problem=profiles.problem)
 
     def _new_lines(self, logs: Sequence[TrackedLog], most: int) -> tuple[LogLine, ...]:
         """The newest lines that were not sent or have changed since, as a progress bar does. Many files share the limit."""

@@ -67,13 +67,10 @@ class Followed:
     """One file. All calls from one thread. `offset` is the byte after the last one read."""
 
     start = 0
-    """The oldest byte that can still be read."""
     not_kept: str | None = None
-    """What was lost, and why: nothing of a file."""
     drain: int | None = None
-    """The process that reads on when hangtop has gone: a file needs none."""
     buffer: None = None
-    """What is kept of a log that cannot be opened again: a file can."""
+    """As of a pipe: a file can be opened again and read from its start, nothing of it is lost, and no process must read on."""
 
     def __init__(self, path: str, *, network: bool = False, tail_bytes: int = TAIL_BYTES) -> None:
         """`network`: it lies on a network file system. `tail_bytes`: how far before the end to begin."""

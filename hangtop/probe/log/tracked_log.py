@@ -10,9 +10,8 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.logs.lines.timestamps import year_in
-from hangtop.probe.context import WatchedFile
 from hangtop.probe.log.discover import FoundLog
-from hangtop.probe.log.pipe_buffer import FollowedPipe
+from hangtop.probe.log.followed_pipe import FollowedPipe
 from hangtop.probe.log.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
 from hangtop.probe.ray.dashboard.remote_log import FollowedRemoteLog
 from hangtop.records.log import LogFile, LogLine
@@ -272,33 +271,3 @@ class TrackedLog:
         while self._arrivals and self._arrivals[0][0] <= self._past_to:
             self._past_came = self._arrivals.popleft()[1]
         return (self._arrivals[0][0] if self._arrivals else self.followed.offset), self._past_came
-
-
-class TrackedLogs:
-    """Logs that keep their numbers."""
-
-    def __init__(self, index: LiteralIndex) -> None:
-        self.index = index
-        self.logs: tuple[TrackedLog, ...] = ()
-        self._generation = 0
-
-    @property
-    def restarts(self) -> int:
-        """Grows when anything of what was told before holds no more."""
-        return self._generation + sum(log.restarts for log in self.logs)
-
-    @property
-    def files(self) -> tuple[WatchedFile, ...]:
-        """For the page source, in the order of their numbers."""
-        return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, log.followed.buffer) for log in self.logs)
-
-    def learn(self, index: LiteralIndex) -> None:
-        """Other profiles: everything is read again with them."""
-        self.index = index
-        for log in self.logs:
-            log.learn(index, log.found)
-
-    def close(self) -> None:
-        for log in self.logs:
-            log.followed.close()
-        self.logs = ()

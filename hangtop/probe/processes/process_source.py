@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from hangtop.common.clean_words import clean_words
-from hangtop.feeds.recording_delta import unchanged
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.orphans import adopted, is_daemon, is_orphan, lost_daemons, unreaped
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
@@ -19,7 +18,7 @@ from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
-from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
+from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous, unchanged
 from hangtop.records.reading import Value
 from hangtop.system.files.file_writers import OpenFileTable
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles

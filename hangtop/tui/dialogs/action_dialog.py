@@ -19,8 +19,7 @@ from hangtop.actions.plans.stop_plan import number_of
 from hangtop.actions.prove.start_check import check_start
 from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask
-from hangtop.records.fit import Fit, FitAsk, fit_ask
-from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.records.plan import Fit, FitAsk, Plan, Refusal, Start, Step, fit_ask
 from hangtop.render.plan_rows import fit_rows, preset_rows, rows, step_rows
 from hangtop.render.spans import BLANK, Row, between, cut, width_of
 from hangtop.render.view import View

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import facts
 from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.records.parallel_layout import place_words
 from hangtop.records.rank import Rank
-from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit
 from hangtop.render.log.log_rows import line_row
 from hangtop.render.processes.life_signs import life_signs

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from hangtop.common import text
-from hangtop.monitor.verdict_history import VerdictEntry
+from hangtop.monitor.monitor import VerdictEntry
 from hangtop.records.log import Remedy
 from hangtop.records.verdict import Culprit
 from hangtop.render.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.feeds.probe_feed import Seekable
+from hangtop.feeds.replay import ReplayFeed
 from hangtop.render.rank_rows import world_of
 from hangtop.render.spans import Row, between, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
@@ -84,7 +84,7 @@ class StatusLine(RowWidget):
         self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else ""),))
 
 
-def place_in(replay: Seekable) -> str:
+def place_in(replay: ReplayFeed) -> str:
     """`replay 1:10 of 4:25, paused`."""
     first, last = replay.span
     return f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{', paused' if replay.paused else ''}"

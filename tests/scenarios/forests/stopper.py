@@ -25,7 +25,7 @@ GRACE_S = 2.0
 
 def main() -> None:
     log, word, answer = sys.argv[1:]
-    plan = stop_plan.stop_plan(asyncio.run(processes_of(ProbeFeed(WatchSpec(logs=(log,))), gpus=False)), own_process())
+    plan = stop_plan.stop_plan(asyncio.run(processes_of(ProbeFeed(WatchSpec(logs=(log,))))), own_process())
     targets = [(target.pid, target.start_ticks) for target in plan.targets] if isinstance(plan, Plan) else []
     steps = list(execute(replace(plan, grace_s=GRACE_S), open_table())) if isinstance(plan, Plan) and word == "stop" else []
     told = {

@@ -1,4 +1,4 @@
-"""Recordings hold what changes: of hundreds of processes, GPUs and actors most are as before. Pure.
+"""Writes recordings as older hangtops did: lines that are not compressed, and that hold what changes.
 
 A reading that replaces the previous one of its kind is written whole every `WHOLE_EVERY_S`, and in between as a `Changed` with
 the parts that differ. A part is `[new]` for another value, `null` for a field that is back at its default, or a dict with the
@@ -13,17 +13,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.records.changed import Changed
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
 from hangtop.records.host import HostReading
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.ray.cluster import RayReading
-from hangtop.records.reading import Reading, Value
+from hangtop.records.reading import Changed, Reading, Value
 
 WHOLE_EVERY_S = 60.0
 """At most this long nothing plays after a line that was torn or left out."""
-LONGER_S = 0.5
 REPLACING = ProcessReading | GpuReading | RayReading | HostReading | Heartbeat
 
 Fields = dict[str, Any]
@@ -63,44 +61,6 @@ class DeltaEncoder:
         self._told[key] = RecordedReading(reading.at, before.whole_at, value, fields)
         return replace(reading, value=Changed(kind, before.at, _difference(before.fields, fields)))
 
-    def forget(self) -> None:
-        """A line was not written: the next readings must be whole."""
-        self._told.clear()
-
-
-class DeltaDecoder:
-    """Restores readings from their changes, on the way out of a recording."""
-
-    def __init__(self) -> None:
-        self._known: dict[Key, RecordedReading] = {}
-
-    def whole(self, reading: Reading) -> Reading | None:
-        """The reading as it was, except for the observation time of unchanged processes; `None` if the reading that it changes
-        was lost."""
-        value = reading.value
-        if isinstance(value, REPLACING):
-            told = RecordedReading(reading.at, reading.at, value, _fields(value))
-            self._known[reading.source, reading.host, _kind(value)] = told
-        if not isinstance(value, Changed):
-            return reading
-        key = (reading.source, reading.host, value.kind)
-        known = self._known.get(key)
-        if known is None or known.at != value.since:
-            return None
-        fields = _applied(known.fields, value.parts)
-        filled: Value = msgspec.convert(fields, Value)
-        self._known[key] = RecordedReading(reading.at, known.whole_at, filled, fields)
-        return replace(reading, value=filled)
-
-
-def unchanged(old: ProcessReading, new: ProcessReading) -> bool:
-    """True if only sample counts changed. The observation time must be the same too, since rules use it."""
-    if replace(old, processes=()) != replace(new, processes=()) or _settled(old, new) != old:
-        return False
-    return all(
-        _watched_s(after) < _watched_s(before) + LONGER_S for before, after in zip(old.processes, new.processes, strict=True)
-    )
-
 
 def _settled(old: Value, new: Value) -> Value:
     """The new reading, with processes taken from the old one if only their observation time changed."""
@@ -111,10 +71,6 @@ def _settled(old: Value, new: Value) -> Value:
 
 def _calmer(old: Process, new: Process) -> Process:
     return old if old == new or _timeless(old) == _timeless(new) else new
-
-
-def _watched_s(process: Process) -> float:
-    return process.recent.seconds if process.recent is not None else 0.0
 
 
 def _timeless(process: Process) -> Process:
@@ -138,13 +94,3 @@ def _difference(old: Any, new: Any) -> Any:
         pairs = enumerate(zip(old, new, strict=True))
         return {str(place): _difference(before, after) for place, (before, after) in pairs if before != after}
     return [new]
-
-
-def _applied(old: Any, part: Any) -> Any:
-    """What `part` makes of `old`."""
-    if isinstance(part, list):
-        return part[0]
-    if isinstance(old, list):
-        return [_applied(item, part[str(place)]) if str(place) in part else item for place, item in enumerate(old)]
-    kept = {key: value for key, value in old.items() if key not in part}
-    return kept | {key: _applied(old.get(key), value) for key, value in part.items() if value is not None}

@@ -1,21 +1,22 @@
-"""A recording grows by what changes, and plays as if all of it were there."""
+"""Recordings of older hangtops, which hold what changes, play as if all of it were there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from hangtop.feeds.recording_delta import WHOLE_EVERY_S, DeltaDecoder, DeltaEncoder, unchanged
+from hangtop.feeds.replay import load
 from hangtop.records import wire
-from hangtop.records.changed import Changed
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
-from hangtop.records.log import LogReading
-from hangtop.records.process import Process, ProcessReading, RecentActivity
+from hangtop.records.process import Process, ProcessReading, RecentActivity, unchanged
 from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode, RayReading
-from hangtop.records.reading import Reading
+from hangtop.records.reading import Changed, Reading
+from hangtop.records.watch_spec import WatchSpec
+from tests.fakes.older_recorder import DeltaEncoder
 
 
 def process(pid: int, cpu: float = 0.0, seconds: float = 1.0, start_ticks: int = 5) -> Process:
@@ -60,90 +61,65 @@ def cluster(at: float, *running: int, actors: int = 64) -> Reading:
     return Reading("ray", "n1", at, RayReading((RayCluster("session_1", actors=members, nodes=nodes),)))
 
 
-def played(session: Sequence[Reading]) -> list[Reading | None]:
-    """What a recording of this session plays."""
-    thinner, filler = DeltaEncoder(), DeltaDecoder()
-    return [filler.whole(wire.decode_reading(wire.encode(thinner.thin(reading)))) for reading in session]
+def lines(session: Sequence[Reading]) -> list[bytes]:
+    """What an older hangtop recorded of this session."""
+    encoder = DeltaEncoder()
+    return [wire.encode(encoder.thin(reading)) for reading in session]
 
 
-def sizes(session: Sequence[Reading]) -> list[int]:
-    thinner = DeltaEncoder()
-    return [len(wire.encode(thinner.thin(reading))) for reading in session]
+def played(written: Sequence[bytes], folder: Path) -> list[Reading | None]:
+    path = folder / "older.hangtop"
+    path.write_bytes(b"".join((wire.encode(wire.Header(1, "0.1.0", 0.0, WatchSpec())), *written)))
+    return list(load(path).readings())
 
 
-def test_processes_play_as_they_were_recorded() -> None:
+def test_processes_play_as_they_were_recorded(tmp_path: Path) -> None:
     session = [second(at, {at: 90.0, 3: float(at % 4)}) for at in range(1, 150)]
-    assert [timeless(reading) for reading in played(session)] == [timeless(reading) for reading in session]
+    assert [timeless(reading) for reading in played(lines(session), tmp_path)] == [timeless(reading) for reading in session]
 
 
-def test_gpus_play_as_they_were_recorded() -> None:
+def test_gpus_play_as_they_were_recorded(tmp_path: Path) -> None:
     lost = {"status": "lost", "why": "fell off the bus", "util_percent": None, "processes": (), "throttle": ()}
     session = [gpus(float(at), **(lost if 40 < at < 90 else {})) for at in range(1, 150)]
     session.insert(20, replace(gpus(20.5), value=GpuReading(stuck_since=20.0, stuck_in="nvmlInit")))
-    assert played(session) == session
+    assert played(lines(session), tmp_path) == session
 
 
-def test_ray_plays_as_it_was_recorded() -> None:
+def test_ray_plays_as_it_was_recorded(tmp_path: Path) -> None:
     session = [cluster(float(at), at % 64, 7, actors=64 + at // 50) for at in range(1, 150)]
-    assert played(session) == session
+    assert played(lines(session), tmp_path) == session
 
 
-def test_the_health_of_the_sources_plays_as_it_was_recorded() -> None:
+def test_the_health_of_the_sources_plays_as_it_was_recorded(tmp_path: Path) -> None:
     session = [
         Reading("probe", "n1", float(at), Heartbeat((SourceHealth("log", at - 0.1), SourceHealth("gpu", absent="no GPU"))))
         for at in range(9)
     ]
-    assert played(session) == session
+    assert played(lines(session), tmp_path) == session
 
 
-def test_idle_workers_cost_nothing_but_now_and_then() -> None:
-    found = sizes([second(at, {}) for at in range(1, 121)])
-    assert sum(size > 10_000 for size in found) == 120 / WHOLE_EVERY_S
-    assert sorted(found)[-3] < 200
-
-
-@pytest.mark.parametrize("look", [gpus, cluster])
-def test_what_stands_still_costs_a_fraction(look) -> None:
-    whole, *rest = sizes([look(float(at)) for at in range(1, 50)])
-    assert max(rest) < whole / 2
-
-
-def test_processes_that_come_or_go_play_and_so_does_a_pid_used_again() -> None:
+def test_processes_that_come_or_go_play_and_so_does_a_pid_used_again(tmp_path: Path) -> None:
     session = [second(1, {}), second(2, {}), second(3, {}, count=511)]
     reused = second(4, {}, count=511)
     assert isinstance(reused.value, ProcessReading)
     first, *rest = reused.value.processes
     session.append(replace(reused, value=replace(reused.value, processes=(replace(first, start_ticks=9), *rest))))
-    assert [timeless(reading) for reading in played(session)] == [timeless(reading) for reading in session]
+    assert [timeless(reading) for reading in played(lines(session), tmp_path)] == [timeless(reading) for reading in session]
 
 
-def test_each_host_has_its_own_processes() -> None:
+def test_each_host_has_its_own_processes(tmp_path: Path) -> None:
     session = [second(at, {1: at}, count=3, host=host) for at in (1.0, 2.0, 3.0) for host in ("n1", "n2")]
-    assert [timeless(reading) for reading in played(session)] == [timeless(reading) for reading in session]
+    assert [timeless(reading) for reading in played(lines(session), tmp_path)] == [timeless(reading) for reading in session]
 
 
 @pytest.mark.parametrize(("lost", "silent"), [(0, 2), (1, 1), (2, 0)])
-def test_after_a_lost_line_nothing_false_plays_until_the_next_whole_one(lost: int, silent: int) -> None:
+def test_after_a_lost_line_nothing_false_plays_until_the_next_whole_one(lost: int, silent: int, tmp_path: Path) -> None:
     """With 20 s between readings every third is whole."""
     session = [gpus(20.0 * number) for number in range(1, 7)]
-    thinner, filler = DeltaEncoder(), DeltaDecoder()
-    lines = [thinner.thin(reading) for reading in session]
-    found = [filler.whole(line) for place, line in enumerate(lines) if place != lost]
+    written = lines(session)
+    assert [isinstance(wire.decode_reading(line).value, Changed) for line in written] == [False, True, True] * 2
+    found = played([line for place, line in enumerate(written) if place != lost], tmp_path)
     assert found == session[:lost] + [None] * silent + session[3:]
-
-
-def test_what_follows_a_line_that_was_not_written_stands_alone() -> None:
-    thinner = DeltaEncoder()
-    assert isinstance(thinner.thin(gpus(1.0)).value, GpuReading)
-    assert isinstance(thinner.thin(gpus(2.0)).value, Changed)
-    thinner.forget()
-    assert isinstance(thinner.thin(gpus(3.0)).value, GpuReading)
-
-
-def test_what_the_log_says_is_no_change_of_what_it_said_before() -> None:
-    said = Reading("log", "n1", 1.0, LogReading(files=()))
-    thinner = DeltaEncoder()
-    assert [thinner.thin(said), thinner.thin(said)] == [said, said]
 
 
 def test_a_look_that_saw_nothing_new_is_told_apart_from_one_that_watched_for_longer() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from hangtop.probe.log import drain, start_drain
 from hangtop.probe.log.drain import KEPT_BYTES
-from hangtop.probe.log.pipe_buffer import FollowedPipe, PipeBuffer
+from hangtop.probe.log.followed_pipe import FollowedPipe
 from hangtop.probe.log.start_drain import Drain
 from hangtop.probe.log.tail import Appended, Skipped
 from tests.fakes.processes import eventually
@@ -56,8 +56,7 @@ def test_more_than_is_kept_goes_through_and_its_end_stays():
     block = b"".join(LINE % n for n in range(100_000))
     turns = 60
     with drained() as (started, theirs):
-        spool = PipeBuffer(started.memory)
-        followed = FollowedPipe("-", spool)
+        followed = FollowedPipe("-", started.memory)
         room = threading.Semaphore(8)
 
         def write() -> None:
@@ -80,23 +79,23 @@ def test_more_than_is_kept_goes_through_and_its_end_stays():
                     for _ in range(size // len(block) - before // len(block)):
                         room.release()
         assert size == turns * len(block) > KEPT_BYTES
-        at = spool.start + 5_000_000 - (spool.start + 5_000_000) % len(block)
-        assert spool.pread(len(block), at) == block
-        assert spool.pread(10, spool.start - 1) == b""
-        assert spool.pread(10, size - 3) == block[-3:]
+        at = followed.start + 5_000_000 - (followed.start + 5_000_000) % len(block)
+        assert followed.pread(len(block), at) == block
+        assert followed.pread(10, followed.start - 1) == b""
+        assert followed.pread(10, size - 3) == block[-3:]
         assert followed.not_kept is None
 
 
 def test_a_reader_that_lags_never_makes_the_writer_wait_and_goes_on_at_a_line():
     with drained() as (started, theirs):
-        followed = FollowedPipe("-", PipeBuffer(started.memory))
+        followed = FollowedPipe("-", started.memory)
         count = 2 * KEPT_BYTES // len(LONG_LINE % 0)
         for begin in range(0, count, 64):
             block = b"".join(LONG_LINE % n for n in range(begin, begin + 64))
             while block:
                 block = block[os.write(theirs, block) :]
         os.close(theirs)
-        eventually(lambda: followed.buffer.board.closed, "the end of the pipe")
+        eventually(lambda: followed.board.closed, "the end of the pipe")
         events = []
         while followed.status == "ok":
             events += followed.poll(0.0)
@@ -109,26 +108,26 @@ def test_a_reader_that_lags_never_makes_the_writer_wait_and_goes_on_at_a_line():
 
 def test_memory_that_cannot_be_had_costs_what_comes_and_no_more():
     with drained() as (started, theirs):
-        followed = FollowedPipe("-", PipeBuffer(started.memory))
+        followed = FollowedPipe("-", started.memory)
         os.ftruncate(started.memory, drain.BOARD_BYTES)  # the ring is gone: the kernel cannot put anything there
         os.write(theirs, b"x" * 1000)
-        eventually(lambda: followed.buffer.board.unkept == 1000, "the count of what was not kept")
+        eventually(lambda: followed.board.unkept == 1000, "the count of what was not kept")
         assert followed.not_kept == "1000 B not kept: no memory for it"
         assert [event for event in followed.poll(0.0) if isinstance(event, Skipped)]
         assert followed.modified_at is not None
         os.ftruncate(started.memory, drain.BOARD_BYTES + KEPT_BYTES)
         os.write(theirs, b"step 1\n")
-        eventually(lambda: followed.buffer.end == 7, "what came later")
+        eventually(lambda: followed.end == 7, "what came later")
         assert [event.data for event in followed.poll(0.0) if isinstance(event, Appended)] == [b"step 1\n"]
 
 
 def test_when_both_processes_of_the_drain_are_killed_at_once_it_is_said():
     with drained() as (started, theirs):
-        followed = FollowedPipe("-", PipeBuffer(started.memory))
+        followed = FollowedPipe("-", started.memory)
         os.write(theirs, b"step 1\n")
-        eventually(lambda: followed.buffer.end, "the first line")
+        eventually(lambda: followed.end, "the first line")
         list(followed.poll(0.0))
-        reader = psutil.Process(followed.buffer.board.reader)
+        reader = psutil.Process(followed.board.reader)
         guard = reader.parent()
         assert guard is not None
         guard.suspend()

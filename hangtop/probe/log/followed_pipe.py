@@ -18,17 +18,26 @@ CATCH_UP_BYTES = 8 << 20
 """How far before the end reading goes on after a gap: older bytes would be overwritten before they are read."""
 
 
-class PipeBuffer:
-    """The last bytes of a pipe, numbered from the first one kept. Any of them may be overwritten at any time."""
+class FollowedPipe:
+    """A pipe, followed like a file (`hangtop.probe.log.tail.Followed`). Its bytes are numbered from the first one kept; any of
+    them may be overwritten at any time."""
 
-    def __init__(self, memory: int, drain: Drain | None = None) -> None:
+    def __init__(self, path: str, memory: int, drain: Drain | None = None) -> None:
         """`memory`: the open file that the drain fills. `drain`: the drain, where we started it ourselves."""
+        self.path = path
+        self.status: FileStatus = "ok"
+        self.problem: str | None = None
+        self.offset = 0
+        self.skipped_bytes = 0
         self._memory = memory
         self._drain = drain
         self._board = DrainBoard(0, 0, 0, 0, 0)
+        self._opened = False
+        self._unkept = 0
+        self._reader = ReaderWatch()
 
     @classmethod
-    def of_named_pipe(cls, path: str) -> PipeBuffer:
+    def named(cls, path: str) -> FollowedPipe:
         """Start a drain for a named pipe. Raises `SourceError`."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -36,12 +45,12 @@ class PipeBuffer:
                 drain = Drain(fd, named=True)
         except OSError as error:
             raise SourceError(in_words(path, error).problem) from error
-        return cls(drain.memory, drain)
+        return cls(path, drain.memory, drain)
 
     @property
-    def drain(self) -> int | None:
-        """The pid that reads a named pipe. The one of stdin is told by `hangtop.probe.log.stdin_pipe`."""
-        return (self.board.reader or None) if self._drain is not None else None
+    def buffer(self) -> FollowedPipe:
+        """What is kept of a log that cannot be opened again."""
+        return self
 
     @property
     def board(self) -> DrainBoard:
@@ -50,13 +59,58 @@ class PipeBuffer:
         return self._board
 
     @property
+    def drain(self) -> int | None:
+        """The pid that goes on reading a named pipe when hangtop has gone; `hangtop.probe.log.stdin_pipe` tells that of stdin."""
+        return (self.board.reader or None) if self._drain is not None else None
+
+    @property
     def end(self) -> int:
         return self.board.end
+
+    size_bytes = end
 
     @property
     def start(self) -> int:
         """The oldest byte that is still kept, without the chunk that is being overwritten."""
         return max(0, self.end - KEPT_BYTES + CHUNK_BYTES)
+
+    @property
+    def modified_at(self) -> float | None:
+        return self.board.arrived_us / 1e6 or None
+
+    @property
+    def not_kept(self) -> str | None:
+        """How much of the pipe was lost, and why."""
+        if unkept := self.board.unkept:
+            return f"{size(unkept + self.skipped_bytes)} not kept: no memory for it"
+        return f"{size(self.skipped_bytes)} not kept: it came faster than it was read" if self.skipped_bytes else None
+
+    def poll(self, now: float) -> Iterator[Event]:
+        if not self._opened:
+            self._opened = True
+            yield Opened("first", 0)
+        board = self.board
+        if board.unkept > self._unkept:
+            self._unkept = board.unkept
+            yield Skipped(self.offset)
+        for _ in range(CHUNKS_A_POLL):
+            data = self.pread(CHUNK_BYTES, self.offset)
+            if data:
+                at = self.offset
+                self.offset += len(data)
+                yield Appended(at, data, live=True)
+            elif self.offset < self.start:
+                yield self._skip()
+            else:
+                break
+        if (board.closed or self._reader.is_gone(board, now)) and self.offset == self.end and self.problem is None:
+            if board.closed:
+                fault = ReadError("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
+            else:
+                said = "hangtop's readers of the pipe were killed: what the run writes comes no more"
+                fault = ReadError("failed", f"{self.path}: {said}")
+            self.status, self.problem = fault.status, fault.problem
+            yield fault
 
     def pread(self, count: int, offset: int) -> bytes:
         """Up to `count` bytes from `offset` on; empty when they are overwritten or not there yet."""
@@ -73,84 +127,10 @@ class PipeBuffer:
         if self._drain is not None:
             self._drain.close()
 
-
-class FollowedPipe:
-    """A pipe, followed like a file (`hangtop.probe.log.tail.Followed`)."""
-
-    def __init__(self, path: str, buffer: PipeBuffer) -> None:
-        self.path = path
-        self.buffer = buffer
-        self.status: FileStatus = "ok"
-        self.problem: str | None = None
-        self.offset = 0
-        self.skipped_bytes = 0
-        self._opened = False
-        self._unkept = 0
-        self._reader = ReaderWatch()
-
-    @property
-    def size_bytes(self) -> int:
-        return self.buffer.end
-
-    @property
-    def start(self) -> int:
-        """The oldest byte that can still be read."""
-        return self.buffer.start
-
-    @property
-    def modified_at(self) -> float | None:
-        return self.buffer.board.arrived_us / 1e6 or None
-
-    @property
-    def not_kept(self) -> str | None:
-        """How much of the pipe was lost, and why."""
-        board = self.buffer.board
-        if board.unkept:
-            return f"{size(board.unkept + self.skipped_bytes)} not kept: no memory for it"
-        return f"{size(self.skipped_bytes)} not kept: it came faster than it was read" if self.skipped_bytes else None
-
-    @property
-    def drain(self) -> int | None:
-        """The pid that keeps reading a named pipe when hangtop has gone."""
-        return self.buffer.drain
-
-    def poll(self, now: float) -> Iterator[Event]:
-        if not self._opened:
-            self._opened = True
-            yield Opened("first", 0)
-        board = self.buffer.board
-        if board.unkept > self._unkept:
-            self._unkept = board.unkept
-            yield Skipped(self.offset)
-        for _ in range(CHUNKS_A_POLL):
-            data = self.buffer.pread(CHUNK_BYTES, self.offset)
-            if data:
-                at = self.offset
-                self.offset += len(data)
-                yield Appended(at, data, live=True)
-            elif self.offset < self.buffer.start:
-                yield self._skip()
-            else:
-                break
-        if (board.closed or self._reader.is_gone(board, now)) and self.offset == self.buffer.end and self.problem is None:
-            if board.closed:
-                fault = ReadError("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
-            else:
-                said = "hangtop's readers of the pipe were killed: what the run writes comes no more"
-                fault = ReadError("failed", f"{self.path}: {said}")
-            self.status, self.problem = fault.status, fault.problem
-            yield fault
-
-    def pread(self, count: int, offset: int) -> bytes:
-        return self.buffer.pread(count, offset)
-
-    def close(self) -> None:
-        self.buffer.close()
-
     def _skip(self) -> Skipped:
         """Skip what was overwritten, and go on at the start of a line."""
-        goes_on = max(self.buffer.start, self.buffer.end - CATCH_UP_BYTES)
-        goes_on += self.buffer.pread(CHUNK_BYTES, goes_on).find(b"\n") + 1
+        goes_on = max(self.start, self.end - CATCH_UP_BYTES)
+        goes_on += self.pread(CHUNK_BYTES, goes_on).find(b"\n") + 1
         self.skipped_bytes += goes_on - self.offset
         self.offset = goes_on
         return Skipped(goes_on)
