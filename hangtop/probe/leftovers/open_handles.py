@@ -147,13 +147,14 @@ def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard
 
 
 def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
-    """What each process holds. One that does not answer in time is asked once more: the machine may only be busy."""
+    """What each process holds. One that does not answer in time is asked once more: the machine may only be busy. One that
+    refuses is not: it would refuse again."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
-    answers = guard.known(questions)
+    answers = guard.ask(questions)
     if late := {pid: question for pid, question in questions.items() if pid not in answers}:
         time.sleep(LATE_S)
-        answers |= guard.known(late)
-    return answers
+        answers |= guard.ask(late)
+    return {pid: holds for pid, holds in answers.items() if not isinstance(holds, OSError)}
 
 
 def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
