@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from hangtop.common import clock
 from hangtop.probe.gpu import codes
 from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, GpuQuery
-from hangtop.probe.gpu.xid import XidEvents
 from hangtop.records.gpu import Gpu, GpuStatus
 from hangtop.records.health import LATE_S, NO_ANSWER_S
 
@@ -28,11 +27,12 @@ SLOW_PER_ROUND = 3
 REFUSED_AGAIN_S = 10.0
 BROKEN_AGAIN_S = 5.0
 SLOW_CALL_S = 0.5
+XID_EVERY_S = 5.0
 NOTHING_KNOWN = Gpu(-1)
 
 
 class GpuThread:
-    """GPU number `index`. `gpu()` never blocks; everything else runs in the thread."""
+    """GPU number `index`, read from now on. `gpu()` never blocks; everything else runs in the thread."""
 
     def __init__(self, nvml: Any, index: int) -> None:
         self._nvml = nvml
@@ -47,8 +47,6 @@ class GpuThread:
         self._xids = XidEvents(nvml)
         self._retired = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"gpu-{index}", daemon=True)
-
-    def start(self) -> None:
         self._thread.start()
 
     def retire(self, within_s: float) -> None:
@@ -63,11 +61,12 @@ class GpuThread:
             return known
         if asked_at is not None and now - asked_at > NO_ANSWER_S:
             return replace(known, status="no answer", since=asked_at, why=None)
-        if asked_at is not None and now - asked_at > LATE_S:
-            return replace(known, status="late", since=asked_at, why=_slowness(known))
-        if known.status == "ok" and known.read_at is not None and now - known.read_at > LATE_S:
-            return replace(known, status="late", since=known.read_at, why=_slowness(known))
-        return known
+        waits = asked_at is not None and now - asked_at > LATE_S
+        since = asked_at if waits else known.read_at if known.status == "ok" else None
+        if since is None or now - since <= LATE_S:
+            return known
+        slow = f"calls take {known.call_s:.1f} s" if known.call_s and known.call_s >= SLOW_CALL_S else None
+        return replace(known, status="late", since=since, why=slow)
 
     def waits_since(self) -> float | None:
         """When the call under way began; `None` without one."""
@@ -182,5 +181,36 @@ class GpuThread:
         self._known.update(status=status, why=why, since=since)
 
 
-def _slowness(known: Gpu) -> str | None:
-    return f"calls take {known.call_s:.1f} s" if known.call_s and known.call_s >= SLOW_CALL_S else None
+class XidEvents:
+    """Xid errors of one GPU, which NVML reports as events. They are polled, because a wait could not be ended."""
+
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._events: Any = None
+        self._supported = True
+        self._due_at = 0.0
+
+    def is_due(self) -> bool:
+        return self._supported and clock.now() >= self._due_at
+
+    def latest(self, handle: Any) -> int | None:
+        """The number of the last Xid since the previous call; `None` without one."""
+        self._due_at = clock.now() + XID_EVERY_S
+        try:
+            if self._events is None:
+                events = self._nvml.nvmlEventSetCreate()
+                self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, events)
+                self._events = events
+            return self._drain()
+        except self._nvml.NVMLError:
+            self._supported = self._events is not None
+            return None
+
+    def _drain(self) -> int | None:
+        xid: int | None = None
+        try:
+            for _ in range(8):
+                xid = int(self._nvml.nvmlEventSetWait(self._events, 0).eventData)
+        except self._nvml.NVMLError_Timeout:
+            return xid
+        return xid

@@ -116,9 +116,9 @@ class NvmlNode:
             raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
         self._well_at = self._all_well_at = now
         self._threads = tuple(GpuThread(opening.nvml, index) for index in range(opening.count))
-        for thread in self._threads:
-            thread.start()
-        self._wait_for_first_round()
+        until = time.monotonic() + FIRST_ROUND_WAIT_S
+        while time.monotonic() < until and any(thread.gpu(clock.now()).status == "reading" for thread in self._threads):
+            time.sleep(0.02)
         return None
 
     def _reopen_if_dead(self, gpus: tuple[Gpu, ...], now: float) -> None:
@@ -147,11 +147,6 @@ class NvmlNode:
         self._opening = NvmlOpening(self._threads)
         self._opening.start()
         self._threads = ()
-
-    def _wait_for_first_round(self) -> None:
-        until = time.monotonic() + FIRST_ROUND_WAIT_S
-        while time.monotonic() < until and any(thread.gpu(clock.now()).status == "reading" for thread in self._threads):
-            time.sleep(0.02)
 
     def _stuck_since(self, gpus: tuple[Gpu, ...], now: float) -> float | None:
         """Since when no GPU answers, lost ones left out; `None` if one answers."""

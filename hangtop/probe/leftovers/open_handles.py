@@ -10,8 +10,10 @@ import os
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +22,8 @@ from hangtop.system.files.inode import Inode, inode_of
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable, Stat
 from hangtop.system.processes.tree import ancestors
+
+Value = TypeVar("Value")
 
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
@@ -53,6 +57,7 @@ class Holds(Struct, frozen=True):
     watches: bool = False
 
 
+@dataclass(frozen=True)
 class OpenHandles:
     """Which pid holds what.
 
@@ -61,24 +66,28 @@ class OpenHandles:
     live resource trackers: the names of shared memory that they know cannot be seen. `commands`: of all processes except those
     that started us, which may name the thing that they ask about. `watched`: files that probes of hangtop have open."""
 
-    def __init__(
-        self,
-        processes: Mapping[int, Holds],
-        sockets: Collection[str] = (),
-        commands: Mapping[int, str] | None = None,
-        *,
-        unseen: tuple[int, ...] = (),
-        others_unseen: bool = False,
-        alive: frozenset[int] = frozenset(),
-        trackers: Mapping[int, float] | None = None,
-        watched: frozenset[Inode] = frozenset(),
-    ) -> None:
-        self.commands, self.trackers = commands or {}, trackers or {}
-        self.unseen, self.others_unseen, self.alive, self.watched = unseen, others_unseen, alive, watched
-        self._processes, self._sockets = processes, sockets
-        self._paths = {path: pid for pid, holds in processes.items() for path in holds.paths} | dict.fromkeys(sockets, 0)
-        self._files = {inode: pid for pid, holds in processes.items() for inode in holds.files}
-        self._names = {name: pid for pid, holds in processes.items() for name in holds.names}
+    processes: Mapping[int, Holds]
+    sockets: frozenset[str]
+    commands: Mapping[int, str]
+    unseen: tuple[int, ...]
+    others_unseen: bool
+    alive: frozenset[int]
+    trackers: Mapping[int, float]
+    watched: frozenset[Inode]
+
+    @cached_property
+    def _paths(self) -> dict[str, int]:
+        held = {path: pid for pid, holds in self.processes.items() for path in holds.paths}
+        return held | dict.fromkeys(self.sockets, 0)
+
+    @cached_property
+    def _inodes(self) -> dict[Inode | tuple[int, str], int]:
+        """By inode, and by inode number and name."""
+        found: dict[Inode | tuple[int, str], int] = {}
+        for pid, holds in self.processes.items():
+            found |= dict.fromkeys(holds.files, pid)
+            found |= dict.fromkeys(holds.names, pid)
+        return found
 
     def holder(self, path: str, inside: Mapping[Inode, str]) -> int | None:
         """A process that maps or has open this file, or anything below this folder. `inside`: it and all below it, with names.
@@ -86,8 +95,9 @@ class OpenHandles:
         By device and inode, whatever the holder calls it: another container has the same folder elsewhere.
         """
         for inode, name in inside.items():
-            if (pid := self._files.get(inode)) is not None or (pid := self._names.get((inode[1], name))) is not None:
-                return pid
+            for key in (inode, (inode[1], name)):
+                if (pid := self._inodes.get(key)) is not None:
+                    return pid
         below = path + "/"
         return next((pid for held, pid in self._paths.items() if held == path or held.startswith(below)), None)
 
@@ -97,21 +107,23 @@ class OpenHandles:
 
     def held_by(self, pids: Collection[int]) -> frozenset[Inode]:
         """All that these processes hold, whether or not others hold it too."""
-        return frozenset(inode for pid in pids if pid in self._processes for inode in self._processes[pid].files)
+        return frozenset(inode for pid in pids if pid in self.processes for inode in self.processes[pid].files)
 
     def without(self, pids: Collection[int], folder: str) -> OpenHandles:
         """As if these processes had ended, and the sockets in this folder with them."""
         below = folder + "/" if folder else "\0"
-        return OpenHandles(
-            {pid: holds for pid, holds in self._processes.items() if pid not in pids},
-            [path for path in self._sockets if not path.startswith(below)],
-            {pid: line for pid, line in self.commands.items() if pid not in pids},
-            unseen=self.unseen,
-            others_unseen=self.others_unseen,
+        return replace(
+            self,
+            processes=_but(self.processes, pids),
+            sockets=frozenset(path for path in self.sockets if not path.startswith(below)),
+            commands=_but(self.commands, pids),
             alive=self.alive - set(pids),
-            trackers={pid: started_at for pid, started_at in self.trackers.items() if pid not in pids},
-            watched=self.watched,
+            trackers=_but(self.trackers, pids),
         )
+
+
+def _but(by_pid: Mapping[int, Value], pids: Collection[int]) -> dict[int, Value]:
+    return {pid: value for pid, value in by_pid.items() if pid not in pids}
 
 
 def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, Holds] | None = None) -> OpenHandles:
@@ -124,19 +136,25 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
     dark = _still_dark(table, [stat for stat in living if stat.pid not in seen])
     owners = {pid: table.owner(pid) for pid in dark}
     probes = {pid for pid, holds in seen.items() if holds.watches}
-    watched = frozenset(inode for pid in probes for inode in seen[pid].files) | _own_files()
-    seen = {pid: holds for pid, holds in seen.items() if pid not in probes}
+    own = _Held(())
+    own.open("/proc/self")
+    watched = own.files.union(*(seen[pid].files for pid in probes))
+    seen = _but(seen, probes)
     commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
     asking = ancestors(table.stats, os.getpid())
     return OpenHandles(
         seen,
         _sockets(roots, seen),
-        {pid: line for pid, line in commands.items() if pid not in asking},
+        _but(commands, asking),
         unseen=tuple(pid for pid, owner in owners.items() if owner == uid and not _is_bystander(table.stats[pid])),
         others_unseen=any(owner not in (uid, 0, None) for owner in owners.values()),
         alive=frozenset(stat.pid for stat in living),
-        trackers=_trackers(table, seen, living, uid),
-        watched=watched,
+        trackers={
+            stat.pid: table.started_at(stat.start_ticks)
+            for stat in living
+            if stat.pid in seen and TRACKER in seen[stat.pid].command and table.owner(stat.pid) == uid
+        },
+        watched=frozenset(watched),
     )
 
 
@@ -164,24 +182,13 @@ def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
     return {pid: "\0".join(words) for pid, words in told.items()}
 
 
-def _own_files() -> frozenset[Inode]:
-    """Files that we have open ourselves."""
-    held = _Held(())
-    held.open("/proc/self")
-    return frozenset(held.files)
-
-
 def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
     """The unanswered processes that still live: one that ends while it is read gives any of several errors, and holds nothing."""
     if not unanswered:
         return []
     table.refresh([stat.pid for stat in unanswered])
-    now = {stat.pid: table.stats.get(stat.pid) for stat in unanswered}
-    return [
-        stat.pid
-        for stat in unanswered
-        if (known := now[stat.pid]) is not None and known.identity == stat.identity and known.state not in "ZX"
-    ]
+    living = {stat.identity for stat in table.stats.values() if stat.state not in "ZX"}
+    return [stat.pid for stat in unanswered if stat.identity in living]
 
 
 def _is_bystander(stat: Stat) -> bool:
@@ -268,11 +275,3 @@ def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str
             lines += Path(f"/proc/{folder}/net/unix").read_text("utf-8", "replace").splitlines()
     named = (line.split(maxsplit=7)[-1] for line in lines if line.count(" ") >= 7)
     return frozenset(path for path in named if path.startswith(roots))
-
-
-def _trackers(table: ProcessTable, seen: Mapping[int, Holds], living: Iterable[Stat], uid: int) -> dict[int, float]:
-    return {
-        stat.pid: table.started_at(stat.start_ticks)
-        for stat in living
-        if stat.pid in seen and TRACKER in seen[stat.pid].command and table.owner(stat.pid) == uid
-    }
