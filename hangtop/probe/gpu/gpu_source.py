@@ -12,6 +12,7 @@ from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.reading import Value
+from hangtop.system.processes.proc_files import read_text
 
 PCI_DISPLAY = "0x03"
 PCI_NVIDIA = "0x10de"
@@ -66,11 +67,4 @@ def _phrase(what: str, tool: str) -> str:
 
 def _nvidia_on_the_bus(root: Path) -> bool:
     devices = root.glob("sys/bus/pci/devices/*")
-    return any(_text(each / "vendor") == PCI_NVIDIA and _text(each / "class").startswith(PCI_DISPLAY) for each in devices)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:  # gone, or not ours to read
-        return ""
+    return any(read_text(each / "vendor") == PCI_NVIDIA and read_text(each / "class").startswith(PCI_DISPLAY) for each in devices)

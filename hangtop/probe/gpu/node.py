@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from hangtop.common import clock
@@ -19,6 +18,7 @@ from hangtop.probe.gpu.reopen_check import ReopenCheck
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
 from hangtop.records.health import LATE_S, NO_ANSWER_S
+from hangtop.system.processes.proc_files import read_text
 
 LIBRARY = "libnvidia-ml.so.1"
 OPEN_WAIT_S = 0.5
@@ -31,7 +31,6 @@ RETRY_AFTER_S = (15.0, 30.0, 60.0, 120.0)
 BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed"})
 
 RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
-KERNEL_MODULE = Path("/sys/module/nvidia/version")
 
 
 class NvmlOpening(threading.Thread):
@@ -178,16 +177,8 @@ def _refusal(error: Exception) -> Absent | SourceError:
             "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
         )
     if code == codes.VERSION_MISMATCH:
-        return SourceError(
-            f"NVIDIA driver in the kernel{_kernel_version()} and its library differ in version: reboot, or {RELOAD}"
-        )
+        version = f" ({known})" if (known := read_text("/sys/module/nvidia/version")) else ""
+        return SourceError(f"NVIDIA driver in the kernel{version} and its library differ in version: reboot, or {RELOAD}")
     if code == codes.NO_PERMISSION:
         return SourceError("the NVIDIA driver refuses this user: see ls -l /dev/nvidiactl, then sudo usermod -aG video $USER")
     return SourceError(f"the NVIDIA driver does not start: {error} (see nvidia-smi and dmesg)")
-
-
-def _kernel_version() -> str:
-    try:
-        return f" ({KERNEL_MODULE.read_text().strip()})"
-    except OSError:  # the version is optional
-        return ""

@@ -19,7 +19,7 @@ from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import Communicator, NcclReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Value
-from hangtop.system.network.port_owner import PortOwners
+from hangtop.system.network.connections import PortOwners
 from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.table import Identity

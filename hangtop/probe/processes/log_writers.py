@@ -77,11 +77,13 @@ class LogWriters:
             self._resolved_for = files
         self._looks += 1
         self._forget_unwatched()
-        feeders = self._feeders(table)
+        logs, pids = self._logs_in(table), self._context.spec.pids
+        named = tuple(LogFeeder(pid, frozenset()) for pid in pids if pid in table.stats)
+        feeders = named if pids else find_feeders(table, logs, ignored=(os.getpid(), os.getppid()))
         self.shell = next((feeder.shell for feeder in feeders if feeder.shell is not None), None)
         jobs = jobs_of(table, feeders)
         self.jobs = jobs if len(jobs) > 1 else ()
-        server = server_of(table, self._logs_in(table))
+        server = server_of(table, logs)
         self._server = None if server is None else table.stats[server]
         for feeder in feeders:
             self._record(table.stats[feeder.pid], feeder, now)
@@ -102,7 +104,9 @@ class LogWriters:
         """Check which of the known writers still live."""
         for identity, writer in self._writers.items():
             self._writers[identity] = self._as_it_is(identity, writer, now)
-        self._forget_old()
+        gone = [identity for identity, writer in self._writers.items() if not writer.alive]
+        for identity in gone[: max(0, len(gone) - MAX_GONE)]:
+            del self._writers[identity]
 
     def note(self, hidden: int) -> str | None:
         """Why no living writer is known. `hidden`: how many processes may not be read."""
@@ -117,11 +121,6 @@ class LogWriters:
             return None
         way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
         return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
-
-    def _feeders(self, table: OpenFileTable) -> tuple[LogFeeder, ...]:
-        if self._context.spec.pids:
-            return tuple(LogFeeder(pid, frozenset()) for pid in self._context.spec.pids if pid in table.stats)
-        return find_feeders(table, self._logs_in(table), ignored=(os.getpid(), os.getppid()))
 
     def _logs_in(self, table: OpenFileTable) -> list[str]:
         """The logs that a process has open for writing, by the kernel's names."""
@@ -151,10 +150,9 @@ class LogWriters:
     def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
         """The writer as the table shows it now: a pid with another start time is another process."""
         stat = self._table.stats.get(identity.pid)
-        same = stat is not None and stat.identity == identity
-        if stat is not None and same and stat.state not in "ZX":
-            return writer
-        if stat is not None and same:
+        if stat is not None and stat.identity == identity:
+            if stat.state not in "ZX":
+                return writer
             self._exits.watch(stat)
         gone_at = now if writer.gone_at is None else writer.gone_at
         code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
@@ -175,8 +173,3 @@ class LogWriters:
             is_relay = stat is not None and stat.identity == identity and stat.name in RELAYS
             if is_relay and writer.alive and identity.pid not in feeding:
                 del self._writers[identity]
-
-    def _forget_old(self) -> None:
-        gone = [identity for identity, writer in self._writers.items() if not writer.alive]
-        for identity in gone[: max(0, len(gone) - MAX_GONE)]:
-            del self._writers[identity]

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 
 GLOB_SIGNS = re.compile(r"[*?\[]")
 
@@ -41,8 +42,10 @@ class WatchedFiles:
         for log in self._logs:
             if log == "-":
                 exact.update({self._pipe} - {""})
-            elif GLOB_SIGNS.search(log):
-                patterns.append(re.compile(fnmatch.translate(_real_glob(log))))
+            elif sign := GLOB_SIGNS.search(log):  # links are resolved in front of its first sign
+                fixed = os.path.dirname(log[: sign.start()])
+                glob = os.path.join(os.path.realpath(fixed or "."), log[len(fixed) :].lstrip("/"))
+                patterns.append(re.compile(fnmatch.translate(glob)))
             else:
                 real = os.path.realpath(log)
                 exact.add(real)
@@ -50,7 +53,10 @@ class WatchedFiles:
         self._exact, self._below, self._patterns = frozenset(exact), tuple(below), tuple(patterns)
         several = bool(patterns) or any(os.path.isdir(path) for path in exact)
         self._only = frozenset(map(os.path.realpath, watched)) if several and watched is not None else None
-        files = {path: status for path in exact if (status := _status(path)) is not None}
+        files: dict[str, os.stat_result] = {}
+        for path in exact:
+            with suppress(OSError):  # not there yet, or a pipe
+                files[path] = os.stat(path)
         self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
         self._names = frozenset(name for name, _ in self._inodes)
         self.owners = frozenset(status.st_uid for status in files.values())
@@ -70,18 +76,3 @@ class WatchedFiles:
     def is_inode(self, target: str, inode: int | None) -> bool:
         """Whether name and inode are those of a watched file: an inode alone is unique on one file system only."""
         return (os.path.basename(target), inode) in self._inodes
-
-
-def _real_glob(pattern: str) -> str:
-    """The glob with the links resolved in front of its first sign."""
-    sign = GLOB_SIGNS.search(pattern)
-    fixed = os.path.dirname(pattern[: sign.start()]) if sign else pattern
-    rest = pattern[len(fixed) :].lstrip("/")
-    return os.path.join(os.path.realpath(fixed or "."), rest)
-
-
-def _status(path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except OSError:  # not there yet, or a pipe
-        return None

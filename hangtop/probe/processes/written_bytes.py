@@ -39,25 +39,19 @@ class WrittenBytes:
     def rules_out(self, trees: Mapping[Identity, Collection[int]], log_at: float) -> frozenset[Identity]:
         """The processes that have not written the log. `trees`: each with its own pid and those of its descendants. `log_at`:
         when the log was written last."""
-        written = self._bytes(trees)
-        self._marks = {
-            identity: mark_of(self._marks.get(identity), count, log_at)
-            for identity, count in written.items()
-            if count is not None
-        }
-        return frozenset(
-            identity for identity, mark in self._marks.items() if not mark.written_bytes or mark.times >= SILENT_TIMES
-        )
-
-    def _bytes(self, trees: Mapping[Identity, Collection[int]]) -> dict[Identity, int | None]:
-        """Bytes by tree; `None` where a process of it does not tell."""
         if self._counts is None:
             self._counts = _is_counted(self._table)
         stats = self._table.stats
         due = {stats[pid].identity: partial(self._table.details, pid) for tree in trees.values() for pid in tree if pid in stats}
         answers = self._guard.known(due) if self._counts else {}
         told = {each.pid: answer.written_bytes for each, answer in answers.items()}
-        return {identity: _sum([told.get(pid) for pid in tree]) for identity, tree in trees.items()}
+        marks: dict[Identity, ByteMark] = {}
+        for identity, tree in trees.items():
+            counts = [count for pid in tree if (count := told.get(pid)) is not None]
+            if len(counts) == len(tree):  # else a process of it does not tell
+                marks[identity] = mark_of(self._marks.get(identity), sum(counts), log_at)
+        self._marks = marks
+        return frozenset(identity for identity, mark in marks.items() if not mark.written_bytes or mark.times >= SILENT_TIMES)
 
 
 def mark_of(before: ByteMark | None, written_bytes: int, log_at: float) -> ByteMark:
@@ -65,11 +59,6 @@ def mark_of(before: ByteMark | None, written_bytes: int, log_at: float) -> ByteM
     if before is None or written_bytes != before.written_bytes:
         return ByteMark(written_bytes, log_at)
     return before if log_at <= before.log_at else ByteMark(written_bytes, log_at, before.times + 1)
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def _is_counted(table: ProcessTable) -> bool:

@@ -94,13 +94,16 @@ def sources_of(table: OpenFileTable, path: str, ignored: Collection[int] = ()) -
 
 
 def _behind(table: OpenFileTable, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
-    """All processes that write to `target`, relays replaced by the processes that feed them."""
+    """All processes that write to `target`, relays replaced by the processes that feed them. A relay for pipes is told by its
+    name, and has no children."""
     sources: dict[int, str | None] = {}
     for pid in table.holders.get(target, ()):
         if pid in seen:
             continue
-        terminals = terminals_of(table.files.get(pid, ())) if table.stats[pid].name in TERMINAL_RELAYS else 0
-        if not terminals and not _is_relay(table, pid):
+        name = table.stats[pid].name
+        terminals = terminals_of(table.files.get(pid, ())) if name in TERMINAL_RELAYS else 0
+        passes_on = name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in table.stats.values())
+        if not terminals and not passes_on:
             sources[pid] = via
             continue
         seen.add(pid)
@@ -112,12 +115,6 @@ def _behind(table: OpenFileTable, target: str, via: str | None, seen: set[int]) 
 def terminals_of(files: Iterable[OpenFile]) -> int:
     """For how many terminals a process with these files holds the other end."""
     return sum(file.target in TERMINAL_ENDS for file in files)
-
-
-def _is_relay(table: OpenFileTable, pid: int) -> bool:
-    """Whether it is a relay for pipes: by its name, and without children."""
-    name = table.stats[pid].name
-    return name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in table.stats.values())
 
 
 def _upstream(table: OpenFileTable, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:

@@ -58,7 +58,7 @@ def _take_lower(name: str, number: int, wanted: tuple[int, int], error: Exceptio
     """As near as our hard limit permits. A lower hard limit alone is not told: it matters only to a program that raises its
     limit."""
     ceiling = resource.getrlimit(number)[1]
-    soft, hard = (_lower_of(value, ceiling) for value in wanted)
+    soft, hard = wanted if ceiling == resource.RLIM_INFINITY else (_lower_of(value, ceiling) for value in wanted)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(number, (soft, hard))
     now = resource.getrlimit(number)
@@ -86,9 +86,7 @@ def _take_others(wanted: Conditions) -> Iterator[str]:
 
 
 def _lower_of(value: int, ceiling: int) -> int:
-    """The lower of two limits; -1 is no limit."""
-    if ceiling == resource.RLIM_INFINITY:
-        return value
+    """The lower of two limits, of which the first may be none."""
     return ceiling if value == resource.RLIM_INFINITY else min(value, ceiling)
 
 

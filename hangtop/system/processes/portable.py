@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import psutil
 
-from hangtop.system.processes.table import Details, Layout, OpenFile, Stat
+from hangtop.system.processes.table import Details, OpenFile, ProcessTable, Stat
 
 TICKS_PER_S = 100
 """psutil gives start times as unix seconds: kept as hundredths of a second, as Linux counts."""
@@ -23,7 +23,7 @@ LETTERS = {
 }
 
 
-class PortableTable:
+class PortableTable(ProcessTable):
     """Processes as psutil sees them. It does not tell ends of pipes, so nothing is seen behind `tee`."""
 
     ticks_per_s = TICKS_PER_S
@@ -65,15 +65,6 @@ class PortableTable:
         with _os_errors():
             files = psutil.Process(pid).open_files()
         return tuple(OpenFile(file.fd, file.path, set(getattr(file, "mode", "w")) & set("wa+") != set()) for file in files)
-
-    def inode(self, pid: int, fd: int) -> int | None:
-        return None
-
-    def layout(self, pid: int) -> Layout | None:
-        return None
-
-    def cgroup(self, pid: int) -> str:
-        return ""
 
     def details(self, pid: int) -> Details:
         try:

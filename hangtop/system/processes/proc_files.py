@@ -1,11 +1,11 @@
-"""Files of /proc (proc(5))."""
+"""Files of /proc and /sys (proc(5))."""
 
 from __future__ import annotations
 
 import os
 
 
-def read_proc(path: str) -> bytes:
+def read_proc(path: str | os.PathLike[str]) -> bytes:
     """The whole file: unbuffered, since a buffered open costs twice the calls. Raises `OSError`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -25,6 +25,14 @@ def read_optional(path: str) -> bytes | None:
         return None
 
 
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The same as text, without blanks at its ends; empty where it cannot be read, for whatever reason."""
+    try:
+        return read_proc(path).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
 def fields_of(text: bytes) -> dict[str, str]:
     """The lines `Name: value` of a file by name."""
     pairs = (line.partition(":") for line in text.decode("utf-8", "replace").splitlines())
@@ -33,7 +41,4 @@ def fields_of(text: bytes) -> dict[str, str]:
 
 def status_of(pid: int | str) -> dict[str, str]:
     """The lines of `/proc/PID/status`; none where the process is gone, or where there is no /proc."""
-    try:
-        return fields_of(read_proc(f"/proc/{pid}/status"))
-    except OSError:
-        return {}
+    return fields_of(read_text(f"/proc/{pid}/status").encode())
