@@ -98,13 +98,11 @@ class GpuThread:
                 self._known.update(read_at=round(started_at, 3), call_s=round(self._slowest_s, 2))
             self._forget(query for query in QUICK if query.name in self._errors)
         if self._known["status"] in ("ok", "not supported", "no permission"):
-            self._ask_slow(1 if clock.now() - started_at > ROUND_S else SLOW_PER_ROUND)
-
-    def _ask_slow(self, count: int) -> None:
-        now = clock.now()
-        for query in sorted(self._due_of(SLOW, now), key=lambda query: self._due.get(query.name, 0.0))[:count]:
-            if not self._ask(query):
-                self._forget([query])
+            now = clock.now()
+            count = 1 if now - started_at > ROUND_S else SLOW_PER_ROUND
+            for query in sorted(self._due_of(SLOW, now), key=lambda query: self._due.get(query.name, 0.0))[:count]:
+                if not self._ask(query):
+                    self._forget([query])
 
     def _look_for_xid(self) -> None:
         if self._handle is None or not self._xids.is_due():

@@ -93,12 +93,14 @@ class NvmlNode:
         self._reopen_if_dead(known, now)
         self._reopen_if_one_is_back(known, now)
         gpus, pids_hidden = self._visibility.mark(known, now)
+        slow = max((gpu.call_s or 0.0 for gpu in gpus if gpu.status == "late"), default=0.0)
+        notes = [f"the driver is slow: a call takes {slow:.1f} s"] if slow >= 1.0 else []
         return GpuReading(
             gpus=gpus,
             driver=self._opening.driver if self._opening else None,
             stuck_since=self._stuck_since(gpus, now) if self._threads else None,
             pids_hidden=pids_hidden,
-            notes=_notes(gpus, pids_hidden),
+            notes=(*notes, PidVisibility.HIDDEN) if pids_hidden else tuple(notes),
         )
 
     def _open(self, now: float) -> GpuReading | None:
@@ -157,12 +159,6 @@ class NvmlNode:
 
 def _step(pauses: Sequence[float], count: int) -> float:
     return pauses[min(count, len(pauses) - 1)]
-
-
-def _notes(gpus: tuple[Gpu, ...], pids_hidden: bool) -> tuple[str, ...]:
-    slow = [gpu.call_s for gpu in gpus if gpu.status == "late" and gpu.call_s and gpu.call_s >= 1.0]
-    notes = [f"the driver is slow: a call takes {max(slow):.1f} s"] if slow else []
-    return (*notes, PidVisibility.HIDDEN) if pids_hidden else tuple(notes)
 
 
 def _refusal(error: Exception) -> Absent | SourceError:

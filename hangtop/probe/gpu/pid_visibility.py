@@ -6,14 +6,14 @@ Sources: nvtop#149, nvitop#75, nvidia-docker#179 (NVML gives host pids; only `--
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from msgspec.structs import replace
 
 from hangtop.records.gpu import Gpu
+from hangtop.system.processes.proc_files import namespace
 
-ROOT_PID_NAMESPACE = 0xEFFFFFFC
-"""Inode of the first pid namespace (`PROC_PID_INIT_INO` in the kernel's proc_ns.h)."""
+ROOT_NAMESPACE = "pid:[4026531836]"
+"""The first pid namespace (`PROC_PID_INIT_INO` in the kernel's proc_ns.h)."""
 
 UNSEEN_S = 5.0
 """An ended process leaves the driver's list within a read; one that stays listed and is not visible is hidden."""
@@ -31,7 +31,8 @@ class PidVisibility:
     )
 
     def __init__(self, in_container: bool | None = None) -> None:
-        self._in_container = not _in_root_namespace() if in_container is None else in_container
+        elsewhere = namespace("self", "pid") not in (None, ROOT_NAMESPACE)
+        self._in_container = elsewhere if in_container is None else in_container
         self._unseen: dict[object, float] = {}
         self._ever_seen = False
 
@@ -64,12 +65,5 @@ def exists(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True
-
-
-def _in_root_namespace() -> bool:
-    try:
-        return Path("/proc/self/ns/pid").stat().st_ino == ROOT_PID_NAMESPACE
-    except OSError:  # no such thing here: nothing hides
-        return True

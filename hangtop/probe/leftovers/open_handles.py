@@ -6,8 +6,12 @@ A leftover is held by no process. A process of our own user that cannot be read 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import re
+import signal
+import socket
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +24,7 @@ from msgspec import Struct
 from hangtop.probe.leftovers.orphans import TRAINING_NAMES
 from hangtop.system.files.inode import Inode, inode_of
 from hangtop.system.guard import Guard
+from hangtop.system.processes.proc_files import namespace
 from hangtop.system.processes.table import ProcessTable, Stat
 from hangtop.system.processes.tree import ancestors
 
@@ -34,6 +39,7 @@ SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/
 """Never leftovers, and most processes have some open."""
 TRACKER = "multiprocessing.resource_tracker"
 
+LEASED = frozenset({errno.EAGAIN, errno.EBUSY})
 PROBE = ("-m", "hangtop.probe")
 """A probe only reads: a session is not in use because hangtop watches it."""
 NEVER_HOLD = frozenset(
@@ -142,11 +148,14 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
     seen = _but(seen, probes)
     commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
     asking = ancestors(table.stats, os.getpid())
+    bystanders = {
+        stat.pid for stat in living if stat.name in NEVER_HOLD or (stat.pid == 1 and not stat.name.startswith(TRAINING_NAMES))
+    }
     return OpenHandles(
         seen,
         _sockets(roots, seen),
         _but(commands, asking),
-        unseen=tuple(pid for pid, owner in owners.items() if owner == uid and not _is_bystander(table.stats[pid])),
+        unseen=tuple(pid for pid, owner in owners.items() if owner == uid and pid not in bystanders),
         others_unseen=any(owner not in (uid, 0, None) for owner in owners.values()),
         alive=frozenset(stat.pid for stat in living),
         trackers={
@@ -191,19 +200,13 @@ def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
     return [stat.pid for stat in unanswered if stat.identity in living]
 
 
-def _is_bystander(stat: Stat) -> bool:
-    """Whether a process that cannot be read is known to hold nothing of a run."""
-    return stat.name in NEVER_HOLD or (stat.pid == 1 and not stat.name.startswith(TRAINING_NAMES))
-
-
 def hidden_neighbours() -> str | None:
     """Why processes that we cannot see may share our shared memory: a container with the machine's IPC namespace.
 
     4026531836 and 4026531839 are the first namespaces of a machine (include/linux/proc_ns.h).
     """
-    try:
-        pid, ipc = os.readlink("/proc/self/ns/pid"), os.readlink("/proc/self/ns/ipc")
-    except OSError:
+    pid, ipc = namespace("self", "pid"), namespace("self", "ipc")
+    if pid is None or ipc is None:
         return "which processes share it cannot be seen here"
     if ipc == "ipc:[4026531839]" and pid != "pid:[4026531836]":
         return "this container shares it with processes that cannot be seen from here: run hangtop on the machine itself"
@@ -275,3 +278,36 @@ def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str
             lines += Path(f"/proc/{folder}/net/unix").read_text("utf-8", "replace").splitlines()
     named = (line.split(maxsplit=7)[-1] for line in lines if line.count(" ") >= 7)
     return frozenset(path for path in named if path.startswith(roots))
+
+
+def is_open(path: str) -> bool | None:
+    """Whether any process has a plain file of ours open, asked of the kernel, because `/proc` shows only what we may see; `None`
+    if it is gone, or the file system cannot tell.
+
+    The kernel gives a write lease only if no other process has the file open or mapped (fcntl(2), F_SETLEASE), not even in
+    another container, in a thread with files of its own, or in transit on a socket. The lease is given back at once.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:  # EAGAIN: another process holds a lease
+        return True if error.errno in LEASED else None
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # a process that opens it now waits for us; SIGIO would end us
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return True if error.errno in LEASED else None
+    finally:
+        os.close(fd)
+    return False
+
+
+def is_heard(path: str) -> bool:
+    """Whether a process of any container listens at this Unix socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(path)
+        except OSError as error:
+            return error.errno in (errno.EAGAIN, errno.EPROTOTYPE)  # its queue is full; it speaks datagrams
+    return True

@@ -17,6 +17,7 @@ from msgspec import Struct
 from hangtop.common.text import some
 from hangtop.probe.nccl import flight_recorder
 from hangtop.records.nccl import FlightDump
+from hangtop.system.processes.proc_files import namespace, read_text
 
 FIFO_END = ".pipe"
 
@@ -103,10 +104,7 @@ def _is_of(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
     """Whether one of its threads is in the memory of this process. Older torch names none: then place, owner and time decide."""
     if not found.threads:
         return True
-    try:
-        lines = Path(f"/proc/{rank.pid}/maps").read_text(errors="replace").splitlines()
-    except OSError:  # gone meanwhile, or not ours to see
-        return False
+    lines = read_text(f"/proc/{rank.pid}/maps").splitlines()
     spans = [tuple(int(end, 16) for end in line.split(" ", 1)[0].split("-")) for line in lines if "-" in line]
     return any(first <= thread < last for thread in found.threads for first, last in spans)
 
@@ -138,8 +136,4 @@ def _seen(pid: int, path: str) -> str:
     """Our path for what this process calls `path`: it may live in a container, or in another folder."""
     if not path.startswith("/"):
         return os.path.join(f"/proc/{pid}/cwd", path)
-    try:
-        same = os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt")
-    except OSError:  # gone, or another user's
-        return path
-    return path if same else f"/proc/{pid}/root{path}"
+    return path if namespace(pid, "mnt") in (None, namespace("self", "mnt")) else f"/proc/{pid}/root{path}"

@@ -3,7 +3,6 @@ process listens at a port, by the inode of the socket."""
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
 import sys
@@ -17,6 +16,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.system.guard import Guard
+from hangtop.system.processes.proc_files import namespace
 from hangtop.system.processes.table import Identity, OpenFile, ProcessTable
 
 ESTABLISHED, LISTEN = "01", "0A"
@@ -87,14 +87,8 @@ def _end(text: str) -> tuple[str, int]:
 
 
 def is_on_our_network(pid: int) -> bool:
-    """Whether it has our network namespace (namespaces(7)): in another one, 127.0.0.1 is another machine. False if not
-    readable."""
-    if sys.platform != "linux":
-        return True
-    try:
-        return os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
-    except OSError:  # gone meanwhile, or of another user
-        return False
+    """Whether it has our network namespace: in another one, 127.0.0.1 is another machine. False if not readable."""
+    return sys.platform != "linux" or ((own := namespace("self", "net")) is not None and own == namespace(pid, "net"))
 
 
 Owner = Literal["the run", "another", "nobody", "hidden"]

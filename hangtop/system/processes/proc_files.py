@@ -33,6 +33,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
         return ""
 
 
+def namespace(pid: int | str, kind: str) -> str | None:
+    """The namespace of this kind that it lives in, such as `net:[4026531840]` (namespaces(7)); `None` when it is gone, another
+    user's, or there are none on this system."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    except OSError:
+        return None
+
+
 def fields_of(text: bytes) -> dict[str, str]:
     """The lines `Name: value` of a file by name."""
     pairs = (line.partition(":") for line in text.decode("utf-8", "replace").splitlines())
