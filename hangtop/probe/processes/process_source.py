@@ -228,6 +228,7 @@ class ProcessSource(Source):
             for pid in unreaped(stats, members)
             if pid in members or (self._table.started_at(stats[pid].start_ticks) <= since and self._is_ours(pid))
         ]
+        zombies.sort(key=lambda pid: pid not in members and stats[pid].ppid not in members)  # the run's are never left out
         return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
 
     def _is_ours(self, pid: int) -> bool:

@@ -24,7 +24,7 @@ MAX_HANDLES = 256
 
 
 class Exits:
-    """Holds a pidfd of each watched process. A known code is kept."""
+    """Holds a pidfd of each watched process until its code is known. A known code is kept."""
 
     def __init__(self) -> None:
         self._handles: dict[Identity, int] = {}
@@ -34,7 +34,10 @@ class Exits:
         """Watch this process; store the code of a zombie. At most `MAX_HANDLES` pidfds are held."""
         if stat.exit_status is not None and (stat.exit_status or os.geteuid() == 0):
             self._codes[stat.identity] = os.waitstatus_to_exitcode(stat.exit_status)
-        if stat.identity in self._handles or len(self._handles) >= MAX_HANDLES or sys.platform != "linux":
+            if stat.identity in self._handles:  # needed no more
+                os.close(self._handles.pop(stat.identity))
+        known = stat.identity in self._handles or stat.identity in self._codes
+        if known or len(self._handles) >= MAX_HANDLES or sys.platform != "linux":
             return
         try:
             self._handles[stat.identity] = os.pidfd_open(stat.pid)
