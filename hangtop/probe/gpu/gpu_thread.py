@@ -6,9 +6,11 @@ Only the end of the process (`os._exit`) ends such a thread: it is a daemon, and
 
 from __future__ import annotations
 
+import math
 import threading
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -44,7 +46,8 @@ class GpuThread:
         self._due: dict[str, float] = {}
         self._counters: dict[str, tuple[float, float]] = {}
         self._errors: dict[str, int] = {}
-        self._xids = XidEvents(nvml)
+        self._xid_events: Any = None
+        self._xid_due_at = 0.0
         self._retired = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"gpu-{index}", daemon=True)
         self._thread.start()
@@ -105,10 +108,30 @@ class GpuThread:
                     self._forget([query])
 
     def _look_for_xid(self) -> None:
-        if self._handle is None or not self._xids.is_due():
+        """Xid errors, which NVML reports as events. They are polled, because a wait could not be ended."""
+        if self._handle is None or clock.now() < self._xid_due_at:
             return
-        if (xid := self._call(self._xids.latest, self._handle)) is not None:
+        self._xid_due_at = clock.now() + XID_EVERY_S
+        try:
+            xid = self._call(self._latest_xid)
+        except self._nvml.NVMLError:
+            if self._xid_events is None:  # not supported
+                self._xid_due_at = math.inf
+            return
+        if xid is not None:
             self._known.update(xid=xid, xid_at=clock.now())
+
+    def _latest_xid(self) -> int | None:
+        """The number of the last Xid since the previous call; `None` without one."""
+        nvml, xid = self._nvml, None
+        if self._xid_events is None:
+            events = nvml.nvmlEventSetCreate()
+            nvml.nvmlDeviceRegisterEvents(self._handle, nvml.nvmlEventTypeXidCriticalError, events)
+            self._xid_events = events
+        with suppress(nvml.NVMLError_Timeout):
+            for _ in range(8):
+                xid = int(nvml.nvmlEventSetWait(self._xid_events, 0).eventData)
+        return xid
 
     def _due_of(self, queries: Iterable[GpuQuery], now: float) -> list[GpuQuery]:
         return [query for query in queries if self._due.get(query.name, 0.0) <= now]
@@ -177,38 +200,3 @@ class GpuThread:
     def _become(self, status: GpuStatus, why: str | None) -> None:
         since = self._known["since"] if self._known["status"] == status else clock.now()
         self._known.update(status=status, why=why, since=since)
-
-
-class XidEvents:
-    """Xid errors of one GPU, which NVML reports as events. They are polled, because a wait could not be ended."""
-
-    def __init__(self, nvml: Any) -> None:
-        self._nvml = nvml
-        self._events: Any = None
-        self._supported = True
-        self._due_at = 0.0
-
-    def is_due(self) -> bool:
-        return self._supported and clock.now() >= self._due_at
-
-    def latest(self, handle: Any) -> int | None:
-        """The number of the last Xid since the previous call; `None` without one."""
-        self._due_at = clock.now() + XID_EVERY_S
-        try:
-            if self._events is None:
-                events = self._nvml.nvmlEventSetCreate()
-                self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, events)
-                self._events = events
-            return self._drain()
-        except self._nvml.NVMLError:
-            self._supported = self._events is not None
-            return None
-
-    def _drain(self) -> int | None:
-        xid: int | None = None
-        try:
-            for _ in range(8):
-                xid = int(self._nvml.nvmlEventSetWait(self._events, 0).eventData)
-        except self._nvml.NVMLError_Timeout:
-            return xid
-        return xid

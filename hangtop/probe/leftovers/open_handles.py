@@ -13,7 +13,7 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -142,9 +142,8 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
     dark = _still_dark(table, [stat for stat in living if stat.pid not in seen])
     owners = {pid: table.owner(pid) for pid in dark}
     probes = {pid for pid, holds in seen.items() if holds.watches}
-    own = _Held(())
-    own.open("/proc/self")
-    watched = own.files.union(*(seen[pid].files for pid in probes))
+    own = {inode for _, inode in _opened("/proc/self") if inode is not None}
+    watched = frozenset(own.union(*(seen[pid].files for pid in probes)))
     seen = _but(seen, probes)
     commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
     asking = ancestors(table.stats, os.getpid())
@@ -163,7 +162,7 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
             for stat in living
             if stat.pid in seen and TRACKER in seen[stat.pid].command and table.owner(stat.pid) == uid
         },
-        watched=frozenset(watched),
+        watched=watched,
     )
 
 
@@ -218,55 +217,41 @@ def _holds(table: ProcessTable, pid: int, roots: tuple[str, ...]) -> Holds:
     words = table.command(pid)
     stat = table.stats.get(pid)
     first = stat.thread if stat is not None and stat.thread is not None else pid
-    held = _Held(roots)
     whole = f"/proc/{pid}" if first == pid else f"/proc/{pid}/task/{first}"
-    held.map(f"{whole}/maps")
-    held.open(whole)
+    mapped, opened = set(_mapped(f"{whole}/maps")), set(_opened(whole))
+    paths = {path for path, _ in (*mapped, *opened)}
     return Holds(
-        frozenset(held.paths),
-        frozenset(held.files),
-        frozenset(held.names),
+        frozenset(path for path in paths if (path + "/").startswith(roots)),
+        frozenset(inode for _, inode in (*mapped, *opened) if inode is not None),
+        frozenset((inode[1], os.path.basename(path)) for path, inode in mapped),
         "\0".join(words),
         os.readlink(f"/proc/{pid}/ns/net"),
         watches=words[1:3] == PROBE,
     )
 
 
-class _Held:
-    """What one process holds, gathered."""
+def _mapped(maps: str) -> Iterator[tuple[str, Inode]]:
+    """The files that a process maps."""
+    for line in Path(maps).read_text("utf-8", "replace").splitlines():
+        match = MAP_LINE.match(line)
+        if match is not None and match["path"]:
+            device = os.makedev(int(match["major"], 16), int(match["minor"], 16))
+            yield match["path"].removesuffix(DELETED), (device, int(match["inode"]))
 
-    def __init__(self, roots: tuple[str, ...]) -> None:
-        self._roots = roots
-        self.paths: set[str] = set()
-        self.files: set[Inode] = set()
-        self.names: set[tuple[int, str]] = set()
 
-    def map(self, maps: str) -> None:
-        """What it maps."""
-        for line in Path(maps).read_text("utf-8", "replace").splitlines():
-            match = MAP_LINE.match(line)
-            if match is not None and match["path"]:
-                path, inode = match["path"].removesuffix(DELETED), int(match["inode"])
-                self._add_path(path)
-                self.files.add((os.makedev(int(match["major"], 16), int(match["minor"], 16)), inode))
-                self.names.add((inode, os.path.basename(path)))
-
-    def open(self, process: str) -> None:
-        """What it has open, and where it stands."""
-        for link in [f"{process}/cwd", *(f"{process}/fd/{fd}" for fd in os.listdir(f"{process}/fd"))]:
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed meanwhile
-                self._follow(link)
-
-    def _follow(self, link: str) -> None:
-        target = os.readlink(link)
+def _opened(process: str) -> Iterator[tuple[str, Inode | None]]:
+    """What it has open, and where it stands. No inode where its file system is dead, or not for us: no leftover of ours lies
+    there."""
+    for link in [f"{process}/cwd", *(f"{process}/fd/{fd}" for fd in os.listdir(f"{process}/fd"))]:
+        try:
+            target = os.readlink(link)
+        except (FileNotFoundError, ProcessLookupError):  # closed meanwhile
+            continue
         if target.startswith("/") and not target.startswith(SPECIAL):
-            self._add_path(target.removesuffix(DELETED))
-            with contextlib.suppress(OSError):  # its file system is dead, or not for us: no leftover of ours lies there
-                self.files.add(inode_of(link))
-
-    def _add_path(self, path: str) -> None:
-        if (path + "/").startswith(self._roots):
-            self.paths.add(path)
+            inode = None
+            with contextlib.suppress(OSError):
+                inode = inode_of(link)
+            yield target.removesuffix(DELETED), inode
 
 
 def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str]:

@@ -55,7 +55,8 @@ class LaunchSource(Source):
         argv = tuple(text_of(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
         environ = self._table.environ(pid)
         cwd = from_os(_folder_of_start(argv, self._table.cwd(pid), to_os(environ.get("PWD", ""))))
-        output = _plain_file(f"/proc/{pid}/fd/1")
+        output = os.readlink(f"/proc/{pid}/fd/1")
+        is_plain = output.startswith("/") and not output.startswith("/dev/") and not output.endswith(" (deleted)")
         program, conditions = "", conditions_of(pid)
         with suppress(OSError):  # not ours to know
             program = from_os(os.readlink(f"/proc/{pid}/exe"))
@@ -72,7 +73,7 @@ class LaunchSource(Source):
             pid,
             start_ticks,
             self._table.started_at(start_ticks),
-            output,
+            from_os(output) if is_plain else None,
             logs=tuple(from_os(os.path.realpath(log)) for log in self._logs),
             visible_devices=environ.get("CUDA_VISIBLE_DEVICES"),
             conditions=conditions,
@@ -101,10 +102,3 @@ def _folder_of_start(argv: Sequence[str], cwd: str, pwd: str) -> str:
     left = [word for word in words if not os.path.exists(os.path.join(cwd, word))]
     there = pwd.startswith("/") and any(os.path.isfile(os.path.join(pwd, word)) for word in left)
     return pwd if there else cwd
-
-
-def _plain_file(link: str) -> str | None:
-    """The file behind this descriptor, if it is a plain file with a name."""
-    target = os.readlink(link)
-    plain = target.startswith("/") and not target.startswith("/dev/") and not target.endswith(" (deleted)")
-    return from_os(target) if plain else None

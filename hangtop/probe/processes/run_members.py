@@ -21,7 +21,6 @@ from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.rates import RateHistory, Sample, window_s
 from hangtop.system.processes.roles import SHELLS, is_hangtop
 from hangtop.system.processes.slurm_steps import step_daemons
-from hangtop.system.processes.subtree_sums import with_subtrees
 from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
 from hangtop.system.processes.tree import (
     Children,
@@ -31,6 +30,7 @@ from hangtop.system.processes.tree import (
     left_behind,
     preorder,
     with_launchers,
+    with_subtrees,
     without,
 )
 from hangtop.system.processes.users import Users
