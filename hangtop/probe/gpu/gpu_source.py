@@ -9,7 +9,6 @@ from pathlib import Path
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.gpu.node import NvmlNode
 from hangtop.probe.source import Absent, Source, SourceError
-from hangtop.records.gpu import GpuReading
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.reading import Value
 from hangtop.system.processes.proc_files import read_text
@@ -34,13 +33,9 @@ class GpuSource(Source):
             raise Absent("; ".join((str(absent), *others_here()))) from None
         yield reading
         if reading.stuck_since is not None and now - reading.stuck_since > NO_ANSWER_S:
-            raise SourceError(_stuck(reading))
-
-
-def _stuck(reading: GpuReading) -> str:
-    """Without an age: the health of the source has it."""
-    where = f"{reading.stuck_in} has not returned" if reading.stuck_in else "no GPU answers"
-    return f"the {reading.vendor} driver does not answer ({where}): look at dmesg for Xid or NVRM lines; a reboot may be needed"
+            where = f"{reading.stuck_in} has not returned" if reading.stuck_in else "no GPU answers"
+            mend = "look at dmesg for Xid or NVRM lines; a reboot may be needed"
+            raise SourceError(f"the {reading.vendor} driver does not answer ({where}): {mend}")
 
 
 OTHERS = (

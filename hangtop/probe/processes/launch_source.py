@@ -22,8 +22,6 @@ from hangtop.system.stores import launch_store
 
 
 class LaunchSource(Source):
-    """Answers `LaunchAsk`."""
-
     def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
         self._logs = context.spec.logs
         self._table = table or open_table()

@@ -35,7 +35,8 @@ MAX_GONE = 64
 
 
 class LogWriters:
-    """The writers of the watched logs. `find` them now and then, `check` them after each refresh of the table."""
+    """The writers of the watched logs. `find` the processes that write now, `check` after each refresh of the table which of them
+    still live. `now` is unix time."""
 
     def __init__(self, context: ProbeContext, table: ProcessTable, exits: Exits) -> None:
         self._context = context
@@ -65,7 +66,6 @@ class LogWriters:
         return {writer.pid for writer in self._writers.values() if writer.alive}
 
     def find(self, table: OpenFileTable, now: float) -> None:
-        """Find the processes that write now. `now` is unix time."""
         files = self._files()
         if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
             self._paths.ask({"logs": partial(self.watched.resolve, files)})
@@ -96,7 +96,6 @@ class LogWriters:
         return tuple(file.path for file in self._context.files if file.path != STDIN)
 
     def check(self, now: float) -> None:
-        """Check which of the known writers still live."""
         for identity, writer in self._writers.items():
             self._writers[identity] = self._as_it_is(identity, writer, now)
         gone = [identity for identity, writer in self._writers.items() if not writer.alive]

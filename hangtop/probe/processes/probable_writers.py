@@ -55,8 +55,6 @@ class Clue(Struct, frozen=True):
 
 
 class ProbableWriters:
-    """Finds the processes that may write the logs."""
-
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._guard: Guard[Identity, Clue] = Guard()

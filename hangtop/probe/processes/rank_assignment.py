@@ -18,8 +18,6 @@ from hangtop.system.processes.tree import ancestors
 
 
 class RankPlace(Struct, frozen=True):
-    """The place of a process in the run."""
-
     role: ProcessRole = "other"
     rank: int | None = None
     local_rank: int | None = None

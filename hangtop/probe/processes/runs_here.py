@@ -42,11 +42,10 @@ class RunsSource(Source):
         self._files = OpenFiles(self._table)
         self._shells = LoginShells(self._table)
         self._facts = ProcessFactTable(self._table)
-        self._sizes: Guard[str, tuple[int, float]] = Guard()
+        self._sizes: Guard[str, os.stat_result] = Guard()
         self._users = Users()
 
     def read(self, now: float) -> Iterable[Value]:
-        """All runs of this moment. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
         table = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
@@ -97,10 +96,10 @@ class RunsSource(Source):
     def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
         """Path, size and time of change of a log. In a container it is reached through /proc."""
         inside = f"/proc/{pid}/root{log}"
-        answers = self._sizes.known({path: partial(_size_of, path) for path in (log, inside)})
+        answers = self._sizes.known({path: partial(os.stat, path) for path in (log, inside)})
         for path in (log, inside):
-            if path in answers:
-                return path, *answers[path]
+            if (status := answers.get(path)) is not None:
+                return path, status.st_size, status.st_mtime
         return log, None, None
 
 
@@ -134,8 +133,3 @@ def _logs(table: OpenFileTable, pid: int, path: str) -> bool:
     if path.endswith(LOG_ENDINGS) or table.stats[pid].name in RELAYS:
         return True
     return any(file.fd in (1, 2) for file in table.files[pid] if file.target == path)
-
-
-def _size_of(path: str) -> tuple[int, float]:
-    status = os.stat(path)
-    return status.st_size, status.st_mtime
