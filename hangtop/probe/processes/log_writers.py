@@ -97,7 +97,14 @@ class LogWriters:
 
     def check(self, now: float) -> None:
         for identity, writer in self._writers.items():
-            self._writers[identity] = self._as_it_is(identity, writer, now)
+            stat = self._table.stats.get(identity.pid)
+            if stat is not None and stat.identity == identity:  # else the pid is another process now, or none
+                if stat.state not in "ZX":
+                    continue
+                self._exits.watch(stat)
+            gone_at = now if writer.gone_at is None else writer.gone_at
+            code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
+            self._writers[identity] = replace(writer, alive=False, gone_at=gone_at, exit_code=code)
         gone = [identity for identity, writer in self._writers.items() if not writer.alive]
         for identity in gone[: max(0, len(gone) - MAX_GONE)]:
             del self._writers[identity]
@@ -140,17 +147,6 @@ class LogWriters:
     def _command(self, stat: Stat) -> str:
         words = self._commands.known({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
         return command_line(words) if words else f"[{clean_words(stat.name)}]"
-
-    def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
-        """The writer as the table shows it now: a pid with another start time is another process."""
-        stat = self._table.stats.get(identity.pid)
-        if stat is not None and stat.identity == identity:
-            if stat.state not in "ZX":
-                return writer
-            self._exits.watch(stat)
-        gone_at = now if writer.gone_at is None else writer.gone_at
-        code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
-        return replace(writer, alive=False, gone_at=gone_at, exit_code=code)
 
     def _forget_unwatched(self) -> None:
         """Forget living writers of files that are no longer watched: they are of another run."""

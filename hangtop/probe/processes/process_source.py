@@ -91,7 +91,7 @@ class ProcessSource(Source):
             self._held = self._files.by_pid()
             looked = True
             others = self._writing.followed_another
-            self._writing.find(OpenFileTable.of(self._table.stats, self._held, self._shells.find(now)), now)
+            self._writing.find(OpenFileTable(self._table.stats, self._held, self._shells.find(now)), now)
             if others != self._writing.followed_another:
                 self._run.forget()
             self._writing.check(now)

@@ -48,7 +48,7 @@ class RunsSource(Source):
     def read(self, now: float) -> Iterable[Value]:
         self._table.refresh(())
         self._files.refresh(now)
-        table = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
+        table = OpenFileTable(self._table.stats, self._files.by_pid(), self._shells.find(now))
         children = children_of(table.stats)
         self._facts.forget_gone()
         found = [self._candidate(table, children, feeder, now) for feeder in self._feeders(table, now)]

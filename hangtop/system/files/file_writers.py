@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -28,25 +29,21 @@ class LogFeeder(Struct, frozen=True):
     shell: int | None = None
 
 
-class OpenFileTable(Struct, frozen=True):
-    """The process table with open files, as far as they could be read. `holders`: pids that have a file open for writing.
-    `shells`: pids of shells that people type into."""
+class OpenFileTable(Struct, frozen=True, dict=True):
+    """The process table with open files, as far as they could be read. `shells`: pids of shells that people type into."""
 
     stats: Mapping[int, Stat]
     files: Mapping[int, tuple[OpenFile, ...]]
-    holders: Mapping[str, list[int]]
     shells: frozenset[int] = frozenset()
 
-    @classmethod
-    def of(
-        cls, stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, ...]], shells: frozenset[int] = frozenset()
-    ) -> OpenFileTable:
-        """Deleted files do not count: a new file of that name is another one."""
+    @cached_property
+    def holders(self) -> dict[str, list[int]]:
+        """The pids that have a file open for writing. Deleted files do not count: a new file of that name is another one."""
         holders: dict[str, list[int]] = {}
-        for pid, held in files.items():
-            for target in {file.target for file in held if file.writable and not file.deleted and pid in stats}:
+        for pid, held in self.files.items():
+            for target in {file.target for file in held if file.writable and not file.deleted and pid in self.stats}:
                 holders.setdefault(target, []).append(pid)
-        return cls(stats, files, holders, shells)
+        return holders
 
 
 def find_feeders(table: OpenFileTable, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[LogFeeder, ...]:
