@@ -32,6 +32,7 @@ RETRY_AFTER_S = (15.0, 30.0, 60.0, 120.0)
 """A child checks whether a GPU is back that was broken for this long beside healthy ones. The last one repeats."""
 BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed"})
 
+NOT_LOADED = "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
 RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
 
 
@@ -66,7 +67,11 @@ class NvmlOpening(threading.Thread):
             ctypes.CDLL(LIBRARY)  # as the binding does; without the library the binding is not loaded (1 MB)
             nvml = import_module("pynvml")
             self.calls = True
-            self._close(nvml)
+            for thread in self._old:
+                thread.retire(RETIRE_WAIT_S)
+            if self._old:  # the driver that gave the old handles is gone
+                with suppress(nvml.NVMLError):
+                    nvml.nvmlShutdown()
             nvml.nvmlInit()
             self.count = nvml.nvmlDeviceGetCount()
             self.driver = nvml.nvmlSystemGetDriverVersion()
@@ -74,14 +79,6 @@ class NvmlOpening(threading.Thread):
         except Exception as error:  # raised by `NvmlNode.read`
             self.error = error
         self.done.set()
-
-    def _close(self, nvml: Any) -> None:
-        """Close the old handles: the driver that gave them is gone."""
-        for thread in self._old:
-            thread.retire(RETIRE_WAIT_S)
-        if self._old:
-            with suppress(nvml.NVMLError):
-                nvml.nvmlShutdown()
 
 
 class NvmlNode:
@@ -232,9 +229,7 @@ def _refusal(error: Exception) -> Absent | SourceError:
     if isinstance(error, OSError):
         return Absent(f"no NVIDIA driver here ({LIBRARY} not found)")
     if code == codes.DRIVER_NOT_LOADED:
-        return SourceError(
-            "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
-        )
+        return SourceError(NOT_LOADED)
     if code == codes.VERSION_MISMATCH:
         version = f" ({known})" if (known := read_text("/sys/module/nvidia/version")) else ""
         return SourceError(f"NVIDIA driver in the kernel{version} and its library differ in version: reboot, or {RELOAD}")

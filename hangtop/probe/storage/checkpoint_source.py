@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words
@@ -49,13 +48,6 @@ KEEPS = re.compile(r"^(?:checkpoints?|ckpts?|saved_models?|weights)$|[-_](?:chec
 DEPTH, MOST_DIRS = 3, 500
 
 
-class CheckpointSize(Struct, frozen=True):
-    """How many bytes the directory held at one time."""
-
-    at: float
-    bytes: int
-
-
 class CheckpointSource(Source):
     """Watches one directory: the given one, else the one that the run's own processes tell. Older files belong to an older
     run."""
@@ -71,7 +63,8 @@ class CheckpointSource(Source):
         self._directory: str | None = None
         self._found_by = ""
         self._look_for_at = 0.0
-        self._sizes: deque[CheckpointSize] = deque()
+        self._sizes: deque[tuple[float, int]] = deque()
+        """When the directory was listed, and how many bytes it held."""
         self._cost_s = 0.0
         self._grown_at: float | None = None
         self._changed = threading.Event()
@@ -92,7 +85,7 @@ class CheckpointSource(Source):
     def _is_due(self, now: float) -> bool:
         if not self._sizes:
             return True
-        since = now - self._sizes[-1].at
+        since = now - self._sizes[-1][0]
         if len(self._sizes) == 1:
             return since >= SOON_S
         growing = self._grown_at is not None and now - self._grown_at < WINDOW_S
@@ -103,13 +96,13 @@ class CheckpointSource(Source):
         began = time.thread_time()
         listed = list_checkpoints(directory, self._found_by, self._since)
         self._cost_s = time.thread_time() - began
-        if self._sizes and listed.bytes > self._sizes[-1].bytes:
+        if self._sizes and listed.bytes > self._sizes[-1][1]:
             self._grown_at = now
-        self._sizes.append(CheckpointSize(now, listed.bytes))
-        while len(self._sizes) > 2 and now - self._sizes[1].at >= WINDOW_S:
+        self._sizes.append((now, listed.bytes))
+        while len(self._sizes) > 2 and now - self._sizes[1][0] >= WINDOW_S:
             self._sizes.popleft()
-        first = self._sizes[0]
-        growth = None if now <= first.at else round(max(0, listed.bytes - first.bytes) / (now - first.at), 1)
+        first_at, first_bytes = self._sizes[0]
+        growth = None if now <= first_at else round(max(0, listed.bytes - first_bytes) / (now - first_at), 1)
         return replace(listed, growth_b_s=growth, grown_at=self._grown_at)
 
     def _find(self, now: float) -> None:
