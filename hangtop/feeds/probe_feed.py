@@ -34,7 +34,7 @@ MOST_UNSENT_BYTES = 1 << 20
 HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
 """glibc gives each thread its own heap, and a probe has one thread for each source: 6 MB of them were empty. glibc also returns
 each block of a log to the kernel, which clears the same pages for the next block: a fifth of the time to read a log. When the
-probe is idle, `hangtop.system.malloc_trim` returns free memory."""
+probe is idle, `hangtop.system.memory` returns free memory."""
 
 
 Question = tuple[str, int]

@@ -84,7 +84,9 @@ class _Round(Generic[Key, Answer]):
                 answer: Answer | OSError = question()
             except OSError as error:
                 answer = error
-            self._keep(answer)
+            with self._lock:
+                if self._at is not None and not self._left:
+                    self.answers[self._at[0]] = answer
 
     def end(self) -> None:
         self.over = True
@@ -98,11 +100,6 @@ class _Round(Generic[Key, Answer]):
             key, question = self._waiting.popleft()
             self._at = (key, time.monotonic())
             return question
-
-    def _keep(self, answer: Answer | OSError) -> None:
-        with self._lock:
-            if self._at is not None and not self._left:
-                self.answers[self._at[0]] = answer
 
 
 _idle: list[SimpleQueue[_Round[Any, Any]]] = []

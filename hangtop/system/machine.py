@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hangtop.records.host import Disk, HostReading
 from hangtop.system.guard import Guard
-from hangtop.system.processes.proc_files import read_optional
+from hangtop.system.processes.proc_files import read_text
 
 CGROUPS = Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60
@@ -50,7 +50,7 @@ class MachineReader:
         """`pid`: a process of the run, with its limits and file systems. `paths`: whose disks are read. `now`: unix time."""
         memory = psutil.virtual_memory()
         group = memory_limit(pid) if pid is not None else GroupMemory()
-        kills = _kills_of_machine() if group.oom_kills is None else group.oom_kills
+        kills = _field(Path("/proc/vmstat"), "oom_kill") if group.oom_kills is None else group.oom_kills
         if kills is not None:
             scope = None if group.oom_kills is None else group.group
             if kills > self._kills.setdefault(scope, kills):
@@ -107,7 +107,7 @@ def memory_limit(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> 
 
 def _groups(pid: int, root: Path, proc: Path) -> list[GroupMemory]:
     """The process's memory group and those above it."""
-    lines = [line.split(":", 2) for line in (_text(proc / str(pid) / "cgroup") or "").splitlines()]
+    lines = [line.split(":", 2) for line in read_text(proc / str(pid) / "cgroup").splitlines()]
     for _, controllers, path in (line for line in lines if len(line) == 3):
         if controllers == "" or "memory" in controllers.split(","):
             base = root / "memory" if controllers else root / "unified" if (root / "unified").is_dir() else root
@@ -136,12 +136,8 @@ def _group(group: Path) -> GroupMemory | None:
     return GroupMemory(str(group), None if limit is None or limit >= NO_LIMIT else limit, used, kills)
 
 
-def _kills_of_machine() -> int | None:
-    return _field(Path("/proc/vmstat"), "oom_kill")
-
-
 def _field(path: Path, name: str) -> int | None:
-    for line in (_text(path) or "").splitlines():
+    for line in read_text(path).splitlines():
         words = line.split()
         if len(words) == 2 and words[0] == name:
             return int(words[1])
@@ -149,16 +145,8 @@ def _field(path: Path, name: str) -> int | None:
 
 
 def _integer(path: Path) -> int | None:
-    text = (_text(path) or "").strip()
+    text = read_text(path)
     return int(text) if text.isdecimal() else None
-
-
-def _text(path: Path) -> str | None:
-    try:
-        text = read_optional(str(path))
-    except OSError:  # the process has ended, or there is no such file system: then it is not known
-        return None
-    return None if text is None else text.decode("utf-8", "replace")
 
 
 class DiskSpace(Struct, frozen=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 from msgspec import Struct
 
-from hangtop.system.processes.proc_files import status_of
+from hangtop.system.processes.proc_files import read_text, status_of
 
 CAP_SYS_PTRACE = 19
 
@@ -30,7 +30,14 @@ def ptrace_permission(pid: int) -> PtracePermission:
         owner: int | None = psutil.Process(pid).uids().real
     except psutil.Error:
         owner = None
-    return PtracePermission(os.geteuid(), owner, _may_trace(), _scope(), _in_container())
+    held, scope = status_of("self").get("CapEff"), read_text("/proc/sys/kernel/yama/ptrace_scope")
+    return PtracePermission(
+        user=os.geteuid(),
+        owner=owner,
+        may_trace=None if held is None else bool(int(held, 16) >> CAP_SYS_PTRACE & 1),
+        scope=int(scope) if scope.isdecimal() else None,
+        container=_in_container(),
+    )
 
 
 def refusal(at: PtracePermission, command: tuple[str, ...]) -> tuple[str, str]:
@@ -55,22 +62,7 @@ def refusal(at: PtracePermission, command: tuple[str, ...]) -> tuple[str, str]:
     return "not permitted by the system", again
 
 
-def _may_trace() -> bool | None:
-    held = status_of("self").get("CapEff")
-    return None if held is None else bool(int(held, 16) >> CAP_SYS_PTRACE & 1)
-
-
-def _scope() -> int | None:
-    try:
-        return int(Path("/proc/sys/kernel/yama/ptrace_scope").read_text())
-    except (OSError, ValueError):
-        return None
-
-
 def _in_container() -> bool:
     if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists() or "KUBERNETES_SERVICE_HOST" in os.environ:
         return True
-    try:
-        return b"container=" in Path("/proc/1/environ").read_bytes()
-    except OSError:
-        return False
+    return "container=" in read_text("/proc/1/environ")

@@ -14,7 +14,7 @@ from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.subtree_sums import with_subtrees
+from hangtop.system.processes.tree import with_subtrees
 from tests.bench.options import Options
 from tests.bench.row import Row
 

@@ -14,6 +14,7 @@ from hangtop.records.launch import LaunchReading
 from hangtop.records.reading import Value
 
 PATIENCE_S = 0.5
+"""Of a probe with a source that hangs. One that answers has as long as it takes on a busy machine."""
 
 
 class Source(source.Source):
@@ -27,19 +28,23 @@ class Source(source.Source):
         return (LaunchReading(ask.ask, problem="it was asked"),)
 
 
-class Hangs(Source):
+class Hanging(Source):
+    """Ends no call, or not all of them."""
+
+
+class Hangs(Hanging):
     def read(self, now: float) -> Iterable[Value]:
         time.sleep(600)
         return ()
 
 
-class HangsOnAsk(Source):
+class HangsOnAsk(Hanging):
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         time.sleep(600)
         return ()
 
 
-class HangsOpening(Source):
+class HangsOpening(Hanging):
     def __init__(self, context: ProbeContext) -> None:
         time.sleep(600)
 
@@ -66,8 +71,9 @@ class SaysNothing(Source):
 
 def probe_with(kind: type[Source]) -> tuple[str, ...]:
     """The real probe, in which this is the launch source."""
+    patience = f"source_runner.PATIENCE_S = {PATIENCE_S}; " if issubclass(kind, Hanging) else ""
     code = (
-        "from hangtop.probe import __main__ as probe, source, source_runner; "
-        f"source_runner.PATIENCE_S = {PATIENCE_S}; source.SOURCES['launch'] = '{__name__}:{kind.__name__}'; probe.main()"
+        f"from hangtop.probe import __main__ as probe, source, source_runner; {patience}"
+        f"source.SOURCES['launch'] = '{__name__}:{kind.__name__}'; probe.main()"
     )
     return (sys.executable, "-c", code)

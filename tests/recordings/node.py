@@ -11,7 +11,7 @@ from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.host import HostReading
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.reading import Reading
-from hangtop.system.processes.subtree_sums import with_subtrees
+from hangtop.system.processes.tree import with_subtrees
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.probe.source import Absent, SourceError
-from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
-from hangtop.probe.storage.checkpoint_source import FLOOR_S, CheckpointSource
+from hangtop.probe.storage.checkpoint_source import FLOOR_S, CheckpointSource, below, in_command, in_files
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.log import LogReading
 from hangtop.records.process import ProcessReading

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
@@ -21,9 +22,12 @@ from hangtop.actions.execute.steps import CancelFlag
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.leftover_places import LeftoverPlaces, candidates
 from hangtop.probe.leftovers.leftovers_source import LeftoverSource
+from hangtop.probe.leftovers.open_handles import files_of
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.plan import LeftoversReading, Plan, Step
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable
 from tests.fakes.processes import PATIENCE_S, Family, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")
@@ -323,11 +327,10 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: LeftoverP
     folder = session(places)
     program = (
         "import msgspec, os, sys; from hangtop.actions.execute import delete_leftovers as removing;"
-        "from hangtop.records.plan import Plan;"
-        "from hangtop.system.processes.open_table import open_table; import time;"
+        "from hangtop.records.plan import Plan; from tests.fakes.processes import Family; import time;"
         "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
         "plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan);"
-        "print(*(step.text for step in removing.remove(plan, open_table(), removing.CancelFlag())))"
+        "print(*(step.text for step in removing.remove(plan, Family(), removing.CancelFlag())))"
     )
     plan = Plan("clean", "Clean", removals=look(places).found)
     asked = msgspec.json.encode(plan)
@@ -464,6 +467,19 @@ def test_what_only_a_probe_of_hangtop_has_open_is_left_over(places: LeftoverPlac
         assert reasons(look(places)) == {SESSION: f"in use by pid {reader.pid}"}
     with open(folder / "logs" / "raylet.out") as log, running(sys.executable, "-m", "hangtop.probe", stdin=log, stdout=-1):
         assert names(look(places)) == {SESSION}
+
+
+def test_a_process_that_refuses_is_not_asked_again_after_a_pause() -> None:
+    """Without root's rights every other user's process refuses: each question would take longer, for nothing."""
+    asked: list[int] = []
+
+    class Refusing(Family):
+        def command(self, pid: int) -> tuple[str, ...]:
+            asked.append(pid)
+            raise PermissionError
+
+    assert files_of(cast("ProcessTable", Refusing()), [1, 2], "/dev/shm", Guard()) == frozenset()
+    assert asked == [1, 2]
 
 
 def leave_address(places: LeftoverPlaces, text: str) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.probe.gpu.other_makers import others_here
-from hangtop.probe.gpu.pid_visibility import UNSEEN_S, PidVisibility, exists
+from hangtop.probe.gpu.gpu_source import others_here
+from hangtop.probe.gpu.node import UNSEEN_S, PidVisibility, exists
 from hangtop.records.gpu import Gpu, GpuProcess
 from tests.fakes.nvml.stand_in import StandInDriver
 

@@ -48,19 +48,15 @@ def blockage(pid: int, blockages: BlockedMounts) -> BlockedOn | None:
     return next(iter(blockages.find([one], time.time())), None)
 
 
-def found(pid: int, path: Path, answers: bool) -> BlockedOn:
+def found(pid: int, path: Path, answers: bool, blockages: BlockedMounts) -> BlockedOn:
     """What is known of it as soon as it stands at this file, and it is told whether the mount answers."""
     eventually(lambda: file_of(pid) == str(path), "its wait")
-    blockages = BlockedMounts()
 
     def told() -> BlockedOn | None:
         one = blockage(pid, blockages)
         return one if one is not None and one.answers is answers else None
 
-    try:
-        return eventually(told, f"the answer {answers}")
-    finally:
-        blockages.close()
+    return eventually(told, f"the answer {answers}")
 
 
 def _wchan(pid: int) -> str:
@@ -71,7 +67,7 @@ def test_a_frozen_file_system_is_named_and_answers(tmp_path: Path) -> None:
     with frozen_disk(tmp_path) as disk:
         path = disk / "checkpoint.pt"
         with python(f"open({str(path)!r}, 'w')") as process:
-            one = found(process.pid, path, answers=True)
+            one = found(process.pid, path, answers=True, blockages=BlockedMounts())
             assert (one.file, one.mount, one.kind) == (str(path), str(disk), "ext4")
             assert one.device.startswith("/dev/loop")
             subprocess.run(["fsfreeze", "-u", str(disk)], check=True)
@@ -81,10 +77,12 @@ def test_a_frozen_file_system_is_named_and_answers(tmp_path: Path) -> None:
 
 @needs_root
 def test_a_dead_file_system_is_named_and_does_not_answer(tmp_path: Path) -> None:
+    blockages = BlockedMounts()
     with dead_mount(tmp_path) as mount, python(f"open({str(mount / 'shard.bin')!r})") as process:
-        one = found(process.pid, mount / "shard.bin", answers=False)
+        one = found(process.pid, mount / "shard.bin", answers=False, blockages=blockages)
         assert (one.mount, one.kind, one.device) == (str(mount), "fuse", "server:/export")
         assert one.file == str(mount / "shard.bin")
+    eventually(lambda: all(check.ended for check in blockages._asked.values()), "the end of its child")
 
 
 def test_the_file_of_a_call_with_a_descriptor_and_of_one_that_has_none(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.facts.collective_counts import behind_in_flight
 from hangtop.probe.nccl import flight_recorder, ras
-from hangtop.probe.nccl.dump_ownership import dumps_of
-from hangtop.probe.nccl.rank_environments import RankEnvironments, RankProcess
-from hangtop.records.process import Process
+from hangtop.probe.nccl.dump_ownership import RankProcess, dumps_of
+from hangtop.probe.nccl.nccl_source import KEPT
+from hangtop.system.processes.environments import ProcessFactTable
 from hangtop.system.processes.open_table import open_table
 from tests.fakes.processes import PATIENCE_S, eventually, running
 from tests.fakes.ras import NEW, OLD, nccl, ras_port
@@ -113,19 +113,17 @@ def test_a_shell_that_becomes_the_rank_is_asked_again() -> None:
     with running("sh", "-c", shell, stdin=subprocess.PIPE) as rank:
         assert rank.stdin is not None
         table = open_table()
-        environments = RankEnvironments(table)
+        facts = ProcessFactTable(table, KEPT)
 
-        def seen() -> tuple[Mapping[str, str], ...]:
+        def seen() -> Mapping[str, str] | None:
             table.refresh(())
-            environments.refresh(time.time())
-            stat = table.stats[rank.pid]
-            found = environments.of([Process(rank.pid, 0.0, stat.start_ticks, 1, "sleep", "", "S")])
-            return tuple(environ for environ in found if "RANK" in environ)
+            environ = facts.of([rank.pid], time.time())[rank.pid].environ
+            return environ if "RANK" in environ else None
 
-        assert seen() == ()
+        assert seen() is None
         rank.stdin.write(b"go\n")
         rank.stdin.flush()
-        (environ,) = eventually(seen, "the rank")
+        environ = eventually(seen, "the rank")
         assert (environ["RANK"], environ["NCCL_RAS_ADDR"]) == ("0", "localhost:4711")
 
 

@@ -16,9 +16,8 @@ import pytest
 
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.leads import lead_words, surest
-from hangtop.probe.processes.probable_writers import Clue, choose
+from hangtop.probe.processes.probable_writers import Clue, WrittenBytes, choose
 from hangtop.probe.processes.process_source import ProcessSource
-from hangtop.probe.processes.written_bytes import WrittenBytes
 from hangtop.records.log import RankLog
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.processes import process_source
 from hangtop.records.process import ProcessReading
+from hangtop.system.processes import linux
+from hangtop.system.processes.exits import Exits
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched, states
 from tests.fakes.processes import eventually, python
@@ -53,7 +56,15 @@ def test_a_rank_under_a_debugger_names_the_debugger(tmp_path: Path) -> None:
             libc.ptrace(17, pid, 0, 0)  # PTRACE_DETACH
 
 
-def test_a_rank_that_its_launcher_does_not_reap_is_a_zombie_with_its_exit_code(tmp_path: Path) -> None:
+def test_a_rank_that_its_launcher_does_not_reap_is_a_zombie_with_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where there are more zombies of others than are told."""
+    monkeypatch.setattr(process_source, "MAX_LEFTOVERS", 1)
+    monkeypatch.setattr(process_source, "YOUNG_S", 0.0)
+    others = [subprocess.Popen([sys.executable, "-c", ""]) for _ in range(3)]
+    for other in others:
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
     mark = tmp_path / "seen"  # on a busy machine it would be dead before it was looked at, and a zombie has no environment
     program = (
         "import os, time\n"
@@ -65,6 +76,23 @@ def test_a_rank_that_its_launcher_does_not_reap_is_a_zombie_with_its_exit_code(t
         watch.until(lambda r: states(watch).get(1) == "Z", "a zombie")
         assert watch.ranks()[1].doing == "zombie, exit code 7"
         assert [(zombie.rank, zombie.exit_code) for zombie in watch.last.zombies if zombie.role == "rank"] == [(1, 7)]
+    for other in others:
+        other.wait()
+
+
+def test_a_zombie_whose_exit_code_is_known_needs_no_handle() -> None:
+    """There may be hundreds of them, and handles only for 256."""
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read(); sys.exit(7)"], stdin=subprocess.PIPE) as process:
+        exits, living = Exits(), linux.read_stat(process.pid)
+        assert living is not None
+        exits.watch(living)
+        assert process.stdin is not None
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        dead = linux.read_stat(process.pid)
+        assert dead is not None
+        exits.watch(dead)
+        assert (exits.code(dead.identity), exits._handles) == (7, {})
 
 
 def test_a_killed_rank_is_kept_as_ended_with_its_signal(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.processes.log_writers import WatchedFiles
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
-from hangtop.probe.processes.watched_files import WatchedFiles
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import KeptPipe, WatchSpec
 from hangtop.system.network.connections import parse_connections

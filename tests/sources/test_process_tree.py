@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -20,7 +21,7 @@ from hangtop.system.processes.linux import read_stat
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.table import ProcessTable
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
-from tests.fakes.processes import PATIENCE_S, eventually, python, running
+from tests.fakes.processes import PATIENCE_S, Family, eventually, python, running
 from tests.fakes.runs import quiet_port
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
@@ -150,7 +151,8 @@ def test_a_zombie_of_another_program_is_told_when_it_was_not_reaped_for_a_while(
     spec = WatchSpec(logs=(str(tmp_path / "train.log"),))
 
     def zombies(at: float) -> set[int]:
-        (reading, *_) = (value for value in ProcessSource(ProbeContext(spec)).read(at) if isinstance(value, ProcessReading))
+        source = ProcessSource(ProbeContext(spec), cast("ProcessTable", Family()))
+        (reading, *_) = (value for value in source.read(at) if isinstance(value, ProcessReading))
         return {zombie.pid for zombie in reading.zombies}
 
     with python("") as ended:

@@ -98,7 +98,7 @@ def on_terminals(name: str, terminals: int) -> OpenFileTable:
     """A program that holds the log and so many terminals, with a shell on each."""
     stats = {10: Stat(10, name, "S", 1, 10, 10, 5)} | {pid: Stat(pid, "bash", "S", 10, pid, pid, 6) for pid in (11, 12)}
     masters = tuple(OpenFile(5 + nth, "/dev/ptmx", writable=True) for nth in range(terminals))
-    return OpenFileTable.of(stats, {10: (OpenFile(3, "/r/train.log", writable=True), *masters)})
+    return OpenFileTable(stats, {10: (OpenFile(3, "/r/train.log", writable=True), *masters)})
 
 
 @pytest.mark.parametrize(

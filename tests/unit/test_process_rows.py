@@ -33,7 +33,7 @@ from hangtop.render.processes.process_tree import Folds, TreeLine
 from hangtop.render.spans import Row, width_of
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.subtree_sums import with_subtrees
+from hangtop.system.processes.tree import with_subtrees
 
 G = 2**30
 NOW = 1_768_126_000.0

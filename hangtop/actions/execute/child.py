@@ -10,7 +10,7 @@ from typing import IO
 import msgspec
 
 from hangtop.system.hangtop_child import start_hangtop
-from hangtop.system.unnamed_memory import unnamed_memory
+from hangtop.system.memory import unnamed_memory
 
 _begun: list[subprocess.Popen[bytes]] = []
 """Those that still work: kept, for Python warns of a forgotten child, and asyncio would kill one whose transport is closed."""

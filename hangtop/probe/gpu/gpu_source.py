@@ -1,28 +1,20 @@
-"""The GPU source: reads the makers that it knows in turn, and names accelerators of others."""
+"""The GPU source: NVIDIA's GPUs, and one line each for accelerators of other makers, which hangtop cannot read."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from typing import Protocol
+from pathlib import Path
 
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.gpu.node import NvmlNode
-from hangtop.probe.gpu.other_makers import others_here
 from hangtop.probe.source import Absent, Source, SourceError
-from hangtop.records.gpu import GpuReading
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.reading import Value
+from hangtop.system.processes.proc_files import read_text
 
-
-class Maker(Protocol):
-    """The GPUs of one maker on this node. To add a maker, write such a class and name it in `MAKERS`."""
-
-    def read(self, now: float) -> GpuReading:
-        """The GPUs now. Never waits long for a driver. Raises `Absent` or `SourceError`."""
-        ...
-
-
-MAKERS: tuple[type[Maker], ...] = (NvmlNode,)
+PCI_DISPLAY = "0x03"
+PCI_NVIDIA = "0x10de"
 
 
 class GpuSource(Source):
@@ -32,25 +24,42 @@ class GpuSource(Source):
     deadline_s = 3.0
 
     def __init__(self, context: ProbeContext) -> None:
-        self._makers = tuple(maker() for maker in MAKERS)
+        self._node = NvmlNode()
 
     def read(self, now: float) -> Iterator[Value]:
-        """The first maker that is here. Raises `Absent` when none is."""
-        missing: list[str] = []
-        for maker in self._makers:
-            try:
-                reading = maker.read(now)
-            except Absent as absent:
-                missing.append(str(absent))
-                continue
-            yield reading
-            if reading.stuck_since is not None and now - reading.stuck_since > NO_ANSWER_S:
-                raise SourceError(_stuck(reading))
-            return
-        raise Absent("; ".join((*missing, *others_here())))
+        try:
+            reading = self._node.read(now)
+        except Absent as absent:
+            raise Absent("; ".join((str(absent), *others_here()))) from None
+        yield reading
+        if reading.stuck_since is not None and now - reading.stuck_since > NO_ANSWER_S:
+            where = f"{reading.stuck_in} has not returned" if reading.stuck_in else "no GPU answers"
+            mend = "look at dmesg for Xid or NVRM lines; a reboot may be needed"
+            raise SourceError(f"the {reading.vendor} driver does not answer ({where}): {mend}")
 
 
-def _stuck(reading: GpuReading) -> str:
-    """Without an age: the health of the source has it."""
-    where = f"{reading.stuck_in} has not returned" if reading.stuck_in else "no GPU answers"
-    return f"the {reading.vendor} driver does not answer ({where}): look at dmesg for Xid or NVRM lines; a reboot may be needed"
+OTHERS = (
+    ("an AMD GPU", "rocm-smi", ("dev/kfd", "sys/module/amdgpu")),
+    ("an Intel GPU", "xpu-smi", ("sys/module/xe/drivers/pci:xe/0000:*", "sys/module/i915/drivers/pci:i915/0000:*")),
+    ("an Intel Gaudi", "hl-smi", ("dev/hl[0-9]*", "sys/module/habanalabs")),
+    ("an Ascend NPU", "npu-smi info", ("dev/davinci[0-9]*",)),
+)
+"""What it is, the command that shows it, and glob patterns below the root: any match means that it is here."""
+NVIDIA_WITHOUT_DRIVER = "an NVIDIA GPU is on the bus: install its driver, or start the container with --gpus all"
+
+
+def others_here(root: Path = Path("/"), platform: str = sys.platform) -> tuple[str, ...]:
+    """One phrase for each kind that is here. Reads only names and PCI ids, never a driver."""
+    if platform == "darwin":
+        return (_phrase("an Apple GPU", "sudo powermetrics --samplers gpu_power"),)
+    found = [_phrase(what, tool) for what, tool, signs in OTHERS if any(next(root.glob(sign), None) for sign in signs)]
+    return (*found, NVIDIA_WITHOUT_DRIVER) if _nvidia_on_the_bus(root) else tuple(found)
+
+
+def _phrase(what: str, tool: str) -> str:
+    return f"{what} is here, which hangtop does not read: {tool} shows it"
+
+
+def _nvidia_on_the_bus(root: Path) -> bool:
+    devices = root.glob("sys/bus/pci/devices/*")
+    return any(read_text(each / "vendor") == PCI_NVIDIA and read_text(each / "class").startswith(PCI_DISPLAY) for each in devices)

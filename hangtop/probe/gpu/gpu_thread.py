@@ -6,9 +6,11 @@ Only the end of the process (`os._exit`) ends such a thread: it is a daemon, and
 
 from __future__ import annotations
 
+import math
 import threading
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,7 +18,6 @@ from msgspec.structs import replace
 from hangtop.common import clock
 from hangtop.probe.gpu import codes
 from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, GpuQuery
-from hangtop.probe.gpu.xid import XidEvents
 from hangtop.records.gpu import Gpu, GpuStatus
 from hangtop.records.health import LATE_S, NO_ANSWER_S
 
@@ -28,11 +29,12 @@ SLOW_PER_ROUND = 3
 REFUSED_AGAIN_S = 10.0
 BROKEN_AGAIN_S = 5.0
 SLOW_CALL_S = 0.5
+XID_EVERY_S = 5.0
 NOTHING_KNOWN = Gpu(-1)
 
 
 class GpuThread:
-    """GPU number `index`. `gpu()` never blocks; everything else runs in the thread."""
+    """GPU number `index`, read from now on. `gpu()` never blocks; everything else runs in the thread."""
 
     def __init__(self, nvml: Any, index: int) -> None:
         self._nvml = nvml
@@ -44,11 +46,10 @@ class GpuThread:
         self._due: dict[str, float] = {}
         self._counters: dict[str, tuple[float, float]] = {}
         self._errors: dict[str, int] = {}
-        self._xids = XidEvents(nvml)
+        self._xid_events: Any = None
+        self._xid_due_at = 0.0
         self._retired = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"gpu-{index}", daemon=True)
-
-    def start(self) -> None:
         self._thread.start()
 
     def retire(self, within_s: float) -> None:
@@ -63,11 +64,12 @@ class GpuThread:
             return known
         if asked_at is not None and now - asked_at > NO_ANSWER_S:
             return replace(known, status="no answer", since=asked_at, why=None)
-        if asked_at is not None and now - asked_at > LATE_S:
-            return replace(known, status="late", since=asked_at, why=_slowness(known))
-        if known.status == "ok" and known.read_at is not None and now - known.read_at > LATE_S:
-            return replace(known, status="late", since=known.read_at, why=_slowness(known))
-        return known
+        waits = asked_at is not None and now - asked_at > LATE_S
+        since = asked_at if waits else known.read_at if known.status == "ok" else None
+        if since is None or now - since <= LATE_S:
+            return known
+        slow = f"calls take {known.call_s:.1f} s" if known.call_s and known.call_s >= SLOW_CALL_S else None
+        return replace(known, status="late", since=since, why=slow)
 
     def waits_since(self) -> float | None:
         """When the call under way began; `None` without one."""
@@ -99,19 +101,37 @@ class GpuThread:
                 self._known.update(read_at=round(started_at, 3), call_s=round(self._slowest_s, 2))
             self._forget(query for query in QUICK if query.name in self._errors)
         if self._known["status"] in ("ok", "not supported", "no permission"):
-            self._ask_slow(1 if clock.now() - started_at > ROUND_S else SLOW_PER_ROUND)
-
-    def _ask_slow(self, count: int) -> None:
-        now = clock.now()
-        for query in sorted(self._due_of(SLOW, now), key=lambda query: self._due.get(query.name, 0.0))[:count]:
-            if not self._ask(query):
-                self._forget([query])
+            now = clock.now()
+            count = 1 if now - started_at > ROUND_S else SLOW_PER_ROUND
+            for query in sorted(self._due_of(SLOW, now), key=lambda query: self._due.get(query.name, 0.0))[:count]:
+                if not self._ask(query):
+                    self._forget([query])
 
     def _look_for_xid(self) -> None:
-        if self._handle is None or not self._xids.is_due():
+        """Xid errors, which NVML reports as events. They are polled, because a wait could not be ended."""
+        if self._handle is None or clock.now() < self._xid_due_at:
             return
-        if (xid := self._call(self._xids.latest, self._handle)) is not None:
+        self._xid_due_at = clock.now() + XID_EVERY_S
+        try:
+            xid = self._call(self._latest_xid)
+        except self._nvml.NVMLError:
+            if self._xid_events is None:  # not supported
+                self._xid_due_at = math.inf
+            return
+        if xid is not None:
             self._known.update(xid=xid, xid_at=clock.now())
+
+    def _latest_xid(self) -> int | None:
+        """The number of the last Xid since the previous call; `None` without one."""
+        nvml, xid = self._nvml, None
+        if self._xid_events is None:
+            events = nvml.nvmlEventSetCreate()
+            nvml.nvmlDeviceRegisterEvents(self._handle, nvml.nvmlEventTypeXidCriticalError, events)
+            self._xid_events = events
+        with suppress(nvml.NVMLError_Timeout):
+            for _ in range(8):
+                xid = int(nvml.nvmlEventSetWait(self._xid_events, 0).eventData)
+        return xid
 
     def _due_of(self, queries: Iterable[GpuQuery], now: float) -> list[GpuQuery]:
         return [query for query in queries if self._due.get(query.name, 0.0) <= now]
@@ -180,7 +200,3 @@ class GpuThread:
     def _become(self, status: GpuStatus, why: str | None) -> None:
         since = self._known["since"] if self._known["status"] == status else clock.now()
         self._known.update(status=status, why=why, since=since)
-
-
-def _slowness(known: Gpu) -> str | None:
-    return f"calls take {known.call_s:.1f} s" if known.call_s and known.call_s >= SLOW_CALL_S else None

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from hangtop.common import clock
 from hangtop.probe.gpu import codes
 from hangtop.probe.gpu.gpu_thread import GpuThread
-from hangtop.probe.gpu.pid_visibility import PidVisibility
 from hangtop.probe.gpu.reopen_check import ReopenCheck
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
 from hangtop.records.health import LATE_S, NO_ANSWER_S
+from hangtop.system.processes.proc_files import namespace, read_text
 
 LIBRARY = "libnvidia-ml.so.1"
 OPEN_WAIT_S = 0.5
@@ -30,8 +32,18 @@ RETRY_AFTER_S = (15.0, 30.0, 60.0, 120.0)
 """A child checks whether a GPU is back that was broken for this long beside healthy ones. The last one repeats."""
 BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed"})
 
+NOT_LOADED = "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
 RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
-KERNEL_MODULE = Path("/sys/module/nvidia/version")
+
+
+ROOT_NAMESPACE = "pid:[4026531836]"
+"""The first pid namespace (`PROC_PID_INIT_INO` in the kernel's proc_ns.h)."""
+
+UNSEEN_S = 5.0
+"""An ended process leaves the driver's list within a read; one that stays listed and is not visible is hidden."""
+
+OWNERLESS_BYTES = 1 << 30
+"""Used memory without a process that is more than the driver's own."""
 
 
 class NvmlOpening(threading.Thread):
@@ -55,7 +67,11 @@ class NvmlOpening(threading.Thread):
             ctypes.CDLL(LIBRARY)  # as the binding does; without the library the binding is not loaded (1 MB)
             nvml = import_module("pynvml")
             self.calls = True
-            self._close(nvml)
+            for thread in self._old:
+                thread.retire(RETIRE_WAIT_S)
+            if self._old:  # the driver that gave the old handles is gone
+                with suppress(nvml.NVMLError):
+                    nvml.nvmlShutdown()
             nvml.nvmlInit()
             self.count = nvml.nvmlDeviceGetCount()
             self.driver = nvml.nvmlSystemGetDriverVersion()
@@ -63,14 +79,6 @@ class NvmlOpening(threading.Thread):
         except Exception as error:  # raised by `NvmlNode.read`
             self.error = error
         self.done.set()
-
-    def _close(self, nvml: Any) -> None:
-        """Close the old handles: the driver that gave them is gone."""
-        for thread in self._old:
-            thread.retire(RETIRE_WAIT_S)
-        if self._old:
-            with suppress(nvml.NVMLError):
-                nvml.nvmlShutdown()
 
 
 class NvmlNode:
@@ -94,12 +102,14 @@ class NvmlNode:
         self._reopen_if_dead(known, now)
         self._reopen_if_one_is_back(known, now)
         gpus, pids_hidden = self._visibility.mark(known, now)
+        slow = max((gpu.call_s or 0.0 for gpu in gpus if gpu.status == "late"), default=0.0)
+        notes = [f"the driver is slow: a call takes {slow:.1f} s"] if slow >= 1.0 else []
         return GpuReading(
             gpus=gpus,
             driver=self._opening.driver if self._opening else None,
             stuck_since=self._stuck_since(gpus, now) if self._threads else None,
             pids_hidden=pids_hidden,
-            notes=_notes(gpus, pids_hidden),
+            notes=(*notes, PidVisibility.HIDDEN) if pids_hidden else tuple(notes),
         )
 
     def _open(self, now: float) -> GpuReading | None:
@@ -116,9 +126,9 @@ class NvmlNode:
             raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
         self._well_at = self._all_well_at = now
         self._threads = tuple(GpuThread(opening.nvml, index) for index in range(opening.count))
-        for thread in self._threads:
-            thread.start()
-        self._wait_for_first_round()
+        until = time.monotonic() + FIRST_ROUND_WAIT_S
+        while time.monotonic() < until and any(thread.gpu(clock.now()).status == "reading" for thread in self._threads):
+            time.sleep(0.02)
         return None
 
     def _reopen_if_dead(self, gpus: tuple[Gpu, ...], now: float) -> None:
@@ -148,11 +158,6 @@ class NvmlNode:
         self._opening.start()
         self._threads = ()
 
-    def _wait_for_first_round(self) -> None:
-        until = time.monotonic() + FIRST_ROUND_WAIT_S
-        while time.monotonic() < until and any(thread.gpu(clock.now()).status == "reading" for thread in self._threads):
-            time.sleep(0.02)
-
     def _stuck_since(self, gpus: tuple[Gpu, ...], now: float) -> float | None:
         """Since when no GPU answers, lost ones left out; `None` if one answers."""
         alive = [thread for thread, gpu in zip(self._threads, gpus, strict=True) if gpu.status != "lost"]
@@ -161,14 +166,59 @@ class NvmlNode:
         return max(waits) if silent else None
 
 
+class PidVisibility:
+    """Marks processes that are not visible here: in a container, the driver's pids are those of the host and mean nothing inside.
+    Remembers since when, so that an ending process does not count as hidden.
+
+    Sources: nvtop#149, nvitop#75, nvidia-docker#179 (NVML gives host pids; only `--pid=host` helps from inside).
+    """
+
+    HIDDEN = (
+        "this container hides the GPU processes (the driver gives host pids): memory per process needs --pid=host, "
+        "in Kubernetes hostPID: true; till then they are known by their open /dev/nvidia* files"
+    )
+
+    def __init__(self, in_container: bool | None = None) -> None:
+        elsewhere = namespace("self", "pid") not in (None, ROOT_NAMESPACE)
+        self._in_container = elsewhere if in_container is None else in_container
+        self._unseen: dict[object, float] = {}
+        self._ever_seen = False
+
+    def mark(self, gpus: tuple[Gpu, ...], now: float) -> tuple[tuple[Gpu, ...], bool]:
+        """The GPUs with `visible` set on their processes, and whether the namespace hides them: at once if no pid of the driver
+        was ever visible, because `check` does not run for `UNSEEN_S`."""
+        listed = {process.pid for gpu in gpus for process in gpu.processes}
+        unseen: set[object] = {pid for pid in listed if not exists(pid)}
+        self._ever_seen |= len(unseen) < len(listed)
+        unseen |= {
+            gpu.uuid for gpu in gpus if self._in_container and not gpu.processes and (gpu.used_bytes or 0) > OWNERLESS_BYTES
+        }
+        self._unseen = {key: self._unseen.get(key, now) for key in unseen}
+        gone = {key for key, since in self._unseen.items() if now - since >= UNSEEN_S}
+        hidden = self._in_container and bool(gone or (listed and not self._ever_seen))
+        marked = tuple(_marked(gpu, gone, hidden) if gpu.processes else gpu for gpu in gpus)
+        return marked, hidden
+
+
+def _marked(gpu: Gpu, gone: set[object], hidden: bool) -> Gpu:
+    """If one pid is hidden, the others mean nothing either: a local process may have the same number by chance."""
+    processes = (replace(process, visible=not hidden and process.pid not in gone) for process in gpu.processes)
+    return replace(gpu, processes=tuple(processes))
+
+
+def exists(pid: int) -> bool:
+    """Whether this pid exists in our namespace, also where /proc hides other users' processes (hidepid)."""
+    try:
+        os.getpgid(pid)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
 def _step(pauses: Sequence[float], count: int) -> float:
     return pauses[min(count, len(pauses) - 1)]
-
-
-def _notes(gpus: tuple[Gpu, ...], pids_hidden: bool) -> tuple[str, ...]:
-    slow = [gpu.call_s for gpu in gpus if gpu.status == "late" and gpu.call_s and gpu.call_s >= 1.0]
-    notes = [f"the driver is slow: a call takes {max(slow):.1f} s"] if slow else []
-    return (*notes, PidVisibility.HIDDEN) if pids_hidden else tuple(notes)
 
 
 def _refusal(error: Exception) -> Absent | SourceError:
@@ -179,20 +229,10 @@ def _refusal(error: Exception) -> Absent | SourceError:
     if isinstance(error, OSError):
         return Absent(f"no NVIDIA driver here ({LIBRARY} not found)")
     if code == codes.DRIVER_NOT_LOADED:
-        return SourceError(
-            "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
-        )
+        return SourceError(NOT_LOADED)
     if code == codes.VERSION_MISMATCH:
-        return SourceError(
-            f"NVIDIA driver in the kernel{_kernel_version()} and its library differ in version: reboot, or {RELOAD}"
-        )
+        version = f" ({known})" if (known := read_text("/sys/module/nvidia/version")) else ""
+        return SourceError(f"NVIDIA driver in the kernel{version} and its library differ in version: reboot, or {RELOAD}")
     if code == codes.NO_PERMISSION:
         return SourceError("the NVIDIA driver refuses this user: see ls -l /dev/nvidiactl, then sudo usermod -aG video $USER")
     return SourceError(f"the NVIDIA driver does not start: {error} (see nvidia-smi and dmesg)")
-
-
-def _kernel_version() -> str:
-    try:
-        return f" ({KERNEL_MODULE.read_text().strip()})"
-    except OSError:  # the version is optional
-        return ""

@@ -29,7 +29,6 @@ class GpuQuery:
 
 
 def _single(name: str, period_s: float, field: str, read: Callable[[Any, Any], Any]) -> GpuQuery:
-    """A query with one value."""
     return GpuQuery(name, period_s, (field,), lambda nvml, gpu: {field: read(nvml, gpu)})
 
 
@@ -49,21 +48,15 @@ def _memory(nvml: Any, handle: Any) -> Answer:
     return {"used_bytes": memory.used, "total_bytes": memory.total}
 
 
-def _temperature(nvml: Any, handle: Any) -> Answer:
+def _temperature(nvml: Any, handle: Any) -> float:
     """The first call is to go with CUDA 14, the second is not in older drivers."""
-    if hasattr(nvml, "nvmlDeviceGetTemperature"):
-        return {"temperature_c": float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))}
-    return {"temperature_c": float(nvml.nvmlDeviceGetTemperatureV(handle, nvml.NVML_TEMPERATURE_GPU))}
+    read = getattr(nvml, "nvmlDeviceGetTemperature", None) or nvml.nvmlDeviceGetTemperatureV
+    return float(read(handle, nvml.NVML_TEMPERATURE_GPU))
 
 
 def _processes(nvml: Any, handle: Any) -> Answer:
-    found = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    return {"processes": tuple(GpuProcess(p.pid, p.usedGpuMemory, instance=_instance(p)) for p in found)}
-
-
-def _instance(process: Any) -> int | None:
-    number = getattr(process, "gpuInstanceId", None)
-    return None if number in (None, ALL_LINKS) else int(number)
+    found = [(p, getattr(p, "gpuInstanceId", None)) for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)]
+    return {"processes": tuple(GpuProcess(p.pid, p.usedGpuMemory, instance=None if n == ALL_LINKS else n) for p, n in found)}
 
 
 def _throttle(nvml: Any, handle: Any) -> Answer:
@@ -76,9 +69,9 @@ def _throttle(nvml: Any, handle: Any) -> Answer:
     return {"throttle": codes.throttles(mask)}
 
 
-def _pstate(nvml: Any, handle: Any) -> Answer:
+def _pstate(nvml: Any, handle: Any) -> Any:
     state = nvml.nvmlDeviceGetPerformanceState(handle)
-    return {"pstate": None if state == nvml.NVML_PSTATE_UNKNOWN else state}
+    return None if state == nvml.NVML_PSTATE_UNKNOWN else state
 
 
 def _pcie(nvml: Any, handle: Any, counter: int) -> int:
@@ -101,20 +94,17 @@ def _nvlink(nvml: Any, handle: Any) -> Answer:
     return {"nvlink_tx_bytes_s": sent.value.ullVal * KIB, "nvlink_rx_bytes_s": received.value.ullVal * KIB}
 
 
-def _remap(nvml: Any, handle: Any) -> Answer:
+def _remap(nvml: Any, handle: Any) -> str | None:
     """Rows of memory that were, or could not be, replaced by spare ones."""
     _, _, pending, failed = nvml.nvmlDeviceGetRemappedRows(handle)
-    word = "a row remap failed: the GPU needs service" if failed else "a row remap waits for a GPU reset" if pending else None
-    return {"remap": word}
+    return "a row remap failed: the GPU needs service" if failed else "a row remap waits for a GPU reset" if pending else None
 
 
-def _mig(nvml: Any, handle: Any) -> Answer:
+def _mig(nvml: Any, handle: Any) -> tuple[MigInstance, ...] | None:
     """`None`: not in MIG mode."""
     current, _ = nvml.nvmlDeviceGetMigMode(handle)
-    if not current:
-        return {"mig": None}
-    slots = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
-    return {"mig": tuple(found for slot in slots if (found := _mig_instance(nvml, handle, slot)))}
+    slots = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)) if current else ()
+    return tuple(found for slot in slots if (found := _mig_instance(nvml, handle, slot))) if current else None
 
 
 def _mig_instance(nvml: Any, handle: Any, slot: int) -> MigInstance | None:
@@ -140,7 +130,7 @@ QUICK = (
     GpuQuery("utilisation", 1, ("util_percent", "memory_util_percent"), _utilisation),
     GpuQuery("memory", 2, ("used_bytes",), _memory),
     _single("power", 1, "power_w", lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000),
-    GpuQuery("temperature", 2, ("temperature_c",), _temperature),
+    _single("temperature", 2, "temperature_c", _temperature),
 )
 """Asked in every round, slow values in every second one. Whether a GPU is well is judged by these."""
 
@@ -152,12 +142,12 @@ SLOW = (
     _single("PCIe receive", 10, "pcie_rx_bytes_s", lambda nvml, gpu: _pcie(nvml, gpu, nvml.NVML_PCIE_UTIL_RX_BYTES)),
     _single("PCIe send", 10, "pcie_tx_bytes_s", lambda nvml, gpu: _pcie(nvml, gpu, nvml.NVML_PCIE_UTIL_TX_BYTES)),
     GpuQuery("NVLink", 5, ("nvlink_rx_bytes_s", "nvlink_tx_bytes_s"), _nvlink, counters=True),
-    GpuQuery("performance state", 30, ("pstate",), _pstate),
+    _single("performance state", 30, "pstate", _pstate),
     _single("memory clock", 30, "memory_clock_mhz", lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
     _single("ECC corrected", 30, "ecc_corrected", lambda nvml, gpu: _ecc(nvml, gpu, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED)),
     _single("ECC uncorrected", 30, "ecc_uncorrected", lambda nvml, gpu: _ecc(nvml, gpu, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED)),
-    GpuQuery("row remaps", 60, ("remap",), _remap),
-    GpuQuery("MIG", 30, ("mig",), _mig),
+    _single("row remaps", 60, "remap", _remap),
+    _single("MIG", 30, "mig", _mig),
     _single(
         "highest SM clock", 60, "sm_clock_max_mhz", lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, nvml.NVML_CLOCK_SM)
     ),

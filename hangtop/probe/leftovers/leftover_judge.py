@@ -24,12 +24,11 @@ from hangtop.probe.leftovers.leftover_places import (
     Candidate,
     sessions_beside,
 )
-from hangtop.probe.leftovers.open_handles import OpenHandles, hidden_neighbours
+from hangtop.probe.leftovers.open_handles import OpenHandles, hidden_neighbours, is_heard, is_open
 from hangtop.probe.ray.local.address_file import why_current
 from hangtop.records.plan import LeftAlone, Removal
 from hangtop.system.files.inode import Inode
 from hangtop.system.files.network_filesystems import file_system_of
-from hangtop.system.files.write_leases import is_heard, is_open
 
 TRACKED = ("psm_", "sem.")
 MOST_FILES = 300_000
@@ -146,13 +145,11 @@ class LeftoverJudge:
 def _measured(candidate: Candidate, found: os.stat_result) -> FileTree | str:
     """The candidate with its contents, or why it is never removed. Raises `OSError`."""
     name = os.path.basename(candidate.path)
-    names, files, sockets = {(found.st_dev, found.st_ino): name}, dict[Inode, str](), list[str]()
+    own, folder, plain = (found.st_dev, found.st_ino), modes.S_ISDIR(found.st_mode), modes.S_ISREG(found.st_mode)
+    names, files, sockets = {own: name}, {own: candidate.path} if plain else {}, list[str]()
     allocated, newest = found.st_blocks * 512, max(found.st_mtime, found.st_ctime)
-    folder, plain = modes.S_ISDIR(found.st_mode), modes.S_ISREG(found.st_mode)
     if not folder and candidate.kind != RAY_LINK and (not plain or found.st_nlink != 1):
         return "it is no plain file, or has a second name"
-    if plain:
-        files[(found.st_dev, found.st_ino)] = candidate.path
     for entry in _below(candidate.path) if folder else ():
         inside = entry.stat(follow_symlinks=False)
         if inside.st_dev != found.st_dev:

@@ -31,8 +31,6 @@ MOST_KEPT = 64
 
 
 class LeftoverSource(Source):
-    """Answers `LeftoversAsk`."""
-
     deadline_s = 60.0
 
     def __init__(self, context: ProbeContext, places: LeftoverPlaces | None = None, table: ProcessTable | None = None) -> None:

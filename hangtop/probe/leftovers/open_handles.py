@@ -6,20 +6,29 @@ A leftover is held by no process. A process of our own user that cannot be read 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import re
+import signal
+import socket
 import time
-from collections.abc import Collection, Iterable, Mapping
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
 from hangtop.probe.leftovers.orphans import TRAINING_NAMES
 from hangtop.system.files.inode import Inode, inode_of
 from hangtop.system.guard import Guard
+from hangtop.system.processes.proc_files import namespace
 from hangtop.system.processes.table import ProcessTable, Stat
 from hangtop.system.processes.tree import ancestors
+
+Value = TypeVar("Value")
 
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
@@ -30,6 +39,7 @@ SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/
 """Never leftovers, and most processes have some open."""
 TRACKER = "multiprocessing.resource_tracker"
 
+LEASED = frozenset({errno.EAGAIN, errno.EBUSY})
 PROBE = ("-m", "hangtop.probe")
 """A probe only reads: a session is not in use because hangtop watches it."""
 NEVER_HOLD = frozenset(
@@ -53,6 +63,7 @@ class Holds(Struct, frozen=True):
     watches: bool = False
 
 
+@dataclass(frozen=True)
 class OpenHandles:
     """Which pid holds what.
 
@@ -61,24 +72,28 @@ class OpenHandles:
     live resource trackers: the names of shared memory that they know cannot be seen. `commands`: of all processes except those
     that started us, which may name the thing that they ask about. `watched`: files that probes of hangtop have open."""
 
-    def __init__(
-        self,
-        processes: Mapping[int, Holds],
-        sockets: Collection[str] = (),
-        commands: Mapping[int, str] | None = None,
-        *,
-        unseen: tuple[int, ...] = (),
-        others_unseen: bool = False,
-        alive: frozenset[int] = frozenset(),
-        trackers: Mapping[int, float] | None = None,
-        watched: frozenset[Inode] = frozenset(),
-    ) -> None:
-        self.commands, self.trackers = commands or {}, trackers or {}
-        self.unseen, self.others_unseen, self.alive, self.watched = unseen, others_unseen, alive, watched
-        self._processes, self._sockets = processes, sockets
-        self._paths = {path: pid for pid, holds in processes.items() for path in holds.paths} | dict.fromkeys(sockets, 0)
-        self._files = {inode: pid for pid, holds in processes.items() for inode in holds.files}
-        self._names = {name: pid for pid, holds in processes.items() for name in holds.names}
+    processes: Mapping[int, Holds]
+    sockets: frozenset[str]
+    commands: Mapping[int, str]
+    unseen: tuple[int, ...]
+    others_unseen: bool
+    alive: frozenset[int]
+    trackers: Mapping[int, float]
+    watched: frozenset[Inode]
+
+    @cached_property
+    def _paths(self) -> dict[str, int]:
+        held = {path: pid for pid, holds in self.processes.items() for path in holds.paths}
+        return held | dict.fromkeys(self.sockets, 0)
+
+    @cached_property
+    def _inodes(self) -> dict[Inode | tuple[int, str], int]:
+        """By inode, and by inode number and name."""
+        found: dict[Inode | tuple[int, str], int] = {}
+        for pid, holds in self.processes.items():
+            found |= dict.fromkeys(holds.files, pid)
+            found |= dict.fromkeys(holds.names, pid)
+        return found
 
     def holder(self, path: str, inside: Mapping[Inode, str]) -> int | None:
         """A process that maps or has open this file, or anything below this folder. `inside`: it and all below it, with names.
@@ -86,8 +101,9 @@ class OpenHandles:
         By device and inode, whatever the holder calls it: another container has the same folder elsewhere.
         """
         for inode, name in inside.items():
-            if (pid := self._files.get(inode)) is not None or (pid := self._names.get((inode[1], name))) is not None:
-                return pid
+            for key in (inode, (inode[1], name)):
+                if (pid := self._inodes.get(key)) is not None:
+                    return pid
         below = path + "/"
         return next((pid for held, pid in self._paths.items() if held == path or held.startswith(below)), None)
 
@@ -97,21 +113,23 @@ class OpenHandles:
 
     def held_by(self, pids: Collection[int]) -> frozenset[Inode]:
         """All that these processes hold, whether or not others hold it too."""
-        return frozenset(inode for pid in pids if pid in self._processes for inode in self._processes[pid].files)
+        return frozenset(inode for pid in pids if pid in self.processes for inode in self.processes[pid].files)
 
     def without(self, pids: Collection[int], folder: str) -> OpenHandles:
         """As if these processes had ended, and the sockets in this folder with them."""
         below = folder + "/" if folder else "\0"
-        return OpenHandles(
-            {pid: holds for pid, holds in self._processes.items() if pid not in pids},
-            [path for path in self._sockets if not path.startswith(below)],
-            {pid: line for pid, line in self.commands.items() if pid not in pids},
-            unseen=self.unseen,
-            others_unseen=self.others_unseen,
+        return replace(
+            self,
+            processes=_but(self.processes, pids),
+            sockets=frozenset(path for path in self.sockets if not path.startswith(below)),
+            commands=_but(self.commands, pids),
             alive=self.alive - set(pids),
-            trackers={pid: started_at for pid, started_at in self.trackers.items() if pid not in pids},
-            watched=self.watched,
+            trackers=_but(self.trackers, pids),
         )
+
+
+def _but(by_pid: Mapping[int, Value], pids: Collection[int]) -> dict[int, Value]:
+    return {pid: value for pid, value in by_pid.items() if pid not in pids}
 
 
 def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, Holds] | None = None) -> OpenHandles:
@@ -124,18 +142,26 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
     dark = _still_dark(table, [stat for stat in living if stat.pid not in seen])
     owners = {pid: table.owner(pid) for pid in dark}
     probes = {pid for pid, holds in seen.items() if holds.watches}
-    watched = frozenset(inode for pid in probes for inode in seen[pid].files) | _own_files()
-    seen = {pid: holds for pid, holds in seen.items() if pid not in probes}
+    own = {inode for _, inode in _opened("/proc/self") if inode is not None}
+    watched = frozenset(own.union(*(seen[pid].files for pid in probes)))
+    seen = _but(seen, probes)
     commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
     asking = ancestors(table.stats, os.getpid())
+    bystanders = {
+        stat.pid for stat in living if stat.name in NEVER_HOLD or (stat.pid == 1 and not stat.name.startswith(TRAINING_NAMES))
+    }
     return OpenHandles(
         seen,
         _sockets(roots, seen),
-        {pid: line for pid, line in commands.items() if pid not in asking},
-        unseen=tuple(pid for pid, owner in owners.items() if owner == uid and not _is_bystander(table.stats[pid])),
+        _but(commands, asking),
+        unseen=tuple(pid for pid, owner in owners.items() if owner == uid and pid not in bystanders),
         others_unseen=any(owner not in (uid, 0, None) for owner in owners.values()),
         alive=frozenset(stat.pid for stat in living),
-        trackers=_trackers(table, seen, living, uid),
+        trackers={
+            stat.pid: table.started_at(stat.start_ticks)
+            for stat in living
+            if stat.pid in seen and TRACKER in seen[stat.pid].command and table.owner(stat.pid) == uid
+        },
         watched=watched,
     )
 
@@ -147,13 +173,14 @@ def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard
 
 
 def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
-    """What each process holds. One that does not answer in time is asked once more: the machine may only be busy."""
+    """What each process holds. One that does not answer in time is asked once more: the machine may only be busy. One that
+    refuses is not: it would refuse again."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
-    answers = guard.known(questions)
+    answers = guard.ask(questions)
     if late := {pid: question for pid, question in questions.items() if pid not in answers}:
         time.sleep(LATE_S)
-        answers |= guard.known(late)
-    return answers
+        answers |= guard.ask(late)
+    return {pid: holds for pid, holds in answers.items() if not isinstance(holds, OSError)}
 
 
 def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
@@ -163,29 +190,13 @@ def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
     return {pid: "\0".join(words) for pid, words in told.items()}
 
 
-def _own_files() -> frozenset[Inode]:
-    """Files that we have open ourselves."""
-    held = _Held(())
-    held.open("/proc/self")
-    return frozenset(held.files)
-
-
 def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
     """The unanswered processes that still live: one that ends while it is read gives any of several errors, and holds nothing."""
     if not unanswered:
         return []
     table.refresh([stat.pid for stat in unanswered])
-    now = {stat.pid: table.stats.get(stat.pid) for stat in unanswered}
-    return [
-        stat.pid
-        for stat in unanswered
-        if (known := now[stat.pid]) is not None and known.identity == stat.identity and known.state not in "ZX"
-    ]
-
-
-def _is_bystander(stat: Stat) -> bool:
-    """Whether a process that cannot be read is known to hold nothing of a run."""
-    return stat.name in NEVER_HOLD or (stat.pid == 1 and not stat.name.startswith(TRAINING_NAMES))
+    living = {stat.identity for stat in table.stats.values() if stat.state not in "ZX"}
+    return [stat.pid for stat in unanswered if stat.identity in living]
 
 
 def hidden_neighbours() -> str | None:
@@ -193,9 +204,8 @@ def hidden_neighbours() -> str | None:
 
     4026531836 and 4026531839 are the first namespaces of a machine (include/linux/proc_ns.h).
     """
-    try:
-        pid, ipc = os.readlink("/proc/self/ns/pid"), os.readlink("/proc/self/ns/ipc")
-    except OSError:
+    pid, ipc = namespace("self", "pid"), namespace("self", "ipc")
+    if pid is None or ipc is None:
         return "which processes share it cannot be seen here"
     if ipc == "ipc:[4026531839]" and pid != "pid:[4026531836]":
         return "this container shares it with processes that cannot be seen from here: run hangtop on the machine itself"
@@ -207,55 +217,41 @@ def _holds(table: ProcessTable, pid: int, roots: tuple[str, ...]) -> Holds:
     words = table.command(pid)
     stat = table.stats.get(pid)
     first = stat.thread if stat is not None and stat.thread is not None else pid
-    held = _Held(roots)
     whole = f"/proc/{pid}" if first == pid else f"/proc/{pid}/task/{first}"
-    held.map(f"{whole}/maps")
-    held.open(whole)
+    mapped, opened = set(_mapped(f"{whole}/maps")), set(_opened(whole))
+    paths = {path for path, _ in (*mapped, *opened)}
     return Holds(
-        frozenset(held.paths),
-        frozenset(held.files),
-        frozenset(held.names),
+        frozenset(path for path in paths if (path + "/").startswith(roots)),
+        frozenset(inode for _, inode in (*mapped, *opened) if inode is not None),
+        frozenset((inode[1], os.path.basename(path)) for path, inode in mapped),
         "\0".join(words),
         os.readlink(f"/proc/{pid}/ns/net"),
         watches=words[1:3] == PROBE,
     )
 
 
-class _Held:
-    """What one process holds, gathered."""
+def _mapped(maps: str) -> Iterator[tuple[str, Inode]]:
+    """The files that a process maps."""
+    for line in Path(maps).read_text("utf-8", "replace").splitlines():
+        match = MAP_LINE.match(line)
+        if match is not None and match["path"]:
+            device = os.makedev(int(match["major"], 16), int(match["minor"], 16))
+            yield match["path"].removesuffix(DELETED), (device, int(match["inode"]))
 
-    def __init__(self, roots: tuple[str, ...]) -> None:
-        self._roots = roots
-        self.paths: set[str] = set()
-        self.files: set[Inode] = set()
-        self.names: set[tuple[int, str]] = set()
 
-    def map(self, maps: str) -> None:
-        """What it maps."""
-        for line in Path(maps).read_text("utf-8", "replace").splitlines():
-            match = MAP_LINE.match(line)
-            if match is not None and match["path"]:
-                path, inode = match["path"].removesuffix(DELETED), int(match["inode"])
-                self._add_path(path)
-                self.files.add((os.makedev(int(match["major"], 16), int(match["minor"], 16)), inode))
-                self.names.add((inode, os.path.basename(path)))
-
-    def open(self, process: str) -> None:
-        """What it has open, and where it stands."""
-        for link in [f"{process}/cwd", *(f"{process}/fd/{fd}" for fd in os.listdir(f"{process}/fd"))]:
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed meanwhile
-                self._follow(link)
-
-    def _follow(self, link: str) -> None:
-        target = os.readlink(link)
+def _opened(process: str) -> Iterator[tuple[str, Inode | None]]:
+    """What it has open, and where it stands. No inode where its file system is dead, or not for us: no leftover of ours lies
+    there."""
+    for link in [f"{process}/cwd", *(f"{process}/fd/{fd}" for fd in os.listdir(f"{process}/fd"))]:
+        try:
+            target = os.readlink(link)
+        except (FileNotFoundError, ProcessLookupError):  # closed meanwhile
+            continue
         if target.startswith("/") and not target.startswith(SPECIAL):
-            self._add_path(target.removesuffix(DELETED))
-            with contextlib.suppress(OSError):  # its file system is dead, or not for us: no leftover of ours lies there
-                self.files.add(inode_of(link))
-
-    def _add_path(self, path: str) -> None:
-        if (path + "/").startswith(self._roots):
-            self.paths.add(path)
+            inode = None
+            with contextlib.suppress(OSError):
+                inode = inode_of(link)
+            yield target.removesuffix(DELETED), inode
 
 
 def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str]:
@@ -269,9 +265,34 @@ def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str
     return frozenset(path for path in named if path.startswith(roots))
 
 
-def _trackers(table: ProcessTable, seen: Mapping[int, Holds], living: Iterable[Stat], uid: int) -> dict[int, float]:
-    return {
-        stat.pid: table.started_at(stat.start_ticks)
-        for stat in living
-        if stat.pid in seen and TRACKER in seen[stat.pid].command and table.owner(stat.pid) == uid
-    }
+def is_open(path: str) -> bool | None:
+    """Whether any process has a plain file of ours open, asked of the kernel, because `/proc` shows only what we may see; `None`
+    if it is gone, or the file system cannot tell.
+
+    The kernel gives a write lease only if no other process has the file open or mapped (fcntl(2), F_SETLEASE), not even in
+    another container, in a thread with files of its own, or in transit on a socket. The lease is given back at once.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:  # EAGAIN: another process holds a lease
+        return True if error.errno in LEASED else None
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # a process that opens it now waits for us; SIGIO would end us
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return True if error.errno in LEASED else None
+    finally:
+        os.close(fd)
+    return False
+
+
+def is_heard(path: str) -> bool:
+    """Whether a process of any container listens at this Unix socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(path)
+        except OSError as error:
+            return error.errno in (errno.EAGAIN, errno.EPROTOTYPE)  # its queue is full; it speaks datagrams
+    return True

@@ -20,7 +20,9 @@ TRAINING_NAMES = ("python", "ray::", "pt_data_", "pt_main_", "VLLM::", "sglang::
 
 def adopted(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:
     """Processes outside the run that lost their parent."""
-    return [stat.pid for stat in stats.values() if _lost(stats, stat) and stat.pid not in members and stat.state not in "ZX"]
+    living = [stat for stat in stats.values() if stat.pid not in members and stat.state not in "ZX" and not stat.kernel]
+    adopters = {1, *(stat.pid for stat in stats.values() if stat.name in ADOPTERS)}
+    return [stat.pid for stat in living if stat.ppid in adopters and stat.pid != 1]
 
 
 def is_orphan(stat: Stat, facts: ProcessFacts, files: tuple[OpenFile, ...]) -> bool:
@@ -45,12 +47,6 @@ def unreaped(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:
     """Zombies of the run, and others with the name of a training process."""
     zombies = [stat for stat in stats.values() if stat.state == "Z"]
     return [stat.pid for stat in zombies if stat.pid in members or stat.ppid in members or stat.name.startswith(TRAINING_NAMES)]
-
-
-def _lost(stats: Mapping[int, Stat], stat: Stat) -> bool:
-    if stat.kernel or stat.pid == 1:
-        return False
-    return stat.ppid == 1 or (stat.ppid in stats and stats[stat.ppid].name in ADOPTERS)
 
 
 def is_daemon(command: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from hangtop.probe.log.profile_files import ProfileFiles
 from hangtop.probe.log.tracked_log import TrackedLog
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
-from hangtop.system.malloc_trim import give_back
+from hangtop.system.memory import give_back
 from hangtop.system.stores.stop_store import StopStore
 
 POLL_S, CALM_POLL_S = 0.1, 0.5

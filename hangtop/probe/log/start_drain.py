@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hangtop.common.reaper import reap_later
 from hangtop.probe.log import drain
 from hangtop.system.hangtop_child import debug_file
-from hangtop.system.unnamed_memory import unnamed_memory
+from hangtop.system.memory import unnamed_memory
 
 PYTHON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LC_ALL", "PATH", "PYTHONHOME", "SYSTEMROOT")
 """What an interpreter may need to start. No more: variables of the job would make the drain look like a part of the run."""

@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from hangtop.common.text import some
 from hangtop.probe.nccl import flight_recorder
-from hangtop.probe.nccl.rank_environments import RankProcess
 from hangtop.records.nccl import FlightDump
+from hangtop.system.processes.proc_files import namespace, read_text
 
 FIFO_END = ".pipe"
+
+
+class RankProcess(Struct, frozen=True):
+    """A process that is a rank. `started_at`: unix time. `environ`: the variables that tell where its dumps lie."""
+
+    pid: int
+    rank: int
+    started_at: float
+    uid: int | None
+    environ: Mapping[str, str] = {}
 
 
 class Dumps(Struct, frozen=True):
@@ -30,17 +41,19 @@ class Dumps(Struct, frozen=True):
 
 def dumps_of(ranks: Sequence[RankProcess], strangers: Sequence[RankProcess], world: int | None) -> Dumps:
     """The dumps of these ranks, and in the same folder those of their peers on other machines."""
-    taken = {path: other for other in strangers for path in _paths(other)}
+    taken = {path: other for other in strangers for path in _paths(other).values()}
     own: dict[str, FlightDump] = {}
     foreign: list[str] = []
     shared: dict[str, bool] = {}
     for rank in ranks:
-        for beginning, path in zip(_beginnings(rank), _paths(rank), strict=True):
+        for beginning, path in _paths(rank).items():
             found = _read(path, rank)
             if found is None:
                 continue
             is_new = found.dump.at >= rank.started_at and found.uid == rank.uid
-            is_own = is_new and not _is_rival(taken.get(path), found) and _is_of(found, rank)
+            rival = taken.get(path)  # of another job; threads in the dump decide, if it names any
+            may_be_rivals = rival is not None and rival.started_at <= found.dump.at and not found.threads
+            is_own = is_new and not may_be_rivals and _is_of(found, rank)
             shared[beginning] = is_own and shared.get(beginning, True)
             if is_own:
                 own[path] = found.dump
@@ -69,11 +82,9 @@ def fifo_of(rank: RankProcess) -> str | None:
 def _holds(pid: int, wanted: os.stat_result) -> bool:
     folder = f"/proc/{pid}/fd"
     for fd in os.listdir(folder):
-        try:
+        with suppress(OSError):  # closed meanwhile
             if os.path.samestat(os.stat(f"{folder}/{fd}"), wanted):
                 return True
-        except OSError:  # closed meanwhile
-            continue
     return False
 
 
@@ -89,19 +100,11 @@ def _read(path: str, rank: RankProcess) -> flight_recorder.OwnedDump | None:
         )
 
 
-def _is_rival(other: RankProcess | None, found: flight_recorder.OwnedDump) -> bool:
-    """Whether a living rank of another job may have written it. Threads in the dump decide, if it names any."""
-    return other is not None and other.started_at <= found.dump.at and not found.threads
-
-
 def _is_of(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
     """Whether one of its threads is in the memory of this process. Older torch names none: then place, owner and time decide."""
     if not found.threads:
         return True
-    try:
-        lines = Path(f"/proc/{rank.pid}/maps").read_text(errors="replace").splitlines()
-    except OSError:  # gone meanwhile, or not ours to see
-        return False
+    lines = read_text(f"/proc/{rank.pid}/maps").splitlines()
     spans = [tuple(int(end, 16) for end in line.split(" ", 1)[0].split("-")) for line in lines if "-" in line]
     return any(first <= thread < last for thread in found.threads for first, last in spans)
 
@@ -124,20 +127,13 @@ def _elsewhere(proven: Iterable[str], ranks: Sequence[RankProcess], world: int |
                 yield found.dump
 
 
-def _beginnings(rank: RankProcess) -> tuple[str, ...]:
-    return flight_recorder.beginnings(rank.environ)
-
-
-def _paths(rank: RankProcess) -> tuple[str, ...]:
-    return tuple(_seen(rank.pid, f"{beginning}{rank.rank}") for beginning in _beginnings(rank))
+def _paths(rank: RankProcess) -> dict[str, str]:
+    """Our paths of its dumps, by what its own begin with."""
+    return {beginning: _seen(rank.pid, f"{beginning}{rank.rank}") for beginning in flight_recorder.beginnings(rank.environ)}
 
 
 def _seen(pid: int, path: str) -> str:
     """Our path for what this process calls `path`: it may live in a container, or in another folder."""
     if not path.startswith("/"):
         return os.path.join(f"/proc/{pid}/cwd", path)
-    try:
-        same = os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt")
-    except OSError:  # gone, or another user's
-        return path
-    return path if same else f"/proc/{pid}/root{path}"
+    return path if namespace(pid, "mnt") in (None, namespace("self", "mnt")) else f"/proc/{pid}/root{path}"

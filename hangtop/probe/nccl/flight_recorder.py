@@ -58,10 +58,13 @@ def groups(dump: Mapping[str, Any]) -> tuple[FlightGroup, ...]:
     """The process groups of a dump with their sequence numbers, and the last collective of each."""
     status = {str(key): value for key, value in _mapping(dump.get("pg_status")).items()}
     last: dict[str, Mapping[str, Any]] = {}
+    names: dict[str, str] = {}
     for entry in dump.get("entries") or ():
         if isinstance(entry, Mapping) and not entry.get("is_p2p"):
-            last[_group_of(entry)] = entry
-    names = {_group_of(entry): _name_of(entry) for entry in last.values()}
+            group = entry.get("process_group")
+            words = [str(word) for word in group] if isinstance(group, (tuple, list)) else []
+            key = words[0] if words else str(entry.get("pg_id", ""))
+            last[key], names[key] = entry, words[1] if len(words) > 1 else ""
     return tuple(_group(key, names.get(key, ""), _mapping(status.get(key)), last.get(key)) for key in sorted({*status, *last}))
 
 
@@ -132,16 +135,6 @@ def request(fifo: str) -> bool:
         return False
     finally:
         os.close(opened)
-
-
-def _group_of(entry: Mapping[str, Any]) -> str:
-    group = entry.get("process_group")
-    return str(group[0]) if isinstance(group, (tuple, list)) and group else str(entry.get("pg_id", ""))
-
-
-def _name_of(entry: Mapping[str, Any]) -> str:
-    group = entry.get("process_group")
-    return str(group[1]) if isinstance(group, (tuple, list)) and len(group) > 1 else ""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -13,18 +13,20 @@ from msgspec import Struct
 
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.nccl import flight_recorder, ras
-from hangtop.probe.nccl.dump_ownership import Dumps, dumps_of, fifo_of
-from hangtop.probe.nccl.rank_environments import RankEnvironments
+from hangtop.probe.nccl.dump_ownership import Dumps, RankProcess, dumps_of, fifo_of
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import Communicator, NcclReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Value
-from hangtop.system.network.port_owner import Listener, PortOwners
+from hangtop.system.network.connections import PortOwners
+from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.table import Identity
 from hangtop.system.processes.users import Users
 
+KEPT = ("RANK", "NCCL_RAS_ADDR", "HOME", "XDG_CACHE_HOME", *flight_recorder.NAMES, *flight_recorder.PIPES)
+"""Variables that tell of NCCL and of torch's flight recorder."""
 MOST_PORTS = 4
 AGAIN_S = 10.0
 SECOND_READ_S = 1.0
@@ -55,7 +57,8 @@ class NcclSource(Source):
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
         self._table = open_table()
-        self._environments = RankEnvironments(self._table)
+        self._facts = ProcessFactTable(self._table, KEPT)
+        self._known: dict[int, ProcessFacts] = {}
         self._owners = PortOwners(self._table)
         self._users = Users()
         self._reads = 0
@@ -74,7 +77,7 @@ class NcclSource(Source):
             raise Absent(NO_PROCS if members is None else NO_MEMBERS)
         self._refresh(now)
         dumps = self._dumps(members)
-        addresses = ras_addresses(self._environments.of(members))
+        addresses = ras_addresses(self._environs(members).values())
         told = [said for address in addresses if (said := self._ask(address, members)) is not None]
         notes = "; ".join(note for note in (*(said.note for said in told), dumps.note) if note) or None
         if not dumps.own and all(said.note for said in told):
@@ -92,7 +95,7 @@ class NcclSource(Source):
         if not members:
             return
         self._refresh(now)
-        ranks = self._environments.ranks(member for member in members if member.pid in ask.pids)
+        ranks = self._ranks([member for member in members if member.pid in ask.pids])
         fifos = [fifo for rank in ranks if (fifo := fifo_of(rank)) is not None]
         if not [fifo for fifo in fifos if flight_recorder.request(fifo)]:
             return
@@ -106,12 +109,34 @@ class NcclSource(Source):
 
     def _refresh(self, now: float) -> None:
         self._table.refresh(())
-        self._environments.refresh(now)
+        self._facts.forget_gone()
+        self._known = self._facts.of((pid for pid, stat in self._table.stats.items() if not stat.kernel), now)
+
+    def _environs(self, members: Iterable[Process]) -> dict[int, Mapping[str, str]]:
+        """The environments of these processes by pid, as far as they live."""
+        stats = self._table.stats
+        alive = (each.pid for each in members if each.pid in stats and stats[each.pid].start_ticks == each.start_ticks)
+        return {pid: self._known[pid].environ for pid in alive if pid in self._known}
+
+    def _ranks(self, members: Sequence[Process]) -> list[RankProcess]:
+        environs = self._environs(members)
+        return [
+            RankProcess(member.pid, member.rank, member.started_at, member.uid, environs[member.pid])
+            for member in members
+            if member.role == "rank" and member.rank is not None and member.pid in environs
+        ]
 
     def _dumps(self, members: Sequence[Process]) -> Dumps:
-        ranks = self._environments.ranks(members)
+        """Those of the run. Every process with a `RANK` that is not the run's is a rank of another job."""
+        own = self._environs(members)
+        others = {pid: facts.environ for pid, facts in self._known.items() if pid not in own}
+        strangers = [
+            RankProcess(pid, int(environ["RANK"]), self._table.started_at(stat.start_ticks), self._table.owner(pid), environ)
+            for pid, environ in others.items()
+            if environ.get("RANK", "").isdecimal() and (stat := self._table.stats.get(pid)) is not None
+        ]
         world = max((member.world or 0 for member in members), default=0)
-        return dumps_of(ranks, self._environments.strangers(members), world)
+        return dumps_of(self._ranks(members), strangers, world)
 
     def _ask(self, address: tuple[str, int], members: Sequence[Process]) -> PortAnswer | None:
         """The answer of the port: `None` if nothing listens, a note if it is another job's or cannot be read."""
@@ -120,7 +145,9 @@ class NcclSource(Source):
         if listener.owner == "nobody":
             return None
         if listener.owner == "another":
-            return PortAnswer(note=f"RAS answers at {where}, but for another job ({self._named(listener)})")
+            user = self._users.name(listener.uid) or "unknown"
+            named = f"a process of user {user}" if listener.pid is None else f"pid {listener.pid} of user {user}"
+            return PortAnswer(note=f"RAS answers at {where}, but for another job ({named})")
         try:
             communicators, version = ras.read(ras.query(address))
         except ConnectionError:
@@ -131,10 +158,6 @@ class NcclSource(Source):
             return PortAnswer(note=f"RAS answers at {where}, but names no process of this run")
         return PortAnswer(communicators, version)
 
-    def _named(self, listener: Listener) -> str:
-        user = self._users.name(listener.uid) or "unknown"
-        return f"a process of user {user}" if listener.pid is None else f"pid {listener.pid} of user {user}"
-
 
 def are_of_run(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
     """Whether these communicators are the run's: every local rank of the run is in them."""
@@ -144,12 +167,10 @@ def are_of_run(communicators: Iterable[Communicator], members: Iterable[Process]
 
 
 def ras_addresses(environs: Iterable[Mapping[str, str]]) -> tuple[tuple[str, int], ...]:
-    """Where RAS listens, by the environments of the run's processes, else NCCL's default."""
-    told = dict.fromkeys(address for environ in environs if (address := ras_address(environ)))
+    """Where RAS listens, by the environments of the run's processes (`host:port` or `[v6]:port`), else NCCL's default."""
+    told: dict[tuple[str, int], None] = {}
+    for environ in environs:
+        host, _, port = environ.get("NCCL_RAS_ADDR", "").rpartition(":")
+        if host and port.isdecimal() and 0 < int(port) < 65536:
+            told[host.strip("[]"), int(port)] = None
     return tuple(told)[:MOST_PORTS] or (ras.ADDRESS,)
-
-
-def ras_address(env: Mapping[str, str]) -> tuple[str, int] | None:
-    """The RAS address in this environment: `host:port` or `[v6]:port`."""
-    host, _, port = env.get("NCCL_RAS_ADDR", "").rpartition(":")
-    return (host.strip("[]"), int(port)) if host and port.isdecimal() and 0 < int(port) < 65536 else None

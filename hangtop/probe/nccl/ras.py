@@ -79,7 +79,6 @@ class _Status(msgspec.Struct, frozen=True):
     finalize_called: bool = False
     destroy_flag: bool = False
     abort_flag: bool = False
-    unresponsive: bool = False
     considered_dead: bool = False
 
 
@@ -193,10 +192,8 @@ class _Text:
                 self._add(int(rank), "missing", None, line)
         elif one := _ONE.match(line):
             launched = "operation" in line
-            self._add(int(one[1]), self._told(), int(one[2] or 0) if launched else self._count, line)
-
-    def _told(self) -> CommStatus:
-        return "missing" if self.kind == "INCOMPLETE" else "error" if self.kind == "ERROR" else "ok"
+            status: CommStatus = "missing" if self.kind == "INCOMPLETE" else "error" if self.kind == "ERROR" else "ok"
+            self._add(int(one[1]), status, int(one[2] or 0) if launched else self._count, line)
 
     def _add(self, rank: int, status: CommStatus, count: int | None, line: str) -> None:
         who = _WHO.search(line)

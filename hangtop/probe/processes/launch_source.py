@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+import psutil
 
 from hangtop.common.raw_text import from_os, text_of, to_os
 from hangtop.probe.context import ProbeContext
@@ -13,16 +16,12 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.reading import Value
 from hangtop.system.processes.limits import conditions_of
 from hangtop.system.processes.open_table import open_table
-from hangtop.system.processes.proc_files import read_optional
+from hangtop.system.processes.proc_files import read_optional, read_text
 from hangtop.system.processes.table import ProcessTable
 from hangtop.system.stores import launch_store
 
-NET = "/sys/class/net"
-
 
 class LaunchSource(Source):
-    """Answers `LaunchAsk`."""
-
     def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
         self._logs = context.spec.logs
         self._table = table or open_table()
@@ -50,25 +49,29 @@ class LaunchSource(Source):
         """The launch of a living process: known if hangtop started it, else read from the process and stored."""
         if (known := launch_store.of_process(pid, start_ticks)) is not None:
             return known
-        argv, environ = _words(pid), self._table.environ(pid)
+        raw = read_optional(f"/proc/{pid}/cmdline") or b""  # each argument ends with a zero byte, empty ones at the end too
+        argv = tuple(text_of(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
+        environ = self._table.environ(pid)
         cwd = from_os(_folder_of_start(argv, self._table.cwd(pid), to_os(environ.get("PWD", ""))))
-        output = _plain_file(f"/proc/{pid}/fd/1")
-        program, conditions = _program(pid), conditions_of(pid)
+        output = os.readlink(f"/proc/{pid}/fd/1")
+        is_plain = output.startswith("/") and not output.startswith("/dev/") and not output.endswith(" (deleted)")
+        program, conditions = "", conditions_of(pid)
+        with suppress(OSError):  # not ours to know
+            program = from_os(os.readlink(f"/proc/{pid}/exe"))
         self._table.refresh((pid,))
         stat = self._table.stats.get(pid)
         if stat is None or stat.start_ticks != start_ticks:
             raise LookupError(f"pid {pid} has ended")
         if not argv or argv[0].startswith("ray::") or " " in argv[0]:
             raise LookupError(f"pid {pid} has written another title over its command line: start it again yourself")
-        started_at = self._table.started_at(start_ticks)
         kept = Launch(
             argv,
             cwd,
             launch_store.keep_environ(environ),
             pid,
             start_ticks,
-            started_at,
-            output,
+            self._table.started_at(start_ticks),
+            from_os(output) if is_plain else None,
             logs=tuple(from_os(os.path.realpath(log)) for log in self._logs),
             visible_devices=environ.get("CUDA_VISIBLE_DEVICES"),
             conditions=conditions,
@@ -82,28 +85,12 @@ class LaunchSource(Source):
 def interfaces() -> tuple[str, ...]:
     """As `LaunchReading` has them; empty where the system does not tell."""
     try:
-        known = [name for name in os.listdir(NET) if name != "lo" and _is_up(name)]
+        known = [name for name, stats in psutil.net_if_stats().items() if name != "lo" and "up" in stats.flags.split(",")]
     except OSError:
         return ()
-    first = _of_default_route()
+    routes = (line.split() for line in read_text("/proc/net/route").splitlines()[1:])
+    first = next((route[0] for route in routes if len(route) > 1 and route[1] == "00000000"), "")  # that of 0.0.0.0
     return tuple(sorted(known, key=lambda name: (name != first, name)))
-
-
-def _is_up(name: str) -> bool:
-    """Bit 0 of the flags is IFF_UP (netdevice(7))."""
-    return bool(int(read_optional(f"{NET}/{name}/flags") or b"0", 16) & 1)
-
-
-def _of_default_route() -> str:
-    """The interface of the line for 0.0.0.0 in /proc/net/route; empty for none."""
-    lines = (line.split() for line in (read_optional("/proc/net/route") or b"").splitlines()[1:])
-    return next((line[0].decode() for line in lines if len(line) > 1 and line[1] == b"00000000"), "")
-
-
-def _words(pid: int) -> tuple[str, ...]:
-    """Its arguments, with empty ones at the end: each ends with a zero byte."""
-    raw = read_optional(f"/proc/{pid}/cmdline") or b""
-    return tuple(text_of(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
 
 
 def _folder_of_start(argv: Sequence[str], cwd: str, pwd: str) -> str:
@@ -113,17 +100,3 @@ def _folder_of_start(argv: Sequence[str], cwd: str, pwd: str) -> str:
     left = [word for word in words if not os.path.exists(os.path.join(cwd, word))]
     there = pwd.startswith("/") and any(os.path.isfile(os.path.join(pwd, word)) for word in left)
     return pwd if there else cwd
-
-
-def _program(pid: int) -> str:
-    try:
-        return from_os(os.readlink(f"/proc/{pid}/exe"))
-    except OSError:  # not ours to know
-        return ""
-
-
-def _plain_file(link: str) -> str | None:
-    """The file behind this descriptor, if it is a plain file with a name."""
-    target = os.readlink(link)
-    plain = target.startswith("/") and not target.startswith("/dev/") and not target.endswith(" (deleted)")
-    return from_os(target) if plain else None

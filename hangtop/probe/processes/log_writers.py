@@ -1,9 +1,14 @@
-"""The processes that write the watched logs, from when each is first seen until after its end."""
+"""The watched logs as processes hold them open, and the processes that write them: from when each is first seen until after its
+end."""
 
 from __future__ import annotations
 
+import fnmatch
 import os
-from collections.abc import Collection, Mapping
+import re
+import stat as modes
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
@@ -12,7 +17,6 @@ from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import some
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import STDIN
-from hangtop.probe.processes.watched_files import WatchedFiles
 from hangtop.records.process import Writer
 from hangtop.system.files.file_writers import LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
 from hangtop.system.files.open_files import YOUNG_S
@@ -25,19 +29,21 @@ RESOLVE_EVERY = 3
 """How many calls of `find` share one resolution of the log paths."""
 LOOKS_BEFORE_THE_LOG = 3
 """So many calls of `find` wait for the log source to tell the files of a directory or pattern."""
+GLOB_SIGNS = re.compile(r"[*?\[]")
 MAX_GONE = 64
 """How many ended writers are remembered."""
 
 
 class LogWriters:
-    """The writers of the watched logs. `find` them now and then, `check` them after each refresh of the table."""
+    """The writers of the watched logs. `find` the processes that write now, `check` after each refresh of the table which of them
+    still live. `now` is unix time."""
 
     def __init__(self, context: ProbeContext, table: ProcessTable, exits: Exits) -> None:
         self._context = context
         self._table = table
         self._exits = exits
         stdin = context.spec.stdin
-        self._wanted = WatchedFiles(context.spec.logs, "" if stdin is None else stdin.name)
+        self.watched = WatchedFiles(context.spec.logs, "" if stdin is None else stdin.name)
         self._paths: Guard[str, None] = Guard()
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._writers: dict[Identity, Writer] = {}
@@ -53,35 +59,26 @@ class LogWriters:
         """A program such as `screen` that writes the logs for one of several terminals."""
 
     @property
-    def owners(self) -> frozenset[int]:
-        """The users that own the logs."""
-        return self._wanted.owners
-
-    @property
     def writers(self) -> tuple[Writer, ...]:
         return tuple(self._writers.values())
-
-    @property
-    def logs(self) -> Mapping[str, float]:
-        """When each log was written last, by real path; files only."""
-        return self._wanted.written_at
 
     def alive(self) -> set[int]:
         return {writer.pid for writer in self._writers.values() if writer.alive}
 
     def find(self, table: OpenFileTable, now: float) -> None:
-        """Find the processes that write now. `now` is unix time."""
         files = self._files()
         if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
-            self._paths.ask({"logs": partial(self._wanted.resolve, files)})
+            self._paths.ask({"logs": partial(self.watched.resolve, files)})
             self._resolved_for = files
         self._looks += 1
         self._forget_unwatched()
-        feeders = self._feeders(table)
+        logs, pids = self._logs_in(table), self._context.spec.pids
+        named = tuple(LogFeeder(pid, frozenset()) for pid in pids if pid in table.stats)
+        feeders = named if pids else find_feeders(table, logs, ignored=(os.getpid(), os.getppid()))
         self.shell = next((feeder.shell for feeder in feeders if feeder.shell is not None), None)
         jobs = jobs_of(table, feeders)
         self.jobs = jobs if len(jobs) > 1 else ()
-        server = server_of(table, self._logs_in(table))
+        server = server_of(table, logs)
         self._server = None if server is None else table.stats[server]
         for feeder in feeders:
             self._record(table.stats[feeder.pid], feeder, now)
@@ -99,10 +96,18 @@ class LogWriters:
         return tuple(file.path for file in self._context.files if file.path != STDIN)
 
     def check(self, now: float) -> None:
-        """Check which of the known writers still live."""
         for identity, writer in self._writers.items():
-            self._writers[identity] = self._as_it_is(identity, writer, now)
-        self._forget_old()
+            stat = self._table.stats.get(identity.pid)
+            if stat is not None and stat.identity == identity:  # else the pid is another process now, or none
+                if stat.state not in "ZX":
+                    continue
+                self._exits.watch(stat)
+            gone_at = now if writer.gone_at is None else writer.gone_at
+            code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
+            self._writers[identity] = replace(writer, alive=False, gone_at=gone_at, exit_code=code)
+        gone = [identity for identity, writer in self._writers.items() if not writer.alive]
+        for identity in gone[: max(0, len(gone) - MAX_GONE)]:
+            del self._writers[identity]
 
     def note(self, hidden: int) -> str | None:
         """Why no living writer is known. `hidden`: how many processes may not be read."""
@@ -118,21 +123,16 @@ class LogWriters:
         way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
         return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
 
-    def _feeders(self, table: OpenFileTable) -> tuple[LogFeeder, ...]:
-        if self._context.spec.pids:
-            return tuple(LogFeeder(pid, frozenset()) for pid in self._context.spec.pids if pid in table.stats)
-        return find_feeders(table, self._logs_in(table), ignored=(os.getpid(), os.getppid()))
-
     def _logs_in(self, table: OpenFileTable) -> list[str]:
         """The logs that a process has open for writing, by the kernel's names."""
-        return sorted(target for target in table.holders if self._wanted.matches(target) or self._is_renamed(table, target))
+        return sorted(target for target in table.holders if self.watched.matches(target) or self._is_renamed(table, target))
 
     def _is_renamed(self, table: OpenFileTable, target: str) -> bool:
         """A process in a container has another path for the log: there the inode tells."""
-        if not self._wanted.may_be_called(target):
+        if not self.watched.may_be_called(target):
             return False
         held = ((pid, file.fd) for pid in table.holders[target] for file in table.files[pid] if file.target == target)
-        return any(self._wanted.is_inode(target, self._table.inode(pid, fd)) for pid, fd in held)
+        return any(self.watched.is_inode(target, self._table.inode(pid, fd)) for pid, fd in held)
 
     def _record(self, stat: Stat, feeder: LogFeeder, now: float) -> None:
         """Record a writer when it is first seen, and what it writes each time. A young process may still become another
@@ -148,22 +148,10 @@ class LogWriters:
         words = self._commands.known({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
         return command_line(words) if words else f"[{clean_words(stat.name)}]"
 
-    def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
-        """The writer as the table shows it now: a pid with another start time is another process."""
-        stat = self._table.stats.get(identity.pid)
-        same = stat is not None and stat.identity == identity
-        if stat is not None and same and stat.state not in "ZX":
-            return writer
-        if stat is not None and same:
-            self._exits.watch(stat)
-        gone_at = now if writer.gone_at is None else writer.gone_at
-        code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
-        return replace(writer, alive=False, gone_at=gone_at, exit_code=code)
-
     def _forget_unwatched(self) -> None:
         """Forget living writers of files that are no longer watched: they are of another run."""
         for identity, writer in list(self._writers.items()):
-            known = (self._wanted.matches(path) or self._wanted.may_be_called(path) for path in writer.paths)
+            known = (self.watched.matches(path) or self.watched.may_be_called(path) for path in writer.paths)
             if writer.alive and writer.paths and not any(known):
                 del self._writers[identity]
                 self.followed_another += 1
@@ -176,7 +164,68 @@ class LogWriters:
             if is_relay and writer.alive and identity.pid not in feeding:
                 del self._writers[identity]
 
-    def _forget_old(self) -> None:
-        gone = [identity for identity, writer in self._writers.items() if not writer.alive]
-        for identity in gone[: max(0, len(gone) - MAX_GONE)]:
-            del self._writers[identity]
+
+class WatchedFiles:
+    """The watched logs as the process table names them: by real paths. New files in a directory need no listing of it.
+
+    `pipe`: what stdin is called there (`pipe:[4711]`)."""
+
+    def __init__(self, logs: Iterable[str], pipe: str = "") -> None:
+        self._logs = tuple(logs)
+        self._pipe = pipe
+        self._exact: frozenset[str] = frozenset()
+        self._below: tuple[str, ...] = ()
+        self._patterns: tuple[re.Pattern[str], ...] = ()
+        self._only: frozenset[str] | None = None
+        self._inodes: frozenset[tuple[str, int]] = frozenset()
+        self._names: frozenset[str] = frozenset()
+        self.owners: frozenset[int] = frozenset()
+        """The users that own the watched files."""
+        self.written_at: dict[str, float] = {}
+        """When the watched files were written last, by real path."""
+
+    def resolve(self, watched: Collection[str] | None = None) -> None:
+        """Resolve symbolic links and stat the files. May wait for the file system.
+
+        `watched`: the files that the log source reads, once known. In a directory or pattern no others count: files of another
+        run may lie beside them."""
+        exact: set[str] = set()
+        below: list[str] = []
+        patterns: list[re.Pattern[str]] = []
+        for log in self._logs:
+            if log == "-":
+                exact.update({self._pipe} - {""})
+            elif sign := GLOB_SIGNS.search(log):  # links are resolved in front of its first sign
+                fixed = os.path.dirname(log[: sign.start()])
+                glob = os.path.join(os.path.realpath(fixed or "."), log[len(fixed) :].lstrip("/"))
+                patterns.append(re.compile(fnmatch.translate(glob)))
+            else:
+                real = os.path.realpath(log)
+                exact.add(real)
+                below.append(os.path.join(real, ""))
+        self._exact, self._below, self._patterns = frozenset(exact), tuple(below), tuple(patterns)
+        several = bool(patterns) or any(os.path.isdir(path) for path in exact)
+        self._only = frozenset(map(os.path.realpath, watched)) if several and watched is not None else None
+        files: dict[str, os.stat_result] = {}
+        for path in exact:
+            with suppress(OSError):  # not there yet, or a pipe
+                files[path] = os.stat(path)
+        self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
+        self._names = frozenset(name for name, _ in self._inodes)
+        self.owners = frozenset(status.st_uid for status in files.values())
+        self.written_at = {path: status.st_mtime for path, status in files.items() if modes.S_ISREG(status.st_mode)}
+
+    def matches(self, target: str) -> bool:
+        if target in self._exact:
+            return True
+        if self._only is not None:
+            return target in self._only
+        return target.startswith(self._below) or any(pattern.fullmatch(target) for pattern in self._patterns)
+
+    def may_be_called(self, target: str) -> bool:
+        """Whether a process in a container may have this name for a watched file: the same last part, other directories."""
+        return target.rpartition("/")[2] in self._names and target not in self._exact
+
+    def is_inode(self, target: str, inode: int | None) -> bool:
+        """Whether name and inode are those of a watched file: an inode alone is unique on one file system only."""
+        return (os.path.basename(target), inode) in self._inodes

@@ -16,11 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.processes.leads import KINDS, Lead
-from hangtop.probe.processes.written_bytes import WrittenBytes
 from hangtop.system.files.file_writers import terminals_of, topmost
 from hangtop.system.guard import Guard
 from hangtop.system.processes.roles import PYTHON, RELAYS, SHELLS, role_by_name
-from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat
+from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
 from hangtop.system.processes.training_commands import looks_like_training
 from hangtop.system.processes.tree import ancestors, children_of, descendants
 
@@ -36,6 +35,8 @@ DEEPEST = 3
 """How far below its working folder a training program may have its log: `outputs/run7/train.log`."""
 CLOCK_S = 2.0
 """Start times are known to 0.01 s, but boot time is not."""
+SILENT_TIMES = 2
+"""A line may come between reading the log's time and the counters: once proves nothing, twice does."""
 
 
 class Clue(Struct, frozen=True):
@@ -54,8 +55,6 @@ class Clue(Struct, frozen=True):
 
 
 class ProbableWriters:
-    """Finds the processes that may write the logs."""
-
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._guard: Guard[Identity, Clue] = Guard()
@@ -85,23 +84,16 @@ class ProbableWriters:
         near = {pid: clue for pid, clue in clues.items() if lead_of(clue, logs, folders) is not None}
         held = self._files.known({pid: partial(self._table.open_files, pid) for pid in near})
         seen = {pid: with_files(near[pid], files, logs) for pid, files in held.items()}
-        seen = self._without_empty_logs(seen)
-        silent = self._silent([stats[pid] for pid, clue in seen.items() if not clue.passes_on], max(logs.values(), default=0.0))
-        writing = {pid: clue for pid, clue in seen.items() if not clue.passes_on and pid not in silent}
-        return choose(writing, frozenset(logs), partial(topmost, stats))
+        seen = {pid: clue for pid, clue in self._without_empty_logs(seen).items() if not clue.passes_on}
+        trees = {stats[pid].identity: descendants(children_of(stats), pid) for pid in seen}
+        silent = {identity.pid for identity in self._written.rules_out(trees, max(logs.values(), default=0.0))}
+        return choose({pid: clue for pid, clue in seen.items() if pid not in silent}, frozenset(logs), partial(topmost, stats))
 
     def _without_empty_logs(self, clues: Mapping[int, Clue]) -> dict[int, Clue]:
         """An empty file is no evidence that the output goes there."""
-        sizes = self._sizes.ask(
-            {path: partial(os.path.getsize, path) for path in {clue.own_log for clue in clues.values()} - {""}}
-        )
+        logs = {clue.own_log for clue in clues.values()} - {""}
+        sizes = self._sizes.known({path: partial(os.path.getsize, path) for path in logs})
         return {pid: replace(clue, own_log="") if sizes.get(clue.own_log) == 0 else clue for pid, clue in clues.items()}
-
-    def _silent(self, stats: Iterable[Stat], log_at: float) -> set[int]:
-        """The pids that, with their descendants, have not written the logs."""
-        children = children_of(self._table.stats)
-        trees = {stat.identity: descendants(children, stat.pid) for stat in stats}
-        return {identity.pid for identity in self._written.rules_out(trees, log_at)}
 
     def pointing(self, pids: Iterable[int], logs: Mapping[str, float]) -> dict[int, Lead]:
         """The leads from the logs to these processes, as far as they lived when the logs were written."""
@@ -170,3 +162,56 @@ def _works_in(clue: Clue, folders: Collection[str]) -> bool:
     below = [os.path.relpath(folder, clue.cwd) for folder in folders]
     near = any(not path.startswith("..") and path.count("/") < DEEPEST for path in below)
     return near and looks_like_training([" ".join(clue.command)])
+
+
+class ByteMark(Struct, frozen=True):
+    """Bytes written when the log was written at `log_at` (unix time), and how often the log was written since then."""
+
+    written_bytes: int
+    log_at: float
+    times: int = 0
+
+
+class WrittenBytes:
+    """Which processes have not written a log, by the bytes of their write calls (proc_pid_io(5), `wchar`).
+
+    The counter only rules out: a process that wrote no byte in all its life, or none while the log grew again and again, has not
+    written the log. It proves nothing: an uploader also writes whenever the log grows.
+    """
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._guard: Guard[Identity, Details] = Guard()
+        self._marks: dict[Identity, ByteMark] = {}
+        self._counts: bool | None = None
+
+    def rules_out(self, trees: Mapping[Identity, Collection[int]], log_at: float) -> frozenset[Identity]:
+        """The processes that have not written the log. `trees`: each with its own pid and those of its descendants. `log_at`:
+        when the log was written last."""
+        if self._counts is None:
+            self._counts = _is_counted(self._table)
+        stats = self._table.stats
+        due = {stats[pid].identity: partial(self._table.details, pid) for tree in trees.values() for pid in tree if pid in stats}
+        answers = self._guard.known(due) if self._counts else {}
+        told = {each.pid: answer.written_bytes for each, answer in answers.items()}
+        marks: dict[Identity, ByteMark] = {}
+        for identity, tree in trees.items():
+            counts = [count for pid in tree if (count := told.get(pid)) is not None]
+            if len(counts) == len(tree):  # else a process of it does not tell
+                before, count = self._marks.get(identity), sum(counts)
+                if before is None or count != before.written_bytes:
+                    marks[identity] = ByteMark(count, log_at)
+                else:
+                    marks[identity] = before if log_at <= before.log_at else ByteMark(count, log_at, before.times + 1)
+        self._marks = marks
+        return frozenset(identity for identity, mark in marks.items() if not mark.written_bytes or mark.times >= SILENT_TIMES)
+
+
+def _is_counted(table: ProcessTable) -> bool:
+    """Whether this kernel counts at all, tried with a byte of our own."""
+    with open(os.devnull, "wb", buffering=0) as nowhere:
+        nowhere.write(b".")
+    try:
+        return bool(table.details(os.getpid()).written_bytes)
+    except OSError:
+        return False

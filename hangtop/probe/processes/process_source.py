@@ -28,6 +28,7 @@ from hangtop.system.network.connections import TcpConnection, is_on_our_network,
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.proc_files import namespace
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
 from hangtop.system.processes.table import OpenFile, ProcessTable
 from hangtop.system.processes.tree import ancestors, children_of, descendants
@@ -65,7 +66,7 @@ class ProcessSource(Source):
         self._ray: tuple[RayTie, ...] = ()
         self._host = MachineReader()
         self._blockages = BlockedMounts()
-        self._nets: Guard[int, list[TcpConnection]] = Guard()
+        self._nets: Guard[str | None, list[TcpConnection]] = Guard()
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
         self._orphans: tuple[Process, ...] = ()
@@ -89,11 +90,13 @@ class ProcessSource(Source):
             self._held = self._files.by_pid()
             looked = True
             others = self._writing.followed_another
-            self._writing.find(OpenFileTable.of(self._table.stats, self._held, self._shells.find(now)), now)
+            self._writing.find(OpenFileTable(self._table.stats, self._held, self._shells.find(now)), now)
             if others != self._writing.followed_another:
                 self._run.forget()
             self._writing.check(now)
-            self._hidden = self._count_hidden()
+            # of the logs' owner: one of them may write the logs unseen
+            denied = [pid for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.watched.owners]
+            self._hidden = len(denied)
             self._follow_leads(now)
         files = self._held
         processes = self._run.update(self._writing.alive() or self._taken, files, now, self._context.ray_workers)
@@ -106,7 +109,7 @@ class ProcessSource(Source):
         self._context.procs = reading = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
-            note=self._unseen_writer() or self._writing.note(self._hidden),
+            note=self._note(),
             processes=processes,
             orphans=self._orphans,
             zombies=self._find_zombies(files, now),
@@ -134,12 +137,12 @@ class ProcessSource(Source):
         """Ties of the proven processes: one that is only taken for the writer ties the run to nothing."""
         proven = () if self._taken else [process for process in processes if process.pid not in self._run.of_ray]
         facts = self._run.book.known(process.pid for process in proven)
-        return self._ray_ties.update(proven, files, facts, self._writing.logs, is_on_our_network)
+        return self._ray_ties.update(proven, files, facts, self._writing.watched.written_at, is_on_our_network)
 
     def _follow_leads(self, now: float) -> None:
         """Where no writer is known: which processes may write the log, and which of them are proven to be the run."""
         known = self._writing.writers or self._context.spec.pids
-        leads = {} if known else self._likely.find(self._writing.logs, self._writing.owners)
+        leads = {} if known else self._likely.find(self._writing.watched.written_at, self._writing.watched.owners)
         stats, children = self._table.stats, children_of(self._table.stats)
         trees = {pid: self._run.others(descendants(children, pid)[:MAX_LEFTOVERS], self._held, now) for pid in leads}
         log = self._context.log
@@ -154,15 +157,15 @@ class ProcessSource(Source):
     def _told_by_log(self) -> LogIdentity:
         return told_by(self._context.log, self._context.ranks, os.uname().nodename)
 
-    def _unseen_writer(self) -> str | None:
-        """What to say of processes that are taken for the writer, or may be it."""
-        if self._writing.alive():
-            return None
-        return taken_words(self._taken) if self._taken else lead_words(self._leads) if self._leads else None
+    def _note(self) -> str | None:
+        """What to say of processes that are taken for the writer, or may be it; else why there is none."""
+        if not self._writing.alive() and (self._taken or self._leads):
+            return taken_words(self._taken) if self._taken else lead_words(self._leads)
+        return self._writing.note(self._hidden)
 
     def _find_pointing(self) -> tuple[int, ...]:
         """The orphans to which the log leads, with their descendants. A working folder alone is not enough."""
-        leads = self._likely.pointing([orphan.pid for orphan in self._orphans], self._writing.logs)
+        leads = self._likely.pointing([orphan.pid for orphan in self._orphans], self._writing.watched.written_at)
         found: dict[int, None] = {}
         for orphan in self._orphans:  # parents come before their children
             lead = leads.get(orphan.pid)
@@ -178,7 +181,9 @@ class ProcessSource(Source):
         first = next((pid for pid, environ in environs.items() if environ.get("MASTER_PORT", "").isdecimal()), None)
         if first is None:
             return None
-        networks = self._networks(ranks)
+        networks: dict[str | None, int] = {}  # ranks in containers have socket tables of their own
+        for pid in ranks:
+            networks.setdefault(namespace(pid, "net"), pid)
         told = self._nets.known({net: partial(read_connections, pid) for net, pid in networks.items()})
         if len(told) < len(networks):
             return None
@@ -194,18 +199,6 @@ class ProcessSource(Source):
             {rank: sockets[pid] for pid, rank in ranks.items()},
             [inodes for pid, inodes in sockets.items() if pid not in ranks],
         )
-
-    @staticmethod
-    def _networks(pids: Iterable[int]) -> dict[int, int]:
-        """One pid of each network namespace: ranks in containers have socket tables of their own."""
-        found: dict[int, int] = {}
-        for pid in pids:
-            try:
-                net = os.stat(f"/proc/{pid}/ns/net").st_ino
-            except OSError:  # gone, or another user's: its table can be read all the same
-                net = 0
-            found.setdefault(net, pid)
-        return found
 
     def _find_orphans(self, files: Files, now: float) -> tuple[Process, ...]:
         """Orphans of the log's owner, or our own, each followed by its descendants."""
@@ -234,14 +227,11 @@ class ProcessSource(Source):
             for pid in unreaped(stats, members)
             if pid in members or (self._table.started_at(stats[pid].start_ticks) <= since and self._is_ours(pid))
         ]
+        zombies.sort(key=lambda pid: pid not in members and stats[pid].ppid not in members)  # the run's are never left out
         return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
 
     def _is_ours(self, pid: int) -> bool:
-        return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})
-
-    def _count_hidden(self) -> int:
-        """How many processes of the logs' owner we may not read: one of them may write the logs unseen."""
-        return sum(1 for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.owners)
+        return self._table.owner(pid) in (self._writing.watched.owners or {os.geteuid()})
 
     def _disks(self) -> list[str]:
         """Paths on the file systems that the run may fill."""

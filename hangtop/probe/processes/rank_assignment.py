@@ -1,22 +1,23 @@
-"""The role of each process of a run, and the rank that it is or belongs to."""
+"""The role of each process of a run, and the rank that it is or belongs to: by variables of its environment, or by the log that
+it alone writes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.probe.log.rank_from_name import ranks_of
 from hangtop.records.process import ProcessRole
+from hangtop.system.files.open_files import is_log
 from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
-from hangtop.system.processes.table import Identity, Stat
+from hangtop.system.processes.table import Identity, OpenFile, Stat
 from hangtop.system.processes.tree import ancestors
 
 
 class RankPlace(Struct, frozen=True):
-    """The place of a process in the run."""
-
     role: ProcessRole = "other"
     rank: int | None = None
     local_rank: int | None = None
@@ -81,7 +82,9 @@ class RankAssignment:
         inherited = above is not None and above.rank == rank and above.role not in ("launcher", "ray daemon")
         if rank is not None and not inherited:
             return "launcher" if stat.name in SHELLS else "rank"
-        if own.role is None and above is not None and above.role == "rank" and _is_fork(own, parent):
+        # a fork that never became another program, or started by multiprocessing
+        forked = own.forked or (parent is not None and own.command == parent.command and bool(own.command))
+        if own.role is None and above is not None and above.role == "rank" and forked:
             return "data worker"
         return own.role or "other"
 
@@ -103,6 +106,20 @@ def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> 
     return RankNumbering(variable, base, first, number(environ, WORLDS))
 
 
-def _is_fork(own: ProcessFacts, parent: ProcessFacts | None) -> bool:
-    """Whether it is a fork that never became another program, or was started by multiprocessing."""
-    return own.forked or (parent is not None and own.command == parent.command and bool(own.command))
+def log_ranks(members: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], stats: Mapping[int, Stat]) -> dict[int, int]:
+    """Ranks by pid: of a process that, with its descendants, alone holds `rank_3.log` open. A launcher that opened the logs of
+    all its children holds several, so it has no rank."""
+    holders: dict[str, list[int]] = {}
+    for pid in members:
+        for path in {file.target for file in files.get(pid, ()) if is_log(file)}:
+            holders.setdefault(path, []).append(pid)
+    if len(holders) < 2:
+        return {}
+    above = {pid: set(ancestors(stats, pid)) for pids in holders.values() for pid in pids}
+    paths = sorted(holders)
+    found: dict[int, set[int | None]] = {}
+    for path, rank in zip(paths, ranks_of(paths), strict=True):
+        for pid in holders[path]:
+            alone = all(other == pid or other in above[pid] or pid in above[other] for other in holders[path])
+            found.setdefault(pid, set()).add(rank if alone else None)
+    return {pid: rank for pid, ranks in found.items() if len(ranks) == 1 and (rank := next(iter(ranks))) is not None}

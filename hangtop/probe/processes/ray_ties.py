@@ -61,7 +61,6 @@ class RayTieTable:
 
 
 def ties_of(process: Process, held: Iterable[OpenFile], facts: ProcessFacts | None) -> Iterator[RayTie]:
-    """All that ties this process to Ray."""
     tie = RayTie("holds", "", process.pid, process.started_at, process.start_ticks, process.name)
     for file in held:
         if "/session_" not in file.target or (match := FOLDER.fullmatch(file.target)) is None:

@@ -10,20 +10,17 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words
-from hangtop.probe.processes.own_logs import log_ranks
-from hangtop.probe.processes.rank_assignment import RankAssignment
+from hangtop.probe.processes.rank_assignment import RankAssignment, log_ranks
 from hangtop.probe.ray.local.session_files import driver_jobs, ray_workers
 from hangtop.records.process import Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.guard import Guard
-from hangtop.system.network.connections import listening_ports
 from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.rates import RateHistory, Sample, window_s
 from hangtop.system.processes.roles import SHELLS, is_hangtop
-from hangtop.system.processes.slurm_steps import SRUN_PORT, launched_by, step_daemons, steps_of
-from hangtop.system.processes.subtree_sums import with_subtrees
+from hangtop.system.processes.slurm_steps import step_daemons
 from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
 from hangtop.system.processes.tree import (
     Children,
@@ -33,6 +30,7 @@ from hangtop.system.processes.tree import (
     left_behind,
     preorder,
     with_launchers,
+    with_subtrees,
     without,
 )
 from hangtop.system.processes.users import Users
@@ -50,7 +48,6 @@ MAX_ENDED = 256
 ENDED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher"))
 """Roles whose end is told."""
 WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
-
 
 Files = Mapping[int, tuple[OpenFile, ...]]
 
@@ -72,9 +69,7 @@ class RunTree:
         self._placing = RankAssignment()
         self._last: dict[Identity, Process] = {}
         self._ended: dict[Identity, Process] = {}
-        self._found_from: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int], frozenset[Identity]] | None = (
-            None
-        )
+        self._found_from: tuple[Mapping[int, Stat], Files, set[int], frozenset[Identity]] | None = None
         self._of_ray: frozenset[Identity] = frozenset()
         self._members: list[int] = []
         self._log_ranks: Mapping[int, int] = {}
@@ -119,22 +114,19 @@ class RunTree:
         return {identity.pid for identity, process in self._last.items() if self._is_due(process, process.state)}
 
     def update(
-        self,
-        writers: Collection[int],
-        files: Files,
-        now: float,
-        workers: frozenset[Identity] = frozenset(),
+        self, writers: Collection[int], files: Files, now: float, workers: frozenset[Identity] = frozenset()
     ) -> tuple[Process, ...]:
         """The run as a tree, parents first. `writers`: pids from which it is found; `workers`: of Ray, known to be its own.
         `now`: unix time."""
         stats = self._table.stats
         members = self._find_members(writers, files, now, workers)
-        due = [pid for pid in members if self._wants_look(stats[pid])]
+        last = {pid: self._last.get(stats[pid].identity) for pid in members}
+        due = [pid for pid, known in last.items() if known is None or self._is_due(known, stats[pid].state)]
         facts = self.book.of(members, now)
         self._placing.assign(due, stats, facts)
         self._sample(due, now)
-        found = {pid: self._last[stats[pid].identity] for pid in members if stats[pid].identity in self._last}
-        found.update((pid, self._process(stats[pid], facts[pid], files.get(pid, ()))) for pid in due)
+        found = {pid: known for pid, known in last.items() if known is not None}
+        found |= {pid: self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in due}
         processes = with_subtrees([_numbered(found[pid], self._log_ranks.get(pid)) for pid in members])
         self._settle(processes, now)
         self._looks += 1
@@ -164,14 +156,7 @@ class RunTree:
             self._found_from = found_from
         return self._members
 
-    def _find(
-        self,
-        writers: Collection[int],
-        files: Files,
-        children: Children,
-        shells: Collection[int],
-        now: float,
-    ) -> set[int]:
+    def _find(self, writers: Collection[int], files: Files, children: Children, shells: Collection[int], now: float) -> set[int]:
         stats = self._table.stats
         above = {pid for writer in writers for pid in ancestors(stats, writer)}
         facts = self.book.of(above, now)
@@ -185,25 +170,11 @@ class RunTree:
         seen = self._last.keys() - self._of_ray
         roots += [identity.pid for identity in seen if identity.pid in stats and stats[identity.pid].identity == identity]
         found = {pid for root in roots for pid in descendants(children, root)}
-        daemons = step_daemons(stats, found)
-        facts = self.book.of({*found, *daemons}, now) if daemons else {}
-        steps = {daemon: descendants(children, daemon) for daemon in self._own_steps(facts, daemons, found, children, now)}
-        found |= {pid for below in steps.values() for pid in below}
+        daemons = step_daemons(self._table, self.book, found, children, now)
+        found |= {pid for daemon in daemons for pid in descendants(children, daemon)}
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
         facts = self.book.of(found, now)
         return {pid for pid in found if pid not in own and pid > 1 and not (pid in facts and is_hangtop(facts[pid].command))}
-
-    def _own_steps(
-        self, facts: Mapping[int, ProcessFacts], daemons: list[int], found: Collection[int], children: Children, now: float
-    ) -> list[int]:
-        """The step daemons of the Slurm steps that the run started."""
-        steps = steps_of(facts, daemons, found)
-        tasks = {daemon: self.book.of(descendants(children, daemon), now) for daemon in steps}
-        ports = {
-            daemon: {port for each in below.values() if (port := each.environ.get(SRUN_PORT))} for daemon, below in tasks.items()
-        }
-        sruns = [pid for pid in found if self._table.stats[pid].name == "srun"]
-        return launched_by(steps, ports, lambda: listening_ports(self._table, sruns))
 
     def _sample(self, pids: list[int], now: float) -> None:
         stats = [self._table.stats[pid] for pid in pids]
@@ -212,10 +183,6 @@ class RunTree:
         for stat in stats:
             history = self._histories.setdefault(stat.identity, RateHistory(self._table.ticks_per_s, self._window_s))
             history.add(Sample(now, stat, answers.get(stat.identity)))
-
-    def _wants_look(self, stat: Stat) -> bool:
-        known = self._last.get(stat.identity)
-        return known is None or self._is_due(known, stat.state)
 
     def _is_due(self, known: Process, state: str) -> bool:
         if known.role in WATCHED_ROLES or known.recent is None or state in "DTtZ":

@@ -15,7 +15,7 @@ from hangtop.probe.source import Source
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.system.files.file_writers import TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
-from hangtop.system.files.open_files import OpenFiles
+from hangtop.system.files.open_files import LOG_ENDINGS, OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.processes.environments import ProcessFactTable
 from hangtop.system.processes.login_shells import LoginShells
@@ -26,7 +26,6 @@ from hangtop.system.processes.training_commands import framework_of, looks_like_
 from hangtop.system.processes.tree import children_of, descendants
 from hangtop.system.processes.users import Users
 
-LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")
 RAY_OWN = re.compile(r"/session_[^/]+/logs/(?!job-driver-)")
 """Logs of Ray itself and of its workers; a run's log is that of its driver."""
@@ -43,18 +42,22 @@ class RunsSource(Source):
         self._files = OpenFiles(self._table)
         self._shells = LoginShells(self._table)
         self._facts = ProcessFactTable(self._table)
-        self._sizes: Guard[str, tuple[int, float]] = Guard()
+        self._sizes: Guard[str, os.stat_result] = Guard()
         self._users = Users()
 
     def read(self, now: float) -> Iterable[Value]:
-        """All runs of this moment. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
-        table = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
+        table = OpenFileTable(self._table.stats, self._files.by_pid(), self._shells.find(now))
         children = children_of(table.stats)
         self._facts.forget_gone()
         found = [self._candidate(table, children, feeder, now) for feeder in self._feeders(table, now)]
-        yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
+        # known frameworks first, then the log that was written last
+        found.sort(key=lambda run: (run.framework == "generic" and run.ranks == 0, -(run.log_modified_at or 0.0)))
+        hidden = 0 if os.geteuid() == 0 else len(self._files.denied())
+        what = f"{some(hidden, 'process')} of other users {are(hidden)} not shown"
+        note = f"{what}: sudo hangtop shows the runs of all users" if hidden else None
+        yield RunsReading(tuple(found[:MAX_CANDIDATES]), note)
 
     def _feeders(self, table: OpenFileTable, now: float) -> tuple[LogFeeder, ...]:
         """The topmost writers of logs that look like those of training: by the command, environment or GPUs of a writer, or by
@@ -65,7 +68,8 @@ class RunsSource(Source):
         return find_feeders(table, logs, own)
 
     def _is_of_a_run(self, table: OpenFileTable, log: str, pids: Collection[int], now: float) -> bool:
-        if pids and (looks_like_training((PurePath(log).name,)) or _use_gpus(table, pids)):
+        gpus = any(file.target.startswith("/dev/nvidia") for pid in pids for file in table.files.get(pid, ()))
+        if gpus or (pids and looks_like_training((PurePath(log).name,))):
             return True
         facts = self._facts.of(pids, now).values()
         return looks_like_training((" ".join(known.command) for known in facts), (known.environ for known in facts))
@@ -92,18 +96,11 @@ class RunsSource(Source):
     def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
         """Path, size and time of change of a log. In a container it is reached through /proc."""
         inside = f"/proc/{pid}/root{log}"
-        answers = self._sizes.known({path: partial(_size_of, path) for path in (log, inside)})
+        answers = self._sizes.known({path: partial(os.stat, path) for path in (log, inside)})
         for path in (log, inside):
-            if path in answers:
-                return path, *answers[path]
+            if (status := answers.get(path)) is not None:
+                return path, status.st_size, status.st_mtime
         return log, None, None
-
-    def _note(self) -> str | None:
-        hidden = len(self._files.denied())
-        if not hidden or os.geteuid() == 0:
-            return None
-        what = f"{some(hidden, 'process')} of other users {are(hidden)} not shown"
-        return f"{what}: sudo hangtop shows the runs of all users"
 
 
 def _to_watch(table: OpenFileTable, feeder: LogFeeder) -> str:
@@ -113,10 +110,6 @@ def _to_watch(table: OpenFileTable, feeder: LogFeeder) -> str:
         if fd in own:
             return own[fd]
     return min(feeder.paths) if len(feeder.paths) == 1 else os.path.commonpath(feeder.paths)
-
-
-def _use_gpus(table: OpenFileTable, pids: Iterable[int]) -> bool:
-    return any(file.target.startswith("/dev/nvidia") for pid in pids for file in table.files.get(pid, ()))
 
 
 def _speakers(table: OpenFileTable, log: str, own: Collection[int]) -> set[int]:
@@ -129,25 +122,14 @@ def _speakers(table: OpenFileTable, log: str, own: Collection[int]) -> set[int]:
 
 def _open_logs(table: OpenFileTable) -> list[str]:
     """Files that may be the log of a run: a standard output or error, held by a relay, or with the name of a log."""
-    return sorted(log for log, pids in table.holders.items() if _may_be_log(log) and any(_logs(table, pid, log) for pid in pids))
-
-
-def _may_be_log(path: str) -> bool:
-    return path.startswith("/") and not path.startswith(NOT_LOGS) and RAY_OWN.search(path) is None
+    plain = {path: pids for path, pids in table.holders.items() if path.startswith("/") and not path.startswith(NOT_LOGS)}
+    return sorted(
+        path for path, pids in plain.items() if not RAY_OWN.search(path) and any(_logs(table, pid, path) for pid in pids)
+    )
 
 
 def _logs(table: OpenFileTable, pid: int, path: str) -> bool:
     """Whether this process uses the file like a log."""
-    if path.endswith(LOG_NAMES) or table.stats[pid].name in RELAYS:
+    if path.endswith(LOG_ENDINGS) or table.stats[pid].name in RELAYS:
         return True
     return any(file.fd in (1, 2) for file in table.files[pid] if file.target == path)
-
-
-def _size_of(path: str) -> tuple[int, float]:
-    status = os.stat(path)
-    return status.st_size, status.st_mtime
-
-
-def _likeliest(candidate: RunCandidate) -> tuple[bool, float]:
-    """Known frameworks first, then the log that was written last."""
-    return candidate.framework == "generic" and candidate.ranks == 0, -(candidate.log_modified_at or 0.0)

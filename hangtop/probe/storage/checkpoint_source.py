@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections import deque
@@ -10,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Absent, Source, SourceError
-from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
 from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
 from hangtop.records.reading import Value
 from hangtop.system.guard import Guard
@@ -37,16 +37,15 @@ LEISURE = 5_000
 WINDOW_S = 30.0
 MOST_FILES = 20_000
 
-
-class CheckpointListing(Struct, frozen=True):
-    """The contents of the directory at one time."""
-
-    at: float
-    bytes: int
-    files: int
-    newest: str | None
-    newest_bytes: int | None
-    modified_at: float | None
+OPTIONS = frozenset(
+    "checkpoint_dir checkpoint_path checkpoints_dir ckpt_dir ckpt_path save_dir save_path save save_folder output_dir output "
+    "default_local_dir trainer.default_local_dir trainer.output_dir exp_manager.exp_dir default_root_dir".split()
+)
+"""Names of the option in Megatron, DeepSpeed, HF, verl, OpenRLHF, NeMo and Lightning, dashes read as underscores."""
+DATA = re.compile(r"\.(?:pt|pth|ckpt|bin|safetensors|distcp|tmp)$|/(?:global_step|checkpoint|iter_|epoch)[^/]*/", re.IGNORECASE)
+STEP_DIR = re.compile(r"^(?:global_step|checkpoint-|iter_|step|epoch)[-_=]?\d+$", re.IGNORECASE)
+KEEPS = re.compile(r"^(?:checkpoints?|ckpts?|saved_models?|weights)$|[-_](?:checkpoints?|ckpts?)$", re.IGNORECASE)
+DEPTH, MOST_DIRS = 3, 500
 
 
 class CheckpointSource(Source):
@@ -64,7 +63,8 @@ class CheckpointSource(Source):
         self._directory: str | None = None
         self._found_by = ""
         self._look_for_at = 0.0
-        self._listings: deque[CheckpointListing] = deque()
+        self._sizes: deque[tuple[float, int]] = deque()
+        """When the directory was listed, and how many bytes it held."""
         self._cost_s = 0.0
         self._grown_at: float | None = None
         self._changed = threading.Event()
@@ -80,50 +80,37 @@ class CheckpointSource(Source):
         self._changed.clear()
         if not os.path.isdir(self._directory):
             raise SourceError(f"{self._directory}: no such directory: name another with --ckpt DIR")
-        yield self._reading_of(self._list(self._directory, now))
+        yield self._list(self._directory, now)
 
     def _is_due(self, now: float) -> bool:
-        if not self._listings:
+        if not self._sizes:
             return True
-        since = now - self._listings[-1].at
-        if len(self._listings) == 1:
+        since = now - self._sizes[-1][0]
+        if len(self._sizes) == 1:
             return since >= SOON_S
         growing = self._grown_at is not None and now - self._grown_at < WINDOW_S
         busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
         return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._changed.is_set()))
 
-    def _list(self, directory: str, now: float) -> CheckpointListing:
+    def _list(self, directory: str, now: float) -> CheckpointReading:
         began = time.thread_time()
-        listing = list_checkpoints(directory, now, self._since)
+        listed = list_checkpoints(directory, self._found_by, self._since)
         self._cost_s = time.thread_time() - began
-        if self._listings and listing.bytes > self._listings[-1].bytes:
+        if self._sizes and listed.bytes > self._sizes[-1][1]:
             self._grown_at = now
-        self._listings.append(listing)
-        while len(self._listings) > 2 and now - self._listings[1].at >= WINDOW_S:
-            self._listings.popleft()
-        return listing
-
-    def _reading_of(self, listing: CheckpointListing) -> CheckpointReading:
-        first = self._listings[0]
-        seconds = listing.at - first.at
-        return CheckpointReading(
-            directory=clean_words(self._directory or ""),
-            found_by=self._found_by,
-            newest=listing.newest,
-            newest_bytes=listing.newest_bytes,
-            modified_at=listing.modified_at,
-            bytes=listing.bytes,
-            files=listing.files,
-            growth_b_s=None if seconds <= 0 else round(max(0, listing.bytes - first.bytes) / seconds, 1),
-            grown_at=self._grown_at,
-        )
+        self._sizes.append((now, listed.bytes))
+        while len(self._sizes) > 2 and now - self._sizes[1][0] >= WINDOW_S:
+            self._sizes.popleft()
+        first_at, first_bytes = self._sizes[0]
+        growth = None if now <= first_at else round(max(0, listed.bytes - first_bytes) / (now - first_at), 1)
+        return replace(listed, growth_b_s=growth, grown_at=self._grown_at)
 
     def _find(self, now: float) -> None:
         """Search for the directory now and then until there is one. The process source tells which processes are the run."""
         if self._directory is not None or now < self._look_for_at:
             return
-        if self._context.spec.checkpoint_dir is not None:
-            self._settle(os.path.abspath(self._context.spec.checkpoint_dir), GIVEN)
+        if (given := self._context.spec.checkpoint_dir) is not None:
+            self._settle(os.path.abspath(given), GIVEN)
             return
         if (members := self._context.members) is None:
             return
@@ -131,10 +118,9 @@ class CheckpointSource(Source):
         for directory, found_by in self._pointed_to([process.pid for process in members]):
             if directory is None or not os.path.isdir(directory):
                 continue
-            if found_by == GUESSED and list_checkpoints(directory, now, self._since).newest is None:
-                continue
-            self._settle(directory, found_by)
-            return
+            if found_by != GUESSED or list_checkpoints(directory, found_by, self._since).newest is not None:
+                self._settle(directory, found_by)
+                return
         self._look_for_at = now + max(FIND_AGAIN_S, LEISURE * (time.thread_time() - began))
 
     @property
@@ -172,7 +158,7 @@ class CheckpointSource(Source):
                 yield below(cwd), GUESSED
 
 
-def list_checkpoints(directory: str, now: float, since: float = 0.0) -> CheckpointListing:
+def list_checkpoints(directory: str, found_by: str, since: float = 0.0) -> CheckpointReading:
     """Sum of at most `MOST_FILES` files below, and the newest that was written after `since`. Files that vanish are left out."""
     total, count = 0, 0
     newest: tuple[float, str, int] | None = None
@@ -185,6 +171,60 @@ def list_checkpoints(directory: str, now: float, since: float = 0.0) -> Checkpoi
         total, count = total + status.st_size, count + 1
         if status.st_mtime >= since:
             newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
+    reading = CheckpointReading(clean_words(directory), found_by, bytes=total, files=count)
     if newest is None:
-        return CheckpointListing(now, total, count, None, None, None)
-    return CheckpointListing(now, total, count, clean_words(os.path.relpath(newest[1], directory)), newest[2], newest[0])
+        return reading
+    name = clean_words(os.path.relpath(newest[1], directory))
+    return replace(reading, newest=name, newest_bytes=newest[2], modified_at=newest[0])
+
+
+def in_command(words: Sequence[str], cwd: str) -> str | None:
+    """The directory that an option names: `--save DIR`, `--save=DIR` or `trainer.default_local_dir=DIR`."""
+    for index, word in enumerate(words):
+        name, sign, value = word.lstrip("-+").partition("=")
+        if name.replace("-", "_") not in OPTIONS:
+            continue
+        if not sign and word.startswith("--") and index + 1 < len(words):
+            value = words[index + 1]
+        if value and not value.startswith("-"):
+            return os.path.normpath(os.path.join(cwd, value))
+    return None
+
+
+def in_files(files: Iterable[OpenFile]) -> str | None:
+    """The directory of a checkpoint that is being written, above directories of single steps."""
+    for file in files:
+        plain = file.target.startswith("/") and not file.target.startswith(("/dev/", "/proc/"))
+        if file.writable and plain and DATA.search(file.target):
+            parent = os.path.dirname(file.target)
+            while STEP_DIR.match(os.path.basename(parent)):
+                parent = os.path.dirname(parent)
+            return parent
+    return None
+
+
+def below(cwd: str) -> str | None:
+    """A directory with a name for checkpoints, or with step directories, near the working folder. Reads the disk."""
+    level, listed = [cwd], 0
+    for _ in range(DEPTH):
+        deeper: list[str] = []
+        for folder in level:
+            listed += 1
+            if listed > MOST_DIRS:
+                return None
+            names = _folders(folder)
+            if any(STEP_DIR.match(name) for name in names):
+                return folder
+            if named := next((name for name in names if KEEPS.search(name)), None):
+                return os.path.join(folder, named)
+            deeper += [os.path.join(folder, name) for name in names if not name.startswith((".", "__"))]
+        level = deeper
+    return None
+
+
+def _folders(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:  # gone or not ours: then nothing is found there
+        return []

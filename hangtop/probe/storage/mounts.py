@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import BlockedOn, Process
 from hangtop.system.files.network_filesystems import mount_of
 from hangtop.system.guard import Guard
+from hangtop.system.processes.proc_files import read_text
 
 BY_DESCRIPTOR = {
     "x86_64": frozenset({0, 1, 5, 8, 16, 17, 18, 19, 20, 40, 73, 74, 75, 77, 78, 138, 217, 277, 285, 295, 296, 306}),
@@ -34,6 +34,8 @@ BY_PATH = {
     "aarch64": {34: 1, 35: 1, 43: 0, 45: 0, 48: 1, 49: 0, 56: 1, 78: 1, 79: 1, 291: 1, 439: 1},
 }
 """Calls with a path, and which of the arguments it is: open, stat, rename, mkdir, openat, statx …"""
+ESCAPED = re.compile(r"\\([0-7]{3})")
+r"""A blank or backslash in the mount table: `\040`."""
 FILE_SERVERS = ("request_wait_answer", "fuse_", "nfs", "rpc_", "cifs", "ceph", "p9_")
 LONGEST_PATH = 4096
 LIMIT_S = 2.0
@@ -63,11 +65,6 @@ class BlockedMounts:
             self._found[key] = None if isinstance(answer, OSError) else answer
         return tuple(self._blocked_on(pid, file, now) for (pid, _), file in self._found.items() if file is not None)
 
-    def close(self) -> None:
-        """End the children, as far as they can be ended."""
-        for check in self._asked.values():
-            check.close()
-
     def _blocked_on(self, pid: int, file: str, now: float) -> BlockedOn:
         mount, kind, device = mount_of(os.path.normpath(file), _mounts(pid)) or ("/", "", "")
         check = self._asked.get(mount)
@@ -91,12 +88,6 @@ class _MountCheck:
     def ended(self) -> bool:
         return self._child is None or self._child.poll() is not None
 
-    def close(self) -> None:
-        if self._child is not None and self._child.poll() is None:
-            self._child.kill()
-            with suppress(subprocess.TimeoutExpired):  # stuck in the kernel: it ends when the file system answers
-                self._child.wait(0.2)
-
     def answers(self) -> bool | None:
         """Whether the mount answers; `None` while that is open, or without `stat`."""
         if self._child is None:
@@ -106,26 +97,27 @@ class _MountCheck:
         return False if time.monotonic() - self._began > LIMIT_S else None
 
 
-def file_of(pid: int, proc: Path = Path("/proc"), machine: str = platform.machine()) -> str | None:
+def file_of(pid: int) -> str | None:
     """The file of the main thread's system call; `None` for other calls. Raises `OSError` without permission."""
-    words = (proc / str(pid) / "syscall").read_text().split()
+    words = Path(f"/proc/{pid}/syscall").read_text().split()
     if len(words) < 7 or not words[0].isdecimal():
         return None
     number, arguments = int(words[0]), [int(word, 16) for word in words[1:7]]
+    machine = platform.machine()
     if number in BY_DESCRIPTOR.get(machine, ()):
-        target = os.readlink(proc / str(pid) / "fd" / str(arguments[0]))
+        target = os.readlink(f"/proc/{pid}/fd/{arguments[0]}")
         return target.removesuffix(" (deleted)") if target.startswith("/") else None
     place = BY_PATH.get(machine, {}).get(number)
     if place is None:
         return None
-    path = _string(proc / str(pid) / "mem", arguments[place])
-    return os.path.join(os.readlink(proc / str(pid) / "cwd"), path) if path else None
+    path = _string(f"/proc/{pid}/mem", arguments[place])
+    return os.path.join(os.readlink(f"/proc/{pid}/cwd"), path) if path else None
 
 
-def _string(memory: Path, address: int) -> str:
+def _string(memory: str, address: int) -> str:
     """The zero-terminated text at this address, read by pages, because the next one may not be there."""
     found = b""
-    with memory.open("rb", buffering=0) as file:
+    with open(memory, "rb", buffering=0) as file:
         while len(found) < LONGEST_PATH and b"\0" not in found:
             file.seek(address + len(found))
             found += file.read(min(256, 4096 - (address + len(found)) % 4096)) or b"\0"
@@ -134,19 +126,11 @@ def _string(memory: Path, address: int) -> str:
 
 def _mounts(pid: int) -> tuple[tuple[str, str, str], ...]:
     """(mount point, kind, device) of all mounts as this process sees them (`mountinfo`, proc(5))."""
-    try:
-        lines = Path(f"/proc/{pid}/mountinfo").read_text(errors="replace").splitlines()
-    except OSError:  # gone meanwhile
-        return ()
     found = []
-    for line in lines:
+    for line in read_text(f"/proc/{pid}/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         words, about = before.split(), after.split()
         if len(words) >= 5 and len(about) >= 2:
-            found.append((_unescaped(words[4]), about[0], _unescaped(about[1])))
+            mount, device = (ESCAPED.sub(lambda found: chr(int(found[1], 8)), word) for word in (words[4], about[1]))
+            found.append((mount, about[0], device))
     return tuple(found)
-
-
-def _unescaped(word: str) -> str:
-    r"""Without the octal escapes of blanks and backslashes: `\040`."""
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), word)

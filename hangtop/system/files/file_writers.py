@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -28,25 +29,21 @@ class LogFeeder(Struct, frozen=True):
     shell: int | None = None
 
 
-class OpenFileTable(Struct, frozen=True):
-    """The process table with open files, as far as they could be read. `holders`: pids that have a file open for writing.
-    `shells`: pids of shells that people type into."""
+class OpenFileTable(Struct, frozen=True, dict=True):
+    """The process table with open files, as far as they could be read. `shells`: pids of shells that people type into."""
 
     stats: Mapping[int, Stat]
     files: Mapping[int, tuple[OpenFile, ...]]
-    holders: Mapping[str, list[int]]
     shells: frozenset[int] = frozenset()
 
-    @classmethod
-    def of(
-        cls, stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, ...]], shells: frozenset[int] = frozenset()
-    ) -> OpenFileTable:
-        """Deleted files do not count: a new file of that name is another one."""
+    @cached_property
+    def holders(self) -> dict[str, list[int]]:
+        """The pids that have a file open for writing. Deleted files do not count: a new file of that name is another one."""
         holders: dict[str, list[int]] = {}
-        for pid, held in files.items():
-            for target in {file.target for file in held if file.writable and not file.deleted and pid in stats}:
+        for pid, held in self.files.items():
+            for target in {file.target for file in held if file.writable and not file.deleted and pid in self.stats}:
                 holders.setdefault(target, []).append(pid)
-        return cls(stats, files, holders, shells)
+        return holders
 
 
 def find_feeders(table: OpenFileTable, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[LogFeeder, ...]:
@@ -94,13 +91,16 @@ def sources_of(table: OpenFileTable, path: str, ignored: Collection[int] = ()) -
 
 
 def _behind(table: OpenFileTable, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
-    """All processes that write to `target`, relays replaced by the processes that feed them."""
+    """All processes that write to `target`, relays replaced by the processes that feed them. A relay for pipes is told by its
+    name, and has no children."""
     sources: dict[int, str | None] = {}
     for pid in table.holders.get(target, ()):
         if pid in seen:
             continue
-        terminals = terminals_of(table.files.get(pid, ())) if table.stats[pid].name in TERMINAL_RELAYS else 0
-        if not terminals and not _is_relay(table, pid):
+        name = table.stats[pid].name
+        terminals = terminals_of(table.files.get(pid, ())) if name in TERMINAL_RELAYS else 0
+        passes_on = name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in table.stats.values())
+        if not terminals and not passes_on:
             sources[pid] = via
             continue
         seen.add(pid)
@@ -112,12 +112,6 @@ def _behind(table: OpenFileTable, target: str, via: str | None, seen: set[int]) 
 def terminals_of(files: Iterable[OpenFile]) -> int:
     """For how many terminals a process with these files holds the other end."""
     return sum(file.target in TERMINAL_ENDS for file in files)
-
-
-def _is_relay(table: OpenFileTable, pid: int) -> bool:
-    """Whether it is a relay for pipes: by its name, and without children."""
-    name = table.stats[pid].name
-    return name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in table.stats.values())
 
 
 def _upstream(table: OpenFileTable, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:

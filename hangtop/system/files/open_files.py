@@ -17,11 +17,14 @@ ROUNDS = 6
 """Every process is read again within so many refreshes."""
 
 
+LOG_ENDINGS = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
+
+
 class HeldFiles(Struct, frozen=True):
     """What one process had open when last read: stdin, and files and pipes that it writes. `denied`: we may not read it."""
 
-    files: tuple[OpenFile, ...] = ()
-    denied: bool = False
+    files: tuple[OpenFile, ...]
+    denied: bool
 
 
 class OpenFiles:
@@ -31,17 +34,19 @@ class OpenFiles:
         self._table = table
         self._known: dict[Identity, HeldFiles] = {}
         self._refreshes = 0
-        self.guard: Guard[Identity, tuple[OpenFile, ...]] = Guard()
+        self._guard: Guard[Identity, tuple[OpenFile, ...]] = Guard()
 
     def refresh(self, now: float, watched: Collection[int] = ()) -> None:
         """Read what is due. `now`: unix time."""
         alive = {stat.identity: stat for stat in self._table.stats.values() if not stat.kernel and stat.state not in "ZX"}
         due = [identity for identity, stat in alive.items() if self._is_due(stat, now, watched)]
         self._refreshes += 1
-        answers = self.guard.ask({identity: partial(self._table.open_files, identity.pid) for identity in due})
+        answers = self._guard.ask({identity: partial(self._table.open_files, identity.pid) for identity in due})
         self._known = {identity: known for identity, known in self._known.items() if identity in alive}
         for identity, answer in answers.items():
-            self._known[identity] = _known(answer)
+            denied = isinstance(answer, PermissionError)
+            files = () if isinstance(answer, OSError) else tuple(file for file in answer if _is_kept(file))
+            self._known[identity] = HeldFiles(files, denied)
 
     def by_pid(self) -> dict[int, tuple[OpenFile, ...]]:
         return {identity.pid: known.files for identity, known in self._known.items()}
@@ -59,14 +64,14 @@ class OpenFiles:
         )
 
 
-def _known(answer: tuple[OpenFile, ...] | OSError) -> HeldFiles:
-    if isinstance(answer, OSError):
-        return HeldFiles(denied=isinstance(answer, PermissionError))
-    return HeldFiles(tuple(file for file in answer if _tells(file)))
+def is_log(file: OpenFile) -> bool:
+    """Whether a process uses this file like a log that it writes: as standard output or error, or by its name."""
+    named = file.fd in (1, 2) or file.target.endswith(LOG_ENDINGS)
+    return file.writable and not file.deleted and file.target.startswith("/") and named
 
 
-def _tells(file: OpenFile) -> bool:
-    """Whether a file is kept: stdin, what is written to, GPUs and terminals. Most files are none of these."""
+def _is_kept(file: OpenFile) -> bool:
+    """Stdin, what is written to, GPUs and terminals. Most files are none of these."""
     if file.fd == 0 or file.target.startswith("/dev/nvidia") or file.target in TERMINAL_ENDS:
         return True
     return file.writable and file.target.startswith(("/", "pipe:")) and not file.target.startswith("/dev/")

@@ -1,19 +1,23 @@
-"""The TCP connections of a network namespace, as the kernel lists them (/proc/PID/net/tcp and tcp6, proc_net_tcp(5))."""
+"""The TCP connections of a network namespace, as the kernel lists them (/proc/PID/net/tcp and tcp6, proc_net_tcp(5)), and which
+process listens at a port, by the inode of the socket."""
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
 import sys
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.system.processes.table import OpenFile, ProcessTable
+from hangtop.system.guard import Guard
+from hangtop.system.processes.proc_files import namespace
+from hangtop.system.processes.table import Identity, OpenFile, ProcessTable
 
 ESTABLISHED, LISTEN = "01", "0A"
 ANYWHERE = frozenset(("0.0.0.0", "::"))
@@ -55,12 +59,6 @@ def listeners(connections: Iterable[TcpConnection], addresses: Collection[str], 
     return exact or [each for each in there if each.local_address in ANYWHERE]
 
 
-def resolve(host: str, port: int) -> frozenset[str]:
-    """The addresses behind a name. May wait for a name server. Raises `OSError`."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return frozenset(str(where[0]).partition("%")[0] for *_, where in found)
-
-
 def socket_inodes(files: tuple[OpenFile, ...] | OSError | None) -> frozenset[int] | None:
     """The inodes of the sockets among these files; `None` when the files may not be seen."""
     if not isinstance(files, tuple):
@@ -89,11 +87,58 @@ def _end(text: str) -> tuple[str, int]:
 
 
 def is_on_our_network(pid: int) -> bool:
-    """Whether it has our network namespace (namespaces(7)): in another one, 127.0.0.1 is another machine. False if not
-    readable."""
-    if sys.platform != "linux":
-        return True
-    try:
-        return os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
-    except OSError:  # gone meanwhile, or of another user
-        return False
+    """Whether it has our network namespace: in another one, 127.0.0.1 is another machine. False if not readable."""
+    return sys.platform != "linux" or ((own := namespace("self", "net")) is not None and own == namespace(pid, "net"))
+
+
+Owner = Literal["the run", "another", "nobody", "hidden"]
+
+
+class Listener(Struct, frozen=True):
+    """The listener of a port. `pid` and `uid`: of another job, as far as known. `hidden`: a process of the run may not be read,
+    so it may be that one."""
+
+    owner: Owner
+    pid: int | None = None
+    uid: int | None = None
+
+
+class PortOwners:
+    """Tells which process listens. Reads the run's processes first; others are searched once for each socket."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._guard: Guard[int, tuple[OpenFile, ...]] = Guard()
+        self._others: dict[int, int | None] = {}
+
+    def of(self, address: tuple[str, int], members: Collection[Identity]) -> Listener:
+        """The process that accepts a connection from here to this address. `members`: of the run. The table must be fresh. May
+        wait for a name server."""
+        try:
+            named = {str(where[0]).partition("%")[0] for *_, where in socket.getaddrinfo(*address, type=socket.SOCK_STREAM)}
+            found = listeners(read_connections("self"), named, address[1])
+        except OSError:  # no /proc/net on this system, or no such name
+            return Listener("hidden")
+        if not found:
+            return Listener("nobody")
+        inodes = {each.inode for each in found}
+        stats = self._table.stats
+        alive = [member.pid for member in members if member.pid in stats and stats[member.pid].identity == member]
+        held = self._sockets(alive)
+        if any(not inodes.isdisjoint(sockets) for sockets in held.values() if sockets is not None):
+            return Listener("the run")
+        if any(held.get(pid) is None for pid in alive):
+            return Listener("hidden", uid=found[0].uid)
+        return Listener("another", self._holder(found[0].inode, found[0].uid), found[0].uid)
+
+    def _holder(self, inode: int, uid: int) -> int | None:
+        """The pid of another job's process with this socket; `None` if it cannot be read."""
+        if inode not in self._others:
+            suspects = [stat.pid for stat in self._table.stats.values() if not stat.kernel and self._table.owner(stat.pid) == uid]
+            held = self._sockets(suspects)
+            self._others = {inode: next((pid for pid, sockets in held.items() if sockets and inode in sockets), None)}
+        return self._others[inode]
+
+    def _sockets(self, pids: Iterable[int]) -> dict[int, frozenset[int] | None]:
+        answers = self._guard.ask({pid: partial(self._table.open_files, pid) for pid in pids})
+        return {pid: socket_inodes(files) for pid, files in answers.items()}

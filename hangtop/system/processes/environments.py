@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -17,7 +17,6 @@ from hangtop.system.processes.table import Identity, ProcessTable, Stat
 OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
 RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")
 KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS, *RAY_ADDRESSES)
-"""Other variables are not kept: they can hold secrets."""
 TITLES = ("ray::", "VLLM::", "sglang::")
 """Programs that rewrite their command line to tell what they do, so it is read each time."""
 
@@ -36,16 +35,17 @@ class ProcessFacts(Struct, frozen=True):
 
     @classmethod
     def of(cls, name: str, command: tuple[str, ...], environ: Mapping[str, str], denied: bool = False) -> ProcessFacts:
-        kept = {variable: environ[variable] for variable in KEPT if variable in environ}
         line = command_line(command) or f"[{clean_words(name)}]"
-        return cls(name, command, kept, denied, line, role_by_name(name, command), is_forked(command))
+        return cls(name, command, environ, denied, line, role_by_name(name, command), is_forked(command))
 
 
 class ProcessFactTable:
-    """Facts by process, read once, and again while a process is young or rewrites its title."""
+    """Facts by process, read once, and again while a process is young (a fork still has its parent's environment) or rewrites its
+    title. `kept`: the variables that are kept; others can hold secrets."""
 
-    def __init__(self, table: ProcessTable) -> None:
+    def __init__(self, table: ProcessTable, kept: Collection[str] = KEPT) -> None:
         self._table = table
+        self._kept = kept
         self._facts: dict[Identity, ProcessFacts] = {}
         self._guard: Guard[Identity, ProcessFacts] = Guard()
 
@@ -78,6 +78,7 @@ class ProcessFactTable:
         if known is not None and known.environ and known.name == stat.name and known.command[:1] != command[:1]:
             return ProcessFacts.of(stat.name, command, known.environ)  # a new title, the same program
         try:
-            return ProcessFacts.of(stat.name, command, self._table.environ(stat.pid))
+            environ = self._table.environ(stat.pid)
         except PermissionError:
             return ProcessFacts.of(stat.name, command, {}, denied=True)
+        return ProcessFacts.of(stat.name, command, {name: environ[name] for name in self._kept if name in environ})

@@ -7,9 +7,11 @@ zombie, by field 52 of its `stat` (proc(5)), and only with the right to trace it
 
 from __future__ import annotations
 
+import fcntl
 import os
 import struct
 import sys
+from contextlib import suppress
 
 from hangtop.system.processes.table import Identity, Stat
 
@@ -22,7 +24,7 @@ MAX_HANDLES = 256
 
 
 class Exits:
-    """Holds a pidfd of each watched process. A known code is kept."""
+    """Holds a pidfd of each watched process until its code is known. A known code is kept."""
 
     def __init__(self) -> None:
         self._handles: dict[Identity, int] = {}
@@ -32,7 +34,10 @@ class Exits:
         """Watch this process; store the code of a zombie. At most `MAX_HANDLES` pidfds are held."""
         if stat.exit_status is not None and (stat.exit_status or os.geteuid() == 0):
             self._codes[stat.identity] = os.waitstatus_to_exitcode(stat.exit_status)
-        if stat.identity in self._handles or len(self._handles) >= MAX_HANDLES or sys.platform != "linux":
+            if stat.identity in self._handles:  # needed no more
+                os.close(self._handles.pop(stat.identity))
+        known = stat.identity in self._handles or stat.identity in self._codes
+        if known or len(self._handles) >= MAX_HANDLES or sys.platform != "linux":
             return
         try:
             self._handles[stat.identity] = os.pidfd_open(stat.pid)
@@ -42,21 +47,11 @@ class Exits:
     def code(self, identity: Identity) -> int | None:
         """0…255, or minus the signal that ended it; `None` while it lives, or if the kernel does not tell."""
         if identity in self._handles and identity not in self._codes:
-            status = _exit_status(self._handles[identity])
-            if status is not None:
-                self._codes[identity] = os.waitstatus_to_exitcode(status)
-                os.close(self._handles.pop(identity))
+            asked = bytearray(INFO.pack(INFO_EXIT, *[0] * 13))
+            with suppress(OSError):  # a kernel before 6.13 has no such call; one before 6.15 answers ESRCH for a reaped process
+                fcntl.ioctl(self._handles[identity], PIDFD_GET_INFO, asked)
+                mask, *_, status = INFO.unpack(asked)
+                if mask & INFO_EXIT:
+                    self._codes[identity] = os.waitstatus_to_exitcode(status)
+                    os.close(self._handles.pop(identity))
         return self._codes.get(identity)
-
-
-def _exit_status(handle: int) -> int | None:
-    """As `wait` gives it, once the process has been reaped."""
-    import fcntl
-
-    asked = bytearray(INFO.pack(INFO_EXIT, *[0] * 13))
-    try:
-        fcntl.ioctl(handle, PIDFD_GET_INFO, asked)
-    except OSError:  # a kernel before 6.13 has no such call; one before 6.15 answers ESRCH for a reaped process
-        return None
-    mask, *_, status = INFO.unpack(asked)
-    return int(status) if mask & INFO_EXIT else None

@@ -5,22 +5,21 @@ from __future__ import annotations
 import platform
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
-from typing import cast
 
 import msgspec
 
 from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Wait
 from hangtop.system.processes.linux import parse_stat
+from hangtop.system.processes.proc_files import read_text
 
 HIDDEN = ("", "0")
 """wchan when it may not be read, or the thread runs."""
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    wchan: dict[str, tuple[str, ...]]
-    syscall: dict[str, dict[str, tuple[int, ...]]]
+    wchan: dict[Wait, tuple[str, ...]]
+    syscall: dict[str, dict[Wait, tuple[int, ...]]]
 
 
 class KernelThread(msgspec.Struct, frozen=True):
@@ -31,15 +30,15 @@ class KernelThread(msgspec.Struct, frozen=True):
     wchan: str | None = None
 
 
-def kernel_thread(pid: int, tid: int, proc: Path = Path("/proc")) -> KernelThread:
+def kernel_thread(pid: int, tid: int) -> KernelThread:
     """The state of this thread; empty if it is gone, or this is no Linux."""
-    task = proc / str(pid) / "task" / str(tid)
-    stat = _read(task / "stat")
+    task = f"/proc/{pid}/task/{tid}"
+    stat = read_text(f"{task}/stat")
     state = parse_stat(stat.encode()).state if stat else None
     if state == "R":
         return KernelThread(state)
-    wchan = _read(task / "wchan")
-    number = _read(task / "syscall").partition(" ")[0]
+    wchan = read_text(f"{task}/wchan")
+    number = read_text(f"{task}/syscall").partition(" ")[0]
     return KernelThread(state, wait_of(wchan, number), None if wchan in HIDDEN else wchan)
 
 
@@ -49,20 +48,13 @@ def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait
     if wchan not in HIDDEN:
         for kind, beginnings in table.wchan.items():
             if wchan.startswith(beginnings):
-                return cast("Wait", kind)
+                return kind
     for kind, numbers in table.syscall.get(machine, {}).items():
         if syscall.isdigit() and int(syscall) in numbers:
-            return cast("Wait", kind)
+            return kind
     return None
 
 
 @cache
 def _table() -> _Table:
     return decode_toml((files("hangtop.system.processes") / "waits.toml").read_bytes(), _Table)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8", "replace").strip()
-    except OSError:  # gone, or no right: both read as "unknown"
-        return ""

@@ -44,6 +44,8 @@ def _limits(pid: int) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _take_limits(wanted: Conditions) -> Iterator[str]:
+    """As near as our hard limit permits. A lower hard limit alone is not told: it matters only to a program that raises its
+    limit."""
     for name, (soft, hard) in wanted.limits.items():
         number = LIMITS.get(name)
         if number is None or resource.getrlimit(number) == (soft, hard):
@@ -51,20 +53,12 @@ def _take_limits(wanted: Conditions) -> Iterator[str]:
         try:
             resource.setrlimit(number, (soft, hard))
         except (OSError, ValueError) as error:
-            yield from _take_lower(name, number, (soft, hard), error)
-
-
-def _take_lower(name: str, number: int, wanted: tuple[int, int], error: Exception) -> Iterator[str]:
-    """As near as our hard limit permits. A lower hard limit alone is not told: it matters only to a program that raises its
-    limit."""
-    ceiling = resource.getrlimit(number)[1]
-    soft, hard = (_lower_of(value, ceiling) for value in wanted)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(number, (soft, hard))
-    now = resource.getrlimit(number)
-    if now[0] != wanted[0]:
-        what = name.removeprefix("RLIMIT_").lower()
-        yield f"its limit {what} was {_shown(wanted[0])}, the new run's is {_shown(now[0])}: only root may raise it ({error})"
+            ceiling = resource.getrlimit(number)[1]
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(number, (_lower_of(soft, ceiling), _lower_of(hard, ceiling)))
+            if (now := resource.getrlimit(number)[0]) != soft:
+                what = name.removeprefix("RLIMIT_").lower()
+                yield f"its limit {what} was {_shown(soft)}, the new run's is {_shown(now)}: only root may raise it ({error})"
 
 
 def _take_others(wanted: Conditions) -> Iterator[str]:
@@ -86,7 +80,7 @@ def _take_others(wanted: Conditions) -> Iterator[str]:
 
 
 def _lower_of(value: int, ceiling: int) -> int:
-    """The lower of two limits; -1 is no limit."""
+    """The lower of two limits, each of which may be none."""
     if ceiling == resource.RLIM_INFINITY:
         return value
     return ceiling if value == resource.RLIM_INFINITY else min(value, ceiling)

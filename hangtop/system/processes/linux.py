@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from hangtop.common.raw_text import text_of
 from hangtop.system.processes.proc_files import fields_of, read_optional, read_proc
-from hangtop.system.processes.table import Details, Layout, OpenFile, Stat
+from hangtop.system.processes.table import Details, Layout, OpenFile, ProcessTable, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KERNEL_THREAD = 0x0020_0000
 """PF_KTHREAD in include/linux/sched.h."""
 NOT_RANDOMISED = 0x0004_0000
-"""ADDR_NO_RANDOMIZE in personality(2)."""
+"""ADDR_NO_RANDOMIZE in personality(2), set by `setarch -R`."""
 FULL_SCAN_EVERY = 30
 """Every so many refreshes all processes are read: 2,000 cost about 40 ms."""
 LISTING_GAP_S = 1.5
@@ -49,7 +49,7 @@ def parse_stat(line: bytes) -> Stat:
     )
 
 
-class LinuxTable:
+class LinuxTable(ProcessTable):
     """`/proc` of this machine (or container)."""
 
     ticks_per_s = TICKS_PER_S
@@ -127,8 +127,7 @@ class LinuxTable:
 
     def inode(self, pid: int, fd: int) -> int | None:
         """Line `ino` of fdinfo, there since Linux 5.14 (proc_pid_fdinfo(5))."""
-        info = fields_of(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b"")
-        return _number(info, "ino")
+        return _number(fields_of(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b""), "ino")
 
     def layout(self, pid: int) -> Layout | None:
         """Fields 26, 28 and 47 of `stat`, which are 0 without permission to trace it (proc_pid_stat(5))."""
@@ -136,7 +135,8 @@ class LinuxTable:
             return None
         field = read_proc(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()
         code, stack, heap = int(field[23]), int(field[25]), int(field[44])
-        return (code, stack, heap) if stack and not _is_not_randomised(pid) else None
+        randomised = not int(read_optional(f"/proc/{pid}/personality") or b"0", 16) & NOT_RANDOMISED
+        return (code, stack, heap) if stack and randomised else None
 
     def cgroup(self, pid: int) -> str:
         return (read_optional(f"/proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
@@ -223,12 +223,6 @@ def _open_file(folder: str, fd: str) -> OpenFile | None:
         return None
     plain = target.removesuffix(" (deleted)")
     return OpenFile(int(fd), plain, writable, plain != target)
-
-
-def _is_not_randomised(pid: int) -> bool:
-    """Whether it was started without address randomisation, as by `setarch -R` (personality(2), ADDR_NO_RANDOMIZE)."""
-    told = read_optional(f"/proc/{pid}/personality")
-    return bool(told) and bool(int(told or b"0", 16) & NOT_RANDOMISED)
 
 
 def _number(fields: Mapping[str, str], key: str) -> int | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import psutil
 
-from hangtop.system.processes.table import Details, Layout, OpenFile, Stat
+from hangtop.system.processes.table import Details, OpenFile, ProcessTable, Stat
 
 TICKS_PER_S = 100
 """psutil gives start times as unix seconds: kept as hundredths of a second, as Linux counts."""
+TOLD = ("pid", "name", "status", "ppid", "create_time", "cpu_times", "memory_info")
 LETTERS = {
     psutil.STATUS_RUNNING: "R",
     psutil.STATUS_SLEEPING: "S",
@@ -23,7 +25,7 @@ LETTERS = {
 }
 
 
-class PortableTable:
+class PortableTable(ProcessTable):
     """Processes as psutil sees them. It does not tell ends of pipes, so nothing is seen behind `tee`."""
 
     ticks_per_s = TICKS_PER_S
@@ -36,8 +38,8 @@ class PortableTable:
         return self._stats
 
     def refresh(self, watched: Collection[int]) -> None:
-        found = (_stat(process) for process in psutil.process_iter())
-        self._stats = {stat.pid: stat for stat in found if stat is not None}
+        told = (process.info for process in psutil.process_iter(TOLD))
+        self._stats = {each["pid"]: _stat(each) for each in told if each["create_time"] is not None}
 
     def started_at(self, start_ticks: int) -> float:
         return start_ticks / TICKS_PER_S
@@ -66,15 +68,6 @@ class PortableTable:
             files = psutil.Process(pid).open_files()
         return tuple(OpenFile(file.fd, file.path, set(getattr(file, "mode", "w")) & set("wa+") != set()) for file in files)
 
-    def inode(self, pid: int, fd: int) -> int | None:
-        return None
-
-    def layout(self, pid: int) -> Layout | None:
-        return None
-
-    def cgroup(self, pid: int) -> str:
-        return ""
-
     def details(self, pid: int) -> Details:
         try:
             with _os_errors():
@@ -84,33 +77,21 @@ class PortableTable:
             return Details(denied=True)
 
 
-def _stat(process: psutil.Process) -> Stat | None:
-    try:
-        with process.oneshot():
-            times, memory = _measures(process)
-            return Stat(
-                pid=process.pid,
-                name=process.name(),
-                state=LETTERS.get(process.status(), "S"),
-                ppid=process.ppid(),
-                group=process.pid,
-                session=process.pid,
-                start_ticks=round(process.create_time() * TICKS_PER_S),
-                cpu_ticks=times,
-                rss_bytes=memory,
-                kernel=process.pid == 0,
-            )
-    except psutil.Error:  # gone while it was read
-        return None
-
-
-def _measures(process: psutil.Process) -> tuple[int, int]:
-    """CPU ticks and resident bytes; zero for a process of another user, or a zombie."""
-    try:
-        times = process.cpu_times()
-        return round((times.user + times.system) * TICKS_PER_S), int(process.memory_info().rss)
-    except psutil.Error:
-        return 0, 0
+def _stat(told: Mapping[str, Any]) -> Stat:
+    """CPU time and memory are not told of a process of another user, or of a zombie: then they are zero."""
+    times, memory = told["cpu_times"], told["memory_info"]
+    return Stat(
+        pid=told["pid"],
+        name=told["name"] or "",
+        state=LETTERS.get(told["status"], "S"),
+        ppid=told["ppid"] or 0,
+        group=told["pid"],
+        session=told["pid"],
+        start_ticks=round(told["create_time"] * TICKS_PER_S),
+        cpu_ticks=round((times.user + times.system) * TICKS_PER_S) if times else 0,
+        rss_bytes=memory.rss if memory else 0,
+        kernel=told["pid"] == 0,
+    )
 
 
 @contextmanager

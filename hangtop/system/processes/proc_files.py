@@ -1,11 +1,11 @@
-"""Files of /proc (proc(5))."""
+"""Files of /proc and /sys (proc(5))."""
 
 from __future__ import annotations
 
 import os
 
 
-def read_proc(path: str) -> bytes:
+def read_proc(path: str | os.PathLike[str]) -> bytes:
     """The whole file: unbuffered, since a buffered open costs twice the calls. Raises `OSError`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -25,6 +25,23 @@ def read_optional(path: str) -> bytes | None:
         return None
 
 
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The same as text, without blanks at its ends; empty where it cannot be read, for whatever reason."""
+    try:
+        return read_proc(path).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def namespace(pid: int | str, kind: str) -> str | None:
+    """The namespace of this kind that it lives in, such as `net:[4026531840]` (namespaces(7)); `None` when it is gone, another
+    user's, or there are none on this system."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    except OSError:
+        return None
+
+
 def fields_of(text: bytes) -> dict[str, str]:
     """The lines `Name: value` of a file by name."""
     pairs = (line.partition(":") for line in text.decode("utf-8", "replace").splitlines())
@@ -33,7 +50,4 @@ def fields_of(text: bytes) -> dict[str, str]:
 
 def status_of(pid: int | str) -> dict[str, str]:
     """The lines of `/proc/PID/status`; none where the process is gone, or where there is no /proc."""
-    try:
-        return fields_of(read_proc(f"/proc/{pid}/status"))
-    except OSError:
-        return {}
+    return fields_of(read_text(f"/proc/{pid}/status").encode())

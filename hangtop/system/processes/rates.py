@@ -61,7 +61,7 @@ class RateHistory:
     @property
     def cpu_percent(self) -> float | None:
         """Percent of one core, over the last two samples."""
-        return self._cpu(self._samples[-2], self._samples[-1]) if len(self._samples) > 1 else None
+        return self._percent(self._samples[-2], self._samples[-1]) if len(self._samples) > 1 else None
 
     def cpu_percent_since(self, started_at: float) -> float | None:
         """The same; of a young process with one sample, since its start: compilers live for seconds."""
@@ -75,14 +75,12 @@ class RateHistory:
         """CPU of the children that ended between the last two samples, at most one core: the rest may be older."""
         if len(self._samples) < 2:
             return None
-        first, last = self._samples[-2], self._samples[-1]
-        ticks = last.stat.reaped_ticks - first.stat.reaped_ticks
-        return min(100.0, round(100 * ticks / self._ticks_per_s / (last.at - first.at), 1)) if last.at > first.at else None
+        percent = self._percent(self._samples[-2], self._samples[-1], lambda stat: stat.reaped_ticks)
+        return None if percent is None else min(100.0, percent)
 
     def rate(self, counter: Counter) -> float | None:
         """Units a second between the last two samples with this counter."""
-        seen = islice(_counted(reversed(self._samples), counter), 2)
-        return _slope(*reversed(list(seen)))
+        return _slope(*reversed(list(islice(_counted(reversed(self._samples), counter), 2))))
 
     def recent(self) -> RecentActivity | None:
         """The window in numbers; `None` before the second sample."""
@@ -98,7 +96,7 @@ class RateHistory:
             running_part=_part(states, "R"),
             blocked_part=_part(states, "D"),
             wchan=blocked.pop() if len(blocked) == 1 else None,
-            cpu_percent=self._cpu(self._samples[0], self._samples[-1]),
+            cpu_percent=self._percent(self._samples[0], self._samples[-1]),
             io_b_s=self._mean(stored),
             passed_b_s=self._mean(lambda details: details.passed_bytes),
             switches_s=self._mean(lambda details: details.switches),
@@ -106,9 +104,10 @@ class RateHistory:
             delay_part=None if delay is None else round(delay / 1e9, 3),
         )
 
-    def _cpu(self, first: Sample, last: Sample) -> float | None:
-        seconds = last.at - first.at
-        ticks = last.stat.cpu_ticks - first.stat.cpu_ticks
+    def _percent(
+        self, first: Sample, last: Sample, ticks_of: Callable[[Stat], int] = lambda stat: stat.cpu_ticks
+    ) -> float | None:
+        seconds, ticks = last.at - first.at, ticks_of(last.stat) - ticks_of(first.stat)
         return None if seconds <= 0 else round(100 * ticks / self._ticks_per_s / seconds, 1)
 
     def _mean(self, counter: Counter) -> float | None:

@@ -1,45 +1,39 @@
-"""Slurm's tasks are no children of `srun`: `slurmstepd` starts them, and says in its title which job and step it serves. Pure."""
+"""Slurm's tasks are no children of `srun`: `slurmstepd` starts them, and says in its title which job and step it serves."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 
-from hangtop.system.processes.environments import ProcessFacts
-from hangtop.system.processes.table import Stat
+from hangtop.system.network.connections import listening_ports
+from hangtop.system.processes.environments import ProcessFactTable
+from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.tree import Children, descendants
 
 SRUN_PORT = "SLURM_SRUN_COMM_PORT"
 """In the environment of each task: where the `srun` that started it listens."""
 STEP = re.compile(r"^slurmstepd: \[(?P<job>\d+)\.(?P<step>[^\]]+)\]")
 
 
-def step_daemons(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:
-    """All step daemons of this machine, when there is an `srun` among the members."""
-    if not any(stats[pid].name == "srun" for pid in members):
+def step_daemons(
+    table: ProcessTable, book: ProcessFactTable, members: Collection[int], children: Children, now: float
+) -> list[int]:
+    """The step daemons whose tasks a member's `srun` started: all of its job, if there is one step. Of several, which may be
+    other runs or shells of the job, those whose tasks name a port of a member (`SLURM_SRUN_COMM_PORT`, srun(1)). The batch step
+    is left out: it runs the `srun`."""
+    sruns = [pid for pid in members if table.stats[pid].name == "srun"]
+    if not sruns:
         return []
-    return [pid for pid, stat in stats.items() if stat.name.startswith("slurmstepd")]
-
-
-def steps_of(facts: Mapping[int, ProcessFacts], daemons: Collection[int], members: Collection[int]) -> dict[int, str]:
-    """The steps by step daemon, of the jobs of the members' `srun`. The batch step is left out: it runs the `srun`."""
-    jobs = {facts[pid].environ.get("SLURM_JOB_ID") for pid in members if pid in facts and facts[pid].name == "srun"} - {None}
-    titles = {pid: STEP.match(" ".join(facts[pid].command)) for pid in daemons if pid in facts}
-    return {
+    facts = book.of((*sruns, *(pid for pid, stat in table.stats.items() if stat.name.startswith("slurmstepd"))), now)
+    jobs = {facts[pid].environ.get("SLURM_JOB_ID") for pid in sruns} - {None}
+    titles = {pid: STEP.match(" ".join(known.command)) for pid, known in facts.items()}
+    steps = {
         pid: title["step"]
         for pid, title in titles.items()
         if title and title["job"] in jobs and title["step"] not in ("batch", "extern", "interactive")
     }
-
-
-def launched_by(
-    steps: Mapping[int, str], ports_of_tasks: Mapping[int, Collection[str]], listens: Callable[[], Collection[int]]
-) -> list[int]:
-    """The step daemons whose tasks a member started: all, if there is one step. Of several, which may be other runs or shells of
-    the job, those whose tasks name a port of a member (`SLURM_SRUN_COMM_PORT`, srun(1)).
-
-    `ports_of_tasks`: named by the tasks of each daemon; `listens`: gives the ports of the members' `srun`, if needed.
-    """
     if len(set(steps.values())) < 2:
         return list(steps)
-    ports = {str(port) for port in listens()}
-    return [pid for pid in steps if not ports.isdisjoint(ports_of_tasks.get(pid, ()))]
+    ports = {str(port) for port in listening_ports(table, sruns)}
+    tasks = {daemon: book.of(descendants(children, daemon), now).values() for daemon in steps}
+    return [daemon for daemon, below in tasks.items() if any(task.environ.get(SRUN_PORT) in ports for task in below)]

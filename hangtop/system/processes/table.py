@@ -91,52 +91,43 @@ class ProcessTable(Protocol):
     def stats(self) -> Mapping[int, Stat]:
         """The table by pid; only `refresh` changes it. It is a new mapping whenever a process came, went, or changed its parent,
         group or session, so that what follows from these can be cached."""
-        ...
 
     def refresh(self, watched: Collection[int]) -> None:
         """Read every pid that is new or in `watched`, and now and then all."""
-        ...
 
     def started_at(self, start_ticks: int) -> float:
         """Unix time of that many ticks after boot."""
-        ...
 
     def owner(self, pid: int) -> int | None:
         """The user id it runs as; `None` when it is gone."""
-        ...
 
     def command(self, pid: int) -> tuple[str, ...]:
         """Its arguments as raw text (`hangtop.common.raw_text`); empty for a zombie. May wait for the process: ask through a
         `Guard`. Raises `OSError`."""
-        ...
 
     def environ(self, pid: int) -> Mapping[str, str]:
         """The environment it was started with, as raw text. May wait for the process. Raises `OSError`."""
-        ...
 
     def cwd(self, pid: int) -> str:
         """Its working folder; empty where that is not told. Raises `OSError`."""
-        ...
 
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         """Files, pipes and sockets it holds. May wait for the process. Raises `OSError`."""
-        ...
 
     def inode(self, pid: int, fd: int) -> int | None:
         """The inode behind a descriptor, without touching the file; `None` where that is not told."""
-        ...
+        return None
 
     def layout(self, pid: int) -> Layout | None:
         """Where its memory lies; `None` where that is not told, or not by chance. Raises `OSError`."""
-        ...
+        return None
 
     def cgroup(self, pid: int) -> str:
         """Its control groups, a line for each hierarchy (cgroups(7)); empty where there are none. Raises `OSError`."""
-        ...
+        return ""
 
     def details(self, pid: int) -> Details:
         """Counters and where it waits. May wait for the process. Raises `OSError` when it is gone."""
-        ...
 
 
 def cwd_of(table: ProcessTable, pid: int) -> str | None:

@@ -9,8 +9,6 @@ from hangtop.system.guard import Guard
 
 
 class Users:
-    """Remembers the names."""
-
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._guard: Guard[int, str] = Guard()

@@ -61,9 +61,12 @@ def environ_of(path: str) -> dict[str, str]:
 
 
 def keep(launch: Launch) -> None:
-    """Store a launch, or what became of it. Raises `OSError`."""
+    """Store a launch, or what became of it; the oldest ones go. Raises `OSError`."""
     write_whole(folder() / f"{launch.pid}-{launch.start_ticks}.launch", msgspec.json.encode(launch))
-    _forget_old()
+    files = sorted(folder().glob("*.launch"), key=lambda path: path.stat().st_mtime)
+    for path in files[:-KEPT]:
+        path.unlink(missing_ok=True)
+    _forget_environs()
 
 
 def latest(output: str) -> Launch | None:
@@ -86,14 +89,6 @@ def _all() -> list[Launch]:
         except (OSError, msgspec.DecodeError):  # just being removed, or of another version
             continue
     return found
-
-
-def _forget_old() -> None:
-    """Remove the oldest launches."""
-    files = sorted(folder().glob("*.launch"), key=lambda path: path.stat().st_mtime)
-    for path in files[:-KEPT]:
-        path.unlink(missing_ok=True)
-    _forget_environs()
 
 
 def _forget_environs() -> None:

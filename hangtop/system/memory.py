@@ -1,10 +1,19 @@
-"""Memory without a name that can be handed to a child as an open file."""
+"""Memory: given back to the kernel, or without a name and handed to a child as an open file."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from contextlib import suppress
+
+
+def give_back() -> None:
+    """Give free memory back to the kernel after a moment with a large heap: glibc keeps freed small pieces for ever. Does nothing
+    without glibc."""
+    import ctypes  # the screen, which never gives back, starts without it
+
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 def unnamed_memory(size: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.probe.processes.own_logs import log_ranks
+from hangtop.probe.processes.rank_assignment import log_ranks
 from hangtop.system.processes.table import OpenFile, Stat
 
 
