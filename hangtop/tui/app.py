@@ -6,9 +6,7 @@ import asyncio
 import locale
 import os
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -28,7 +26,6 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
-from hangtop.tui import dialogs, pages
 from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
@@ -275,6 +272,11 @@ class HangtopApp(Navigation):
 
 def _load_what_opens() -> None:
     """Load pages and dialogs in advance, so that they open at once, and an upgrade of hangtop meanwhile cannot mix versions."""
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    from hangtop.tui import dialogs, pages
+
     for package in (pages, dialogs):
         for module in iter_modules(package.__path__, f"{package.__name__}."):
             import_module(module.name)

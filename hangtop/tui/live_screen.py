@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 from textual.widget import Widget
 
 from hangtop.render.view import View
 from hangtop.tui.selection import Selection
-from hangtop.tui.shell import Shell
 from hangtop.tui.widgets.partial_update import SpanCompositor
 from hangtop.tui.widgets.row_widget import RowWidget
+
+if TYPE_CHECKING:  # the first paint does without it
+    from hangtop.tui.shell import Shell
 
 
 class LiveScreen(Screen[None]):

@@ -36,6 +36,8 @@ def last_error_line(snapshot: Snapshot) -> LogLine | None:
 
 
 def _tells(text: str) -> bool:
+    if _TELLS.search(text) is None or _COUNT.search(text) is not None:
+        return False
     from hangtop.logs.extract.quoted_text import is_handled  # only now: the log's grammar would be a tenth of the screen's start
 
-    return _TELLS.search(text) is not None and _COUNT.search(text) is None and not is_handled(text)
+    return not is_handled(text)

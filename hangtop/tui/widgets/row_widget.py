@@ -16,10 +16,10 @@ from textual.widget import Widget
 
 from hangtop.common.text import ascii_only, printable
 from hangtop.render.spans import BLANK, Row, Span, width_of
-from hangtop.tui.shell import Shell
 
 if TYPE_CHECKING:
     from hangtop.render.view import View
+    from hangtop.tui.shell import Shell
 
 WHEEL_ROWS = 3
 GAP_CELLS = 8
