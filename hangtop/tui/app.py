@@ -233,7 +233,7 @@ class HangtopApp(Navigation):
     async def action_quit(self) -> None:
         if self.started:
             from hangtop.actions.plans.restart_plan import may_live
-            from hangtop.tui.dialogs.quit_dialog import QuitScreen
+            from hangtop.tui.open_action import QuitScreen
 
             if may_live(self.state):
                 self.push_screen(QuitScreen(self))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -15,7 +16,9 @@ from hangtop.monitor.questions import answered
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.watch_spec import as_options
 from hangtop.tui.dialogs.action_dialog import ActionScreen
+from hangtop.tui.dialogs.question import Answer, QuestionScreen
 from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
+from hangtop.tui.keys import Key
 from hangtop.tui.pages.stacks_page import StacksScreen
 from hangtop.tui.shell import Shell
 from hangtop.tui.subprocess_task import run_task
@@ -62,7 +65,7 @@ def _show(app: Shell, action: Action, choices: Choices) -> None:
             return asked
         return planner.plan(app.state, request, asks) if all(answered(app.state, ask) for ask in asks) else None
 
-    presets = partial(_presets, app) if "presets" in action.options else _no_presets
+    presets = partial(_presets, app) if "presets" in action.options else lambda start: ()
     app.push_screen(ActionScreen(make, carry_out, action.verb, presets=presets, act=action.name, asks=asks))
 
 
@@ -85,10 +88,6 @@ def _presets(app: Shell, start: Start) -> Sequence[Preset]:
     return presets_for(frameworks, start)
 
 
-def _no_presets(_: Start) -> Sequence[Preset]:
-    return ()
-
-
 def _open_stacks(app: Shell) -> None:
     app.push_screen(StacksScreen())
 
@@ -104,3 +103,24 @@ def _open_bundle(app: Shell) -> None:
 
 EVIDENCE: Mapping[str, Callable[[Shell], None]] = {"stacks": _open_stacks, "bundle": _open_bundle}
 """Keys that change nothing of the run, and ask nobody."""
+
+
+class QuitScreen(QuestionScreen):
+    """Asked before hangtop quits while a run that it started still lives. Every answer is immediate: the dialog reads nothing and
+    waits for nothing. `q` a second time quits."""
+
+    DEFAULT_CSS = "QuitScreen #box { max-width: 78; border: heavy $accent; }"
+
+    def __init__(self, shell: Shell) -> None:
+        log = shlex.quote(next(iter(shell.spec.logs), "LOG"))
+        super().__init__(
+            "The run goes on when hangtop quits",
+            [(("To watch it again: ", "muted"), (f"hangtop --log {log}", "ink"))],
+            (
+                Answer("Leave it running", shell.action_leave, Key("q,ctrl+c,ctrl+q", "q", word="leave")),
+                Answer(
+                    "Stop it …", lambda: open_plan(shell, action_named("stop"), Choices()), Key("s", "s", word="stop it"), True
+                ),
+                Answer("Stay", lambda: None, Key("escape", "Esc", word="stay")),
+            ),
+        )

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import cast
-
-from textual import events
+from collections.abc import Callable, Sequence
 
 from hangtop.common import text
 from hangtop.records.ray.cluster import RayCluster
 from hangtop.render.ray.ray_sessions import drivers, session_table
-from hangtop.render.spans import BLANK, Row, between, cut
+from hangtop.render.spans import BLANK, Row, between
 from hangtop.render.view import View
 from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
-from hangtop.tui.widgets.row_widget import RowWidget
 
-MOST = 12
-KEYS = (Key("", "↑↓", "", "choose", ""), Key("", "Enter", "", "its plan", ""), Key("", "Esc", "", "cancel", ""))
-
-
-class SessionsBody(RowWidget):
-    DEFAULT_CSS = "SessionsBody { height: auto; background: $surface; }"
-
-    def show(self, view: View) -> None:
-        screen = cast("RaySessionScreen", self.screen)
-        width = max(1, self.size.width)
-        rows = screen.rows(width, view.now)
-        self.styles.height = len(rows)
-        self.paint([cut(row, width) for row in rows])
+MOST, LINES_ABOVE = 12, 4
+"""Rows in sight, and the lines above them."""
+CHOOSE, TAKE, CANCEL = Key(shown="↑↓", word="choose"), Key("enter", "Enter", word="its plan"), Key("escape", "Esc", word="cancel")
 
 
 class RaySessionScreen(DialogScreen):
@@ -42,57 +28,48 @@ class RaySessionScreen(DialogScreen):
 
     def __init__(self, known: Sequence[RayCluster], take: Callable[[str], None], without: str = "") -> None:
         super().__init__()
-        self.known = tuple(known)
         self.at: int | None = None
-        self._take, self._without = take, without
+        self._known, self._take, self._without = tuple(known), take, without
 
-    def parts(self) -> Iterable[RowWidget]:
-        yield SessionsBody()
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        return (CHOOSE, CANCEL) if self.at is None else (CHOOSE, TAKE, CANCEL)
 
-    def rows(self, width: int, now: float) -> list[Row]:
+    def rows(self, view: View, width: int) -> list[Row]:
         """The question, and a row for each session."""
-        heads, table = session_table(self.known, now, width - 2)
+        heads, table = session_table(self._known, view.now, width - 2)
         lines: list[Row] = [*table, *([((self._without, "ink"),)] if self._without else [])]
-        top = max(0, min((self.at or 0) - MOST + 1, len(lines) - MOST))
         return [
             (("Which Ray session is meant?", "ink bold"),),
-            ((f"{text.some(len(self.known), 'session')} of yours here, none is proven to be this run's.", "muted"),),
+            ((f"{text.some(len(self._known), 'session')} of yours here, none is proven to be this run's.", "muted"),),
             BLANK,
             (("  ", ""), *heads),
             *(
                 (("▸ " if place == self.at else "  ", "accent bold"), *_marked(line, place == self.at))
-                for place, line in list(enumerate(lines))[top : top + MOST]
+                for place, line in list(enumerate(lines))[self._top : self._top + MOST]
             ),
             BLANK,
-            *([self._said_of(self.known[self.at])] if self.at is not None and self.at < len(self.known) else [BLANK]),
+            self._said_of(self._known[self.at]) if self.at is not None and self.at < len(self._known) else BLANK,
             BLANK,
-            between(BLANK, keys_row(KEYS if self.at is not None else (KEYS[0], KEYS[2])), width),
+            between(BLANK, keys_row(self.keys_there), width),
         ]
 
-    def on_key(self, event: events.Key) -> None:
-        event.stop()
-        event.prevent_default()
-        match event.key:
+    def press(self, key: str, character: str | None) -> None:
+        match key:
             case "up" | "down":
-                last = len(self.known) - (not self._without)
-                first = 0 if event.key == "down" else last
-                step = 1 if event.key == "down" else -1
-                self.at = first if self.at is None else max(0, min(self.at + step, last))
+                first, step = (0, 1) if key == "down" else (self._count - 1, -1)
+                self.at = first if self.at is None else max(0, min(self.at + step, self._count - 1))
             case "enter":
                 self._choose()
-                return
             case "escape":
                 self.dismiss()
-                return
             case "q" | "ctrl+c" | "ctrl+q":
                 self.hangtop.action_leave()
-                return
-        self.show(self.hangtop.view)
 
-    async def on_click(self, event: events.Click) -> None:
+    def click(self, line: int, words: str) -> None:
         """Mark the row; a click on the marked row opens the plan."""
-        place = event.screen_y - self.query_one(SessionsBody).region.y - 4
-        if not 0 <= place < min(len(self.known) + bool(self._without), MOST):
+        place = self._top + line - LINES_ABOVE
+        if line < LINES_ABOVE or place >= min(self._top + MOST, self._count):
             return
         if place == self.at:
             self._choose()
@@ -100,11 +77,21 @@ class RaySessionScreen(DialogScreen):
         self.at = place
         self.show(self.hangtop.view)
 
+    @property
+    def _count(self) -> int:
+        """How many rows there are to choose from."""
+        return len(self._known) + bool(self._without)
+
+    @property
+    def _top(self) -> int:
+        """The first row in sight."""
+        return max(0, min((self.at or 0) - MOST + 1, self._count - MOST))
+
     def _choose(self) -> None:
         """Take the marked row; without one nothing happens."""
         if self.at is not None:
             self.dismiss()
-            self._take(self.known[self.at].session if self.at < len(self.known) else "")
+            self._take(self._known[self.at].session if self.at < len(self._known) else "")
 
     @staticmethod
     def _said_of(cluster: RayCluster) -> Row:

@@ -109,8 +109,12 @@ class KeysLine(RowWidget):
     def keys_there(self) -> tuple[Key, ...]:
         return self.hangtop.footer_keys
 
+    def row_at(self, line: int) -> Row:
+        """The painted row at this line."""
+        return self.rows[line] if line < len(self.rows) else ()
+
     def on_click(self, event: Click) -> None:
-        shown = key_at(self.rows[0] if self.rows else (), event.x)
+        shown = key_at(self.row_at(event.y), event.x)
         name = next((key.keys for key in self.keys_there if key.shown == shown), "")
         if name:
             self.app.simulate_key(name.partition(",")[0])
