@@ -29,9 +29,8 @@ from hangtop.state.run_state import RunState, fold
 from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
-from hangtop.tui.pages.watch_page import WatchScreen
+from hangtop.tui.pages.watch_page import PANES, WatchScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
-from hangtop.tui.panes.registry import PANES
 from hangtop.tui.panes.status_line import terminal_title
 from hangtop.tui.themes import load_palettes, pick_palette, theme_folders
 from hangtop.tui.widgets.row_widget import RowWidget
@@ -155,7 +154,7 @@ class HangtopApp(Navigation):
         self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.monitor.timeline.entries)
         self._tell_title()
         if self.watch_screen.is_running:
-            self.watch_screen.log_pane.book.refresh_regex()
+            self.watch_screen.log_pane.model.refresh_regex()
         self.repaint()
         for screen in self._in_sight():
             screen.flush()

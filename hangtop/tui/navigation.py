@@ -27,13 +27,14 @@ class Navigation(App[None]):
     def active(self) -> str:
         return self.watch_screen.active
 
+    @active.setter
+    def active(self, pane: str) -> None:
+        self.watch_screen.active = pane
+
     @property
     def selection(self) -> Selection:
         front = self.screen
         return (front.selection if isinstance(front, LiveScreen) else None) or self.watch_screen.selection
-
-    def activate(self, pane: str) -> None:
-        self.watch_screen.active = pane
 
     def action_pane(self, id_: str) -> None:
         if self.screen is self.watch_screen:
@@ -61,8 +62,8 @@ class Navigation(App[None]):
         watch = self.watch_screen
         if self.screen is not watch:
             self.pop_screen()
-        elif watch.log_pane.book.base.filtered:
-            watch.log_pane.look_for(LogQuery(file=watch.log_pane.book.base.file))
+        elif watch.log_pane.model.base.filtered:
+            watch.log_pane.look_for(LogQuery(file=watch.log_pane.model.base.file))
         elif not watch.ranks_pane.unchoose():
             watch.enlarged = False
             watch.set_focus(None)
@@ -77,7 +78,7 @@ class Navigation(App[None]):
 
     def action_errors(self) -> None:
         log = self.watch_screen.log_pane
-        base = log.book.base
+        base = log.model.base
         log.look_for(LogQuery(base.pattern, base.regex, not base.notable, base.file))
 
     def action_follow(self) -> None:

@@ -22,7 +22,7 @@ from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.panes.selectable_pane import SelectablePane, part_in_sight
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 
@@ -39,7 +39,6 @@ class GpusPane(SelectablePane):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "open", "detail"),
         ("left", "close", "all nodes"),
-        ("escape", "leave", "back"),
     ]
 
     def __init__(self) -> None:
@@ -98,7 +97,7 @@ class GpusPane(SelectablePane):
         table = node_table(means, width, height - 1, chosen=self.node, at=at)
         first = at.start if at is not None else 0
         self.painted = (None, None, *range(first, min(len(means), first + len(table) - 1)))
-        right = told_at_right(at, len(means)) if at is not None else BLANK
+        right = part_in_sight(at, len(means)) if at is not None else BLANK
         return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width, right), *table]
 
     def _open(self, nodes: Mapping[str, NodeGpus]) -> str | None:
@@ -152,8 +151,8 @@ class GpusPane(SelectablePane):
         elif self.chosen is not None:
             self.hangtop.show_gpu(host, self.chosen)
 
-    def action_leave(self) -> None:
-        """Give up the choice, then the opened node, then the chosen node; then as everywhere."""
+    def step_back(self) -> bool:
+        """The choice, then the opened node, then the chosen node."""
         if self.chosen is not None:
             self.chosen = None
         elif self.opened is not None:
@@ -161,9 +160,8 @@ class GpusPane(SelectablePane):
         elif self.node is not None:
             self.node = None
         else:
-            self.call_next(self.hangtop.action_back)
-            return
-        self.hangtop.repaint()
+            return False
+        return True
 
     def action_close(self) -> None:
         self.opened = self.chosen = None

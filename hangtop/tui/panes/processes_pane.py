@@ -11,7 +11,6 @@ from textual.binding import BindingType
 
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.verdict import Culprit, VerdictWord
-from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import (
     PLAIN,
@@ -33,7 +32,7 @@ from hangtop.render.view import View
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.panes.selectable_pane import TablePane
 from hangtop.tui.selection import Selection, select_process
 from hangtop.tui.widgets.layout import RIGHT_WIDTH, PaneNeed
 
@@ -53,22 +52,20 @@ HEAD_CELLS = 70
 """The room for the summary in the head."""
 
 
-class ProcessesPane(SelectablePane):
+class ProcessesPane(TablePane[TreeOptions]):
     """The choice is a process (host, pid, start): it stays when the order changes."""
 
-    id_, key, title = "procs", "4", "Processes"
+    id_, key, title, orders = "procs", "4", "Processes", ORDERS
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("space", "fold_or_unfold", "fold or unfold"),
-        ("o", "order", "order"),
         ("a", "everything", "all training processes"),
-        ("escape", "leave", "back"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.shape = PLAIN
+        self.options = PLAIN
         self.chosen: ProcessKey | None = None
         self._all: list[TreeLine] = []
         self._made_for: tuple[TreeOptions, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
@@ -79,16 +76,16 @@ class ProcessesPane(SelectablePane):
     def want(self, view: View, width: int) -> PaneNeed:
         """Never fewer lines than before: processes come and go, the panes stay in place."""
         nodes = self._look(view)
-        if not nodes and self.shape == PLAIN:
+        if not nodes and self.options == PLAIN:
             return PaneNeed(1)
-        if self.shape == PLAIN or not self._most:
+        if self.options == PLAIN or not self._most:
             self._most = max(self._most, min(len(nodes), MOST_ROWS))
         return PaneNeed(2 + self._most + len(self._above(min(width, RIGHT_WIDTH))) + len(self._below(view, width)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes, readings = self._look(view), self._steady[1]
         self.painted = ()
-        if not nodes and self.shape == PLAIN:
+        if not nodes and self.options == PLAIN:
             return one_line(self, nothing(view), width)
         above, below = self._above(width), self._below(view, width)
         shown = self.in_sight(height, len(nodes), len(above), len(below))
@@ -96,7 +93,7 @@ class ProcessesPane(SelectablePane):
             now=self._steady[0],
             role=odd_role(view.verdict),
             chosen=self.chosen,
-            single=self.shape.single,
+            single=self.options.single,
             stale=age_of(view) >= NO_ANSWER_S,
             hosts=len(readings),
         )
@@ -139,9 +136,9 @@ class ProcessesPane(SelectablePane):
         if not 0 <= view.now - at < REPAINT_S or outline(fresh) != seen:
             self._steady, self._made_for = (view.now, fresh, outline(fresh)), None
         verdict = view.verdict
-        made_for = (self.shape, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
+        made_for = (self.options, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
         if made_for != self._made_for:
-            self._all, self._made_for = lines(view, self._steady[1], self.shape), made_for
+            self._all, self._made_for = lines(view, self._steady[1], self.options), made_for
         return self._all
 
     def _above(self, width: int) -> list[Row]:
@@ -160,9 +157,8 @@ class ProcessesPane(SelectablePane):
         return [cut((("  ", ""), *dotted(found)), width)] if found else []
 
     def _how(self, shown: slice) -> Row:
-        order = self.shape.order if self.shape.order != "tree" else ""
-        asked: Row = (("all training processes", "accent"),) if self.shape.everything else BLANK
-        return dotted([asked, told_at_right(shown, len(self._all), pattern=self.shape.pattern, order=order)])
+        asked: Row = (("all training processes", "accent"),) if self.options.everything else BLANK
+        return dotted([asked, self.options_shown(shown, len(self._all))])
 
     def chosen_line(self) -> int | None:
         """The line of the chosen process, alone or among alike ones."""
@@ -187,7 +183,7 @@ class ProcessesPane(SelectablePane):
         node = self.chosen_node()
         if node is None:
             return
-        if node.children and node.path not in self.shape.folds.closed:
+        if node.children and node.path not in self.options.folds.closed:
             self._fold(closed=node.path)
         elif node.alone:
             self._fold(together=node.path[:-1])
@@ -197,7 +193,7 @@ class ProcessesPane(SelectablePane):
 
     def action_fold_or_unfold(self) -> None:
         node = self.chosen_node()
-        if node is not None and (len(node.members) > 1 or node.path in self.shape.folds.closed):
+        if node is not None and (len(node.members) > 1 or node.path in self.options.folds.closed):
             self.action_unfold()
         else:
             self.action_fold()
@@ -210,47 +206,32 @@ class ProcessesPane(SelectablePane):
         closed: Path | None = None,
         together: Path | None = None,
     ) -> None:
-        if self.shape.single:
+        if self.options.single:
             return
-        folds = self.shape.folds
+        folds = self.options.folds
         open_now = (folds.opened | ({opened} if opened else set())) - ({together} if together else set())
         closed_now = (folds.closed | ({closed} if closed else set())) - ({reopened} if reopened else set())
-        self._reshape(replace(self.shape, folds=Folds(frozenset(open_now), frozenset(closed_now))))
+        self.ask_for(replace(self.options, folds=Folds(frozenset(open_now), frozenset(closed_now))))
 
     def action_open(self) -> None:
         """Open the page of the chosen process; alike ones are unfolded first."""
         node = self.chosen_node()
         if node is None:
             self.hangtop.action_detail()
-        elif len(node.members) > 1 and not self.shape.single:
+        elif len(node.members) > 1 and not self.options.single:
             self.action_unfold()
         else:
             self.hangtop.show_process(node.members[0].key)
 
-    def action_order(self) -> None:
-        self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
-
     def action_everything(self) -> None:
-        self._reshape(replace(self.shape, everything=not self.shape.everything))
+        self.ask_for(replace(self.options, everything=not self.options.everything))
 
-    @property
-    def search(self) -> LogQuery:
-        return LogQuery(self.shape.pattern or None)
-
-    def look_for(self, pattern: str) -> None:
-        """Show only processes that contain this text."""
-        self._reshape(replace(self.shape, pattern=pattern))
-
-    def _reshape(self, shape: TreeOptions) -> None:
-        self.shape = shape
-        self.hangtop.repaint()
-
-    def action_leave(self) -> None:
-        """One step back: filter and order, then the choice; then as everywhere."""
-        if replace(self.shape, folds=PLAIN.folds) != PLAIN:
-            self._reshape(replace(PLAIN, folds=self.shape.folds))
+    def step_back(self) -> bool:
+        """Filter and order, then the choice."""
+        if replace(self.options, folds=PLAIN.folds) != PLAIN:
+            self.options = replace(PLAIN, folds=self.options.folds)
         elif self.chosen is not None:
             self.chosen = None
-            self.hangtop.repaint()
         else:
-            self.call_next(self.hangtop.action_back)
+            return False
+        return True

@@ -10,7 +10,7 @@ from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, tabl
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.panes.selectable_pane import SelectablePane, part_in_sight
 from hangtop.tui.widgets.layout import PaneNeed
 
 MOST_ROWS = 16
@@ -56,7 +56,7 @@ class RanksPane(SelectablePane):
 
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         shown = self.in_sight(height, len(rows))
-        return [self.head(summary(view, rows), width, told_at_right(shown, len(rows))), *table_rows(rows, width, shown=shown)]
+        return [self.head(summary(view, rows), width, part_in_sight(shown, len(rows))), *table_rows(rows, width, shown=shown)]
 
     def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         world = world_of(view)

@@ -11,7 +11,6 @@ from textual.binding import BindingType
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.ray_health import troubles
 from hangtop.records.ray.cluster import RayCluster
-from hangtop.render.log.log_query import LogQuery
 from hangtop.render.ray.ray_lines import death_rows, summary, trouble_rows, wish_rows
 from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, actor_rows, key_of, table_rows
@@ -19,29 +18,27 @@ from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.render.spans import Row, cut
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.panes.selectable_pane import TablePane
 from hangtop.tui.selection import Selection, select_actor
 from hangtop.tui.widgets.layout import PaneNeed
 
 MOST_ROWS = 16
 
 
-class RayPane(SelectablePane):
+class RayPane(TablePane[ActorOptions]):
     """Shows the cluster of the run, and how many others there are. The choice is an actor, or a node while nodes are shown
     (`a`)."""
 
-    id_, key, title = "ray", "5", "Ray actors"
+    id_, key, title, orders = "ray", "5", "Ray actors", ORDERS
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
-        ("o", "order", "order"),
         ("a", "nodes", "nodes or actors"),
-        ("escape", "leave", "back"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.shape = PLAIN
+        self.options = PLAIN
         self.chosen: str | None = None
         self.node: str | None = None
         self._by_node: tuple[NodeRow, ...] | None = None
@@ -69,7 +66,7 @@ class RayPane(SelectablePane):
         above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
         seen = self.in_sight(height, len(rows), len(above), len(below))
         table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
-        head = self.head(summary(shown[0], rows, view.now), width, self._how(seen, len(rows)))
+        head = self.head(summary(shown[0], rows, view.now), width, self.options_shown(seen, len(rows)))
         return [head, *above, *table, *below]
 
     def _node_body(self, view: View, cluster: RayCluster, width: int, height: int) -> list[Row]:
@@ -78,7 +75,7 @@ class RayPane(SelectablePane):
         above = _above(view, cluster, width)
         seen = self.in_sight(height, len(rows), len(above), below=1)
         said = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
-        return [self.head(said, width, self._how(seen, len(rows))), *above, *node_table(rows, width, seen)]
+        return [self.head(said, width, self.options_shown(seen, len(rows))), *above, *node_table(rows, width, seen)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         for cluster in clusters_shown(view)[:1]:
@@ -91,17 +88,9 @@ class RayPane(SelectablePane):
         return None
 
     @property
-    def search(self) -> LogQuery:
-        return LogQuery(self.shape.pattern or None)
-
-    def look_for(self, pattern: str) -> None:
-        """Show only actors that contain this text."""
-        self._reshape(replace(self.shape, pattern=pattern))
-
-    @property
     def by_node(self) -> bool:
         """Whether nodes are shown: a filter and an order are for actors."""
-        return self.shape.nodes and not self.shape.single
+        return self.options.nodes and not self.options.single
 
     def chosen_row(self) -> ActorRow | None:
         """The chosen row of actors, if it is there."""
@@ -120,17 +109,17 @@ class RayPane(SelectablePane):
         """Give each actor of the class a row."""
         row = self.chosen_row()
         if row is not None:
-            self._reshape(replace(self.shape, opened=self.shape.opened | {row.first.cls}))
+            self.ask_for(replace(self.options, opened=self.options.opened | {row.first.cls}))
 
     def action_fold(self) -> None:
         row = self.chosen_row()
         if row is not None:
-            self._reshape(replace(self.shape, opened=self.shape.opened - {row.first.cls}))
+            self.ask_for(replace(self.options, opened=self.options.opened - {row.first.cls}))
 
     def action_nodes(self) -> None:
         """Switch between nodes and actors."""
         self.top = 0
-        self._reshape(ActorOptions(opened=self.shape.opened, nodes=not self.by_node))
+        self.ask_for(ActorOptions(opened=self.options.opened, nodes=not self.by_node))
 
     def action_open(self) -> None:
         """Open the page of the chosen actor; alike ones are unfolded first. Of a node: its actors."""
@@ -144,21 +133,18 @@ class RayPane(SelectablePane):
         else:
             self.hangtop.show_actor(key_of(row.first))
 
-    def action_order(self) -> None:
-        self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
-
-    def action_leave(self) -> None:
-        """One step back: filter and order, then the choice; then as everywhere."""
-        if self.shape.single:
-            self._reshape(ActorOptions(opened=self.shape.opened, nodes=self.shape.nodes))
+    def step_back(self) -> bool:
+        """Filter and order, then the choice."""
+        if self.options.single:
+            self.options = ActorOptions(opened=self.options.opened, nodes=self.options.nodes)
         elif self._by_node is not None:
             self.node = None
-            self._reshape(ActorOptions(opened=self.shape.opened))
+            self.options = ActorOptions(opened=self.options.opened)
         elif self.chosen is not None:
             self.chosen = None
-            self.hangtop.repaint()
         else:
-            self.call_next(self.hangtop.action_back)
+            return False
+        return True
 
     @property
     def _full(self) -> bool:
@@ -168,12 +154,8 @@ class RayPane(SelectablePane):
         trouble = _in_trouble(view)
         at_work = view.verdict.at_work if view.verdict is not None else ()
         return actor_rows(
-            cluster, view.now, trouble=trouble, at_work=at_work, folded=not self._full, shape=self.shape, chosen=self.chosen
+            cluster, view.now, trouble=trouble, at_work=at_work, folded=not self._full, shape=self.options, chosen=self.chosen
         )
-
-    def _how(self, seen: slice, total: int) -> Row:
-        order = self.shape.order if self.shape.order != PLAIN.order else ""
-        return told_at_right(seen, total, pattern=self.shape.pattern, order=order)
 
     @property
     def _shown(self) -> Sequence[ActorRow | NodeRow]:
@@ -188,10 +170,6 @@ class RayPane(SelectablePane):
             self.chosen = key_of(self._table[line].first)
         else:
             self.node = self._by_node[line].node.id
-
-    def _reshape(self, shape: ActorOptions) -> None:
-        self.shape = shape
-        self.hangtop.repaint()
 
 
 def _in_trouble(view: View) -> bool:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
+from msgspec.structs import replace
 from textual.binding import BindingType
 from textual.events import Click
 
+from hangtop.render.log.log_query import LogQuery
+from hangtop.render.processes.process_lines import TreeOptions
+from hangtop.render.ray.ray_rows import ActorOptions
 from hangtop.render.spans import Row, dotted
 from hangtop.tui.panes.pane import Pane
+
+Options = TypeVar("Options", TreeOptions, ActorOptions)
 
 
 class SelectablePane(Pane):
@@ -27,6 +33,7 @@ class SelectablePane(Pane):
         ("home", "choose(-100000)", "choose"),
         ("end", "choose(100000)", "choose"),
         ("enter", "open", "detail"),
+        ("escape", "leave", "back"),
     ]
 
     def __init__(self) -> None:
@@ -47,6 +54,17 @@ class SelectablePane(Pane):
     def action_open(self) -> None:
         """Enter, or a click on the chosen row. By default the page of the chosen rank."""
         self.hangtop.action_detail()
+
+    def step_back(self) -> bool:
+        """Give up what was chosen or asked for here last; false if there is nothing."""
+        return False
+
+    def action_leave(self) -> None:
+        """One step back in this pane; then as everywhere."""
+        if self.step_back():
+            self.hangtop.repaint()
+        else:
+            self.call_next(self.hangtop.action_back)
 
     def in_sight(self, height: int, total: int, above: int = 0, below: int = 0) -> slice:
         """The lines to paint in a pane of this height, scrolled as little as the choice needs. Around them are the head, so many
@@ -69,7 +87,7 @@ class SelectablePane(Pane):
 
     def on_click(self, event: Click) -> None:
         """Choose the row, or open it if it is chosen, and make this the active pane."""
-        self.hangtop.activate(self.id_)
+        self.hangtop.active = self.id_
         place = event.y + (1 if self.headless else 0)
         line = self.painted[place] if place < len(self.painted) else None
         if line is None or line not in self.choosable():
@@ -91,12 +109,41 @@ def kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
     return max(0, min(top, total - room))
 
 
-def told_at_right(seen: slice, total: int, *, pattern: str = "", order: str = "") -> Row:
-    """At the right of the head: filter, order, and what part is in sight: `by cpu · 1-10 of 32`."""
-    return dotted(
-        [
-            ((f"with “{pattern}”", "accent"),) if pattern else (),
-            ((f"by {order}", "accent"),) if order else (),
-            ((f"{seen.start + 1}-{seen.stop} of {total:,}", "muted"),) if seen.stop - seen.start < total else (),
-        ]
-    )
+def part_in_sight(seen: slice, total: int) -> Row:
+    """`1-10 of 32`, if that is not all."""
+    return ((f"{seen.start + 1}-{seen.stop} of {total:,}", "muted"),) if seen.stop - seen.start < total else ()
+
+
+class TablePane(SelectablePane, Generic[Options]):
+    """A table that a person can filter and sort. `options`: what was asked for. `orders`: the first is the usual one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("o", "order", "order")]
+    orders: ClassVar[Sequence[str]]
+    options: Options
+
+    @property
+    def search(self) -> LogQuery:
+        return LogQuery(self.options.pattern or None)
+
+    def look_for(self, pattern: str) -> None:
+        """Show only rows that contain this text."""
+        self.ask_for(replace(self.options, pattern=pattern))
+
+    def action_order(self) -> None:
+        place = self.orders.index(self.options.order) + 1
+        self.ask_for(replace(self.options, order=self.orders[place % len(self.orders)]))
+
+    def ask_for(self, options: Options) -> None:
+        self.options = options
+        self.hangtop.repaint()
+
+    def options_shown(self, seen: slice, total: int) -> Row:
+        """At the right of the head: filter, order, and what part is in sight: `by cpu · 1-10 of 32`."""
+        pattern, order = self.options.pattern, self.options.order
+        return dotted(
+            [
+                ((f"with “{pattern}”", "accent"),) if pattern else (),
+                ((f"by {order}", "accent"),) if order != self.orders[0] else (),
+                part_in_sight(seen, total),
+            ]
+        )
