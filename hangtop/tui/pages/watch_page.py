@@ -19,11 +19,10 @@ from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import Footer
 from hangtop.tui.panes.gpus_pane import GpusPane
 from hangtop.tui.panes.log_pane import FilterPrompt, LogPane
-from hangtop.tui.panes.pane import Pane
+from hangtop.tui.panes.pane import Pane, TablePane
 from hangtop.tui.panes.processes_pane import ProcessesPane
 from hangtop.tui.panes.ranks_pane import RanksPane
 from hangtop.tui.panes.ray_pane import RayPane
-from hangtop.tui.panes.selectable_pane import TablePane
 from hangtop.tui.panes.stages_pane import StageBar
 from hangtop.tui.panes.status_line import StatusLine
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows

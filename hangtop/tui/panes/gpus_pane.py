@@ -21,8 +21,7 @@ from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
-from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, part_in_sight
+from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 

@@ -31,8 +31,7 @@ from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
-from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import TablePane
+from hangtop.tui.panes.pane import TablePane, one_line
 from hangtop.tui.selection import Selection, select_process
 from hangtop.tui.widgets.layout import RIGHT_WIDTH, PaneNeed
 

@@ -9,8 +9,7 @@ from hangtop.render.heat_grid import blocks_of, grid_rows, legend_row, odd_rows,
 from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View
-from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, part_in_sight
+from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
 from hangtop.tui.widgets.layout import PaneNeed
 
 MOST_ROWS = 16

@@ -17,8 +17,7 @@ from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, a
 from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.render.spans import Row, cut
 from hangtop.render.view import View
-from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import TablePane
+from hangtop.tui.panes.pane import TablePane, one_line
 from hangtop.tui.selection import Selection, select_actor
 from hangtop.tui.widgets.layout import PaneNeed
 
