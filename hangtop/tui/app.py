@@ -37,7 +37,7 @@ from hangtop.tui.widgets.row_widget import RowWidget
 from hangtop.tui.widgets.terminal_driver import driver_class
 
 if TYPE_CHECKING:
-    from hangtop.tui.running_action import RunningAction
+    from hangtop.tui.background_work import RunningAction
 
 TICK_S = 1.0
 PAINT_S = 0.25

@@ -15,13 +15,13 @@ from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.watch_spec import as_options
+from hangtop.tui.background_work import run_task
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.dialogs.question import Answer, QuestionScreen
 from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
 from hangtop.tui.keys import Key
 from hangtop.tui.pages.stacks_page import StacksScreen
 from hangtop.tui.shell import Shell
-from hangtop.tui.subprocess_task import run_task
 
 
 def open_action(app: Shell, name: str) -> None:

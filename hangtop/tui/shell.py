@@ -16,7 +16,7 @@ from hangtop.tui.themes import Palette
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from hangtop.tui.running_action import RunningAction
+    from hangtop.tui.background_work import RunningAction
     from hangtop.tui.selection import Selection
 
 

@@ -5,7 +5,6 @@ Cancel is the default, so Enter twice does nothing; a plan with a word runs only
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import Literal, cast
 
@@ -17,6 +16,7 @@ from hangtop.actions.execute.client import carry_out
 from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.stop_plan import number_of
 from hangtop.actions.prove.start_check import check_start
+from hangtop.common.text import wrap
 from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, FitAsk, fit_ask
@@ -24,11 +24,11 @@ from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.render.plan_rows import fit_rows, preset_rows, rows, step_rows
 from hangtop.render.spans import BLANK, Row, between, width_of
 from hangtop.render.view import View
+from hangtop.tui.background_work import RunningAction
 from hangtop.tui.dialogs.dialog import DialogBody, DialogScreen
 from hangtop.tui.dialogs.start_changes import Edit, StartChanges
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import KeysLine, keys_row, words_at
-from hangtop.tui.running_action import RunningAction
 from hangtop.tui.widgets.row_widget import RowWidget
 
 Phase = Literal["looking", "refused", "asking", "running", "over"]
@@ -150,7 +150,7 @@ class ActionScreen(DialogScreen):
     def _all_rows(self, width: int) -> list[Row]:
         """The title, then what is to be read."""
         if self.plan is None:
-            said: list[Row] = [((line, "ink"),) for line in textwrap.wrap(self._why or self._late(), width)] or [BLANK]
+            said: list[Row] = [((line, "ink"),) for line in wrap(self._why or self._late(), width)]
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.edit is not None:

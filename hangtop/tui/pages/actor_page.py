@@ -99,9 +99,10 @@ def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None
     if since is not None:
         rows += [((f"Values from Ray are of {text.clock(since)}.", "warn"),), BLANK]
     rows += [fact_row(label, value, width) for label, value in facts(cluster, actor, view)]
-    if actor.death is not None:
-        rows += [BLANK, section("Death", width), *wrapped(_of_death(actor), width)]
-        rows += [cut((("    ", ""), (line, "muted")), width) for line in actor.death.traceback]
+    if (death := actor.death) is not None:
+        why = f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
+        rows += [BLANK, section("Death", width), *wrapped(why, width)]
+        rows += [cut((("    ", ""), (line, "muted")), width) for line in death.traceback]
     return [*rows, *_output_rows(said, width)]
 
 
@@ -120,12 +121,6 @@ def _of_output(output: WorkerOutput, width: int) -> list[Row]:
     if output.problem:
         return [*rows, ((output.problem, "warn"),)]
     return [*rows, *(cut(((line, "ink"),), width) for line in output.lines[-LAST_LINES:])]
-
-
-def _of_death(actor: RayActor) -> str:
-    death = actor.death
-    assert death is not None
-    return f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
 
 
 def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:

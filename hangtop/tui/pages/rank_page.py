@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from msgspec.structs import replace
 
@@ -21,16 +20,17 @@ from hangtop.render.processes.process_tree import Folds, tree
 from hangtop.render.rank_facts import collective_facts, fact_rows, gpu_facts
 from hangtop.render.rank_history import beside_rows
 from hangtop.render.rank_rows import odd_role, world_of
-from hangtop.render.spans import BLANK, Row, cut, dotted, pad
+from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
 from hangtop.render.wrap import section
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
 from hangtop.tui.selection import Selection
+from hangtop.tui.widgets.layout import GAP, side_by_side
 
 LINES = 200
-TWO_COLUMNS, GAP = 100, 3
+TWO_COLUMNS = 100
 
 
 class RankScreen(PageScreen):
@@ -89,9 +89,7 @@ class RankScreen(PageScreen):
 
     def _lines(self, view: View, width: int) -> list[Row]:
         lines = [line for line in view.state.tail if line.rank == self.rank][-LINES:]
-        if not lines:
-            return [(("none among the newest lines", "muted"),)]
-        return [line_row(line, width) for line in lines]
+        return [line_row(line, width) for line in lines] or [(("none among the newest lines", "muted"),)]
 
 
 def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role: str, *, odd: bool) -> list[Row]:
@@ -105,21 +103,15 @@ def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role:
     facts = [section(title, left, "differences first" if peers else ""), *fact_rows(rank, peers, view.now, left, role, more)]
     if left == width:
         return [*facts, *([BLANK, *beside] if beside else [])]
-    return [(*pad(one, left + GAP), *two) for one, two in zip_longest(facts, beside, fillvalue=BLANK)]
+    return side_by_side(facts, beside, left)
 
 
 def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
     """Its process tree; then other signs on its machine."""
     rows: list[Row] = []
-    found = all_members(view) if rank.process is not None else []
-    member = next(
-        (
-            member
-            for member in found
-            if rank.process is not None and member.process.pid == rank.process.pid and member.number == rank.rank
-        ),
-        None,
-    )
+    pid = rank.process.pid if rank.process is not None else None
+    found = all_members(view) if pid is not None else []
+    member = next((member for member in found if member.process.pid == pid and member.number == rank.rank), None)
     if member is not None:
         family = [member, *below(member, found)]
         look = RowLook(now=view.now, role=odd_role(view.verdict))

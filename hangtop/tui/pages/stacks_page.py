@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,11 +26,11 @@ from hangtop.render.stack_choice import StackChoice, choice
 from hangtop.render.stack_rows import StackView, far_rows, rows, summary
 from hangtop.render.view import View
 from hangtop.stacks.stack_classes import each_thread
+from hangtop.tui.background_work import written
 from hangtop.tui.dialogs.question import QuestionScreen
 from hangtop.tui.keys import PAGE_KEYS, Key, bindings
 from hangtop.tui.pages.page import PageFoot, PageScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
-from hangtop.tui.subprocess_task import written
 
 MOST_PIDS = 256
 SAVED_CELLS = 200
@@ -99,15 +100,13 @@ class StacksScreen(PageScreen):
 
     def action_locals(self) -> None:
         """Read local variables too, once a person agrees: they are the run's own data."""
-        pids = self._pids()
-        if pids:
+        if pids := self._pids():
             lines = (
                 f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
                 "Values may hold secrets; they are shown here, and w would save them.",
             )
-            self.app.push_screen(
-                QuestionScreen.before("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True))
-            )
+            take = partial(self._take, {}, with_locals=True)
+            self.app.push_screen(QuestionScreen.before("Local variables", lines, "Read them", take))
 
     def action_native(self) -> None:
         """Read the frames of C code too, once a person agrees to the stop that it takes."""
@@ -122,9 +121,8 @@ class StacksScreen(PageScreen):
             *pausing.spared,
             "py-spy reads frames of C code only while a process is stopped. The run goes on after that.",
         )
-        self.app.push_screen(
-            QuestionScreen.before("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
-        )
+        take = partial(self._take, pausing.stop, with_locals=False)
+        self.app.push_screen(QuestionScreen.before("Frames of C code", lines, "Stop and look", take))
 
     def _pids(self) -> tuple[int, ...]:
         app = self.hangtop
@@ -241,8 +239,6 @@ class StacksScreen(PageScreen):
             return "No stacks were taken until this moment of the recording."
         if "stacks" not in view.spec.sources:
             return "No stacks: --sources leaves them out."
-        return (
-            ""
-            if self._asked is not None
-            else "No process of this run is known on this machine: give --pid, or run hangtop there."
-        )
+        if self._asked is None:
+            return "No process of this run is known on this machine: give --pid, or run hangtop there."
+        return ""

@@ -52,8 +52,10 @@ class GpusPane(SelectablePane):
         nodes = _nodes(view)
         if not nodes:
             return PaneNeed(1)
-        gpus = nodes[self._open(nodes) or next(iter(nodes))].reading.gpus
-        rows = min(len(nodes), MOST_NODES) if self._open(nodes) is None else len(gpus) + sum(len(gpu.mig or ()) for gpu in gpus)
+        host = self._open(nodes)
+        rows = min(len(nodes), MOST_NODES)
+        if host is not None:
+            rows = sum(1 + len(gpu.mig or ()) for gpu in nodes[host].reading.gpus)
         return PaneNeed(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:

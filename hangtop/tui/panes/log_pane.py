@@ -34,7 +34,7 @@ class LogPane(Pane):
         ("pageup", "scroll_page(-1)", "page"),
         ("pagedown,space", "scroll_page(1)", "page"),
         ("home,g", "start", "start"),
-        ("end,G", "end", "end"),
+        ("end,G", "app.follow", "end"),
         ("left", "shift(-1)", "left"),
         ("right", "shift(1)", "right"),
     ]
@@ -104,9 +104,6 @@ class LogPane(Pane):
     def action_start(self) -> None:
         self.model.to_start(self.hangtop.state)
         self.hangtop.repaint()
-
-    def action_end(self) -> None:
-        self.follow()
 
     def action_shift(self, by: int) -> None:
         self.shift = max(0, self.shift + by * SHIFT_CELLS)

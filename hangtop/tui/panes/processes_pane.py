@@ -175,17 +175,18 @@ class ProcessesPane(TablePane[TreeOptions]):
     def action_unfold(self) -> None:
         node = self.chosen_node()
         if node is not None:
-            self._fold(opened=node.path if len(node.members) > 1 else None, reopened=node.path)
+            folds = self.options.folds
+            self._fold(folds.opened | {node.path} if len(node.members) > 1 else folds.opened, folds.closed - {node.path})
 
     def action_fold(self) -> None:
         """Fold what is below the line; a leaf goes back among its likes, or up to its parent."""
-        node = self.chosen_node()
+        node, folds = self.chosen_node(), self.options.folds
         if node is None:
             return
-        if node.children and node.path not in self.options.folds.closed:
-            self._fold(closed=node.path)
+        if node.children and node.path not in folds.closed:
+            self._fold(folds.opened, folds.closed | {node.path})
         elif node.alone:
-            self._fold(together=node.path[:-1])
+            self._fold(folds.opened - {node.path[:-1]}, folds.closed)
         elif above := [line for line, other in enumerate(self._all) if other.members and other.path == node.parent]:
             self.choose_line(above[0])
             self.hangtop.repaint()
@@ -197,20 +198,9 @@ class ProcessesPane(TablePane[TreeOptions]):
         else:
             self.action_fold()
 
-    def _fold(
-        self,
-        *,
-        opened: Path | None = None,
-        reopened: Path | None = None,
-        closed: Path | None = None,
-        together: Path | None = None,
-    ) -> None:
-        if self.options.single:
-            return
-        folds = self.options.folds
-        open_now = (folds.opened | ({opened} if opened else set())) - ({together} if together else set())
-        closed_now = (folds.closed | ({closed} if closed else set())) - ({reopened} if reopened else set())
-        self.ask_for(replace(self.options, folds=Folds(frozenset(open_now), frozenset(closed_now))))
+    def _fold(self, opened: frozenset[Path], closed: frozenset[Path]) -> None:
+        if not self.options.single:
+            self.ask_for(replace(self.options, folds=Folds(opened, closed)))
 
     def action_open(self) -> None:
         """Open the page of the chosen process; alike ones are unfolded first."""

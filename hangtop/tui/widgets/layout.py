@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from msgspec import Struct
+
+from hangtop.render.spans import BLANK, Row, pad
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 15
 WIDE_WIDTH, WIDE_HEIGHT = 100, 30
@@ -14,6 +17,7 @@ SAID_LINES = 3
 """Lines under the tab of a pane that only says why it is empty."""
 RIGHT_WIDTH = 56
 VERDICT_LINES = 6
+GAP = 3
 
 
 class Rect(Struct, frozen=True):
@@ -28,6 +32,11 @@ class PaneNeed(Struct, frozen=True):
 
     lines: int
     wide: bool = False
+
+
+def side_by_side(left: Sequence[Row], right: Sequence[Row], width: int) -> list[Row]:
+    """Two blocks of rows; the left one fills `width` cells, and `GAP` cells are between them."""
+    return [(*pad(one, width), (" " * GAP, ""), *two) for one, two in zip_longest(left, right, fillvalue=BLANK)]
 
 
 def too_small(width: int, height: int) -> bool:

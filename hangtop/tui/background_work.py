@@ -1,15 +1,51 @@
-"""A command of hangtop in a process of its own, its lines as steps: for what takes long and changes nothing of the run."""
+"""What goes on behind the screen: actions under way, and commands in processes of their own, for what takes long or may block."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.execute.steps import step
-from hangtop.records.plan import Step
+from hangtop.records.plan import Plan, Step
 from hangtop.system.hangtop_child import hangtop_command
+
+WRITE = 'umask 077; cat > "$1"'
+WRITE_LIMIT_S = 10.0
+
+
+class RunningAction:
+    """It goes on whether or not a screen shows it, and its key shows it again.
+
+    `act`: the name of the action. `verb`: the word on its button. `at_once`: it changes nothing of the run.
+    """
+
+    def __init__(self, act: str, verb: str, plan: Plan, work: AsyncIterable[Step], *, at_once: bool = False) -> None:
+        self.act, self.verb, self.plan, self.at_once = act, verb, plan, at_once
+        self.steps: list[Step] = []
+        self.over = False
+        self.breaking_off = False
+        self._work = work
+
+    @property
+    def can_break_off(self) -> bool:
+        return isinstance(self._work, RunningPlan)
+
+    def break_off(self) -> None:
+        """Begin no further step; the current one ends. The executor says what is left undone."""
+        if not self.over and isinstance(self._work, RunningPlan):
+            self.breaking_off = True
+            self._work.break_off()
+
+    async def carry_out(self, told: Callable[[], None]) -> None:
+        """Run it to its end; `told` is called after each step."""
+        async for taken in self._work:
+            self.steps.append(taken)
+            told()
+        self.over = True
+        told()
 
 
 async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
@@ -28,10 +64,6 @@ async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
             yield step("done", said)
     if (code := await process.wait()) != 0:
         yield step("failed", f"hangtop {words[0]} ended with exit code {code}")
-
-
-WRITE = 'umask 077; cat > "$1"'
-WRITE_LIMIT_S = 10.0
 
 
 async def written(path: Path, text: str) -> str:
