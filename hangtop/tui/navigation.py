@@ -10,7 +10,6 @@ from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
-from hangtop.tui.panes.gpus_pane import GpusPane
 from hangtop.tui.selection import Selection
 
 
@@ -91,7 +90,7 @@ class Navigation(App[None]):
         self.watch_screen.ranks_pane.chosen = rank
 
     def choose_gpu(self, index: int) -> None:
-        self.watch_screen.query_one(GpusPane).chosen = index
+        self.watch_screen.gpus_pane.chosen = index
 
     def show_rank(self, rank: int) -> None:
         from hangtop.tui.pages.rank_page import RankScreen

@@ -31,7 +31,7 @@ from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES,
 from hangtop.tui.widgets.row_widget import RowWidget
 
 PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
-"""The panes, in the order of their keys. The log is last: it takes the room that the others leave."""
+"""Their keys are bound in this order."""
 
 
 class PlacedLayout(Layout):
@@ -110,7 +110,9 @@ class WatchScreen(LiveScreen):
     def __init__(self) -> None:
         super().__init__()
         self._placed = PlacedLayout()
-        self.panes: tuple[Pane, ...] = tuple(pane() for pane in PANES)
+        self.ranks_pane, self.gpus_pane, self.processes_pane = RanksPane(), GpusPane(), ProcessesPane()
+        self.log_pane = LogPane()
+        self.panes: tuple[Pane, ...] = (self.ranks_pane, self.gpus_pane, self.processes_pane, RayPane(), self.log_pane)
         self.active = "ranks"
         self.enlarged = False
         self._asking = False
@@ -128,18 +130,6 @@ class WatchScreen(LiveScreen):
         yield from self.panes
         yield Footer(id="footer")
         yield TooSmall(id="small")
-
-    @property
-    def log_pane(self) -> LogPane:
-        return self.query_one(LogPane)
-
-    @property
-    def ranks_pane(self) -> RanksPane:
-        return self.query_one(RanksPane)
-
-    @property
-    def processes_pane(self) -> ProcessesPane:
-        return self.query_one(ProcessesPane)
 
     @property
     def selection(self) -> Selection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -35,6 +35,7 @@ class GpusPane(SelectablePane):
     """
 
     id_, key, title = "gpus", "3", "GPUs"
+    chosen: int | str | None
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "open", "detail"),
         ("left", "close", "all nodes"),
@@ -42,10 +43,7 @@ class GpusPane(SelectablePane):
 
     def __init__(self) -> None:
         super().__init__()
-        self.chosen: int | None = None
-        self.node: str | None = None
         self.opened: str | None = None
-        self._order: tuple[int, ...] | tuple[str, ...] = ()
         self._shown: dict[str, dict[int, SteadyGpu]] = {}
 
     def want(self, view: View, width: int) -> PaneNeed:
@@ -60,7 +58,7 @@ class GpusPane(SelectablePane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes = _nodes(view)
-        self._order, self.painted = (), ()
+        self.things, self.painted = (), ()
         if not nodes:
             return one_line(self, nothing(view), width)
         notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
@@ -79,7 +77,7 @@ class GpusPane(SelectablePane):
             held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.state.ended else (),
         )
         rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
-        self._order = tuple(row.gpu.index for row in rows)
+        self.things = [row.gpu.index for row in rows]
         parts = [(line, *[None for _ in row.gpu.mig or ()]) for line, row in enumerate(rows)]
         self.painted = (None, None, *(line for lines in parts for line in lines))
         said = summary(rows)
@@ -90,12 +88,12 @@ class GpusPane(SelectablePane):
     def _means(self, view: View, nodes: Mapping[str, NodeGpus], width: int, height: int) -> list[Row]:
         """A row for each node: the ones that fit, or, while one is chosen, a scrolling table."""
         means = node_rows(nodes, view.now, trouble=in_trouble(view))
-        self._order = tuple(row.host for row in means)
-        chosen = self.chosen_line() is not None
-        if not chosen:
+        self.things = [row.host for row in means]
+        node = self.chosen if isinstance(self.chosen, str) and self.chosen in self.things else None
+        if node is None:
             self.top = 0
-        at = self.in_sight(height, len(means)) if chosen else None
-        table = node_table(means, width, height - 1, chosen=self.node, at=at)
+        at = self.in_sight(height, len(means)) if node is not None else None
+        table = node_table(means, width, height - 1, chosen=node, at=at)
         first = at.start if at is not None else 0
         self.painted = (None, None, *range(first, min(len(means), first + len(table) - 1)))
         right = part_in_sight(at, len(means)) if at is not None else BLANK
@@ -107,31 +105,15 @@ class GpusPane(SelectablePane):
             return next(iter(nodes))
         return self.opened if self.opened in nodes else None
 
-    def choosable(self) -> Sequence[int]:
-        return range(len(self._order))
-
-    def chosen_line(self) -> int | None:
-        order: Sequence[int | str] = self._order
-        now = self.chosen if self._open(_nodes(self.hangtop.view)) is not None else self.node
-        return order.index(now) if now is not None and now in order else None
-
-    def choose_line(self, line: int) -> None:
-        now = self._order[line]
-        if isinstance(now, str):
-            self.node = now
-        else:
-            self.chosen = now
-
     def chosen_ranks(self) -> tuple[int, ...] | None:
         """The ranks on the chosen GPU or node; `None` if none is chosen."""
-        view = self.hangtop.view
         if self.chosen_line() is None:
             return None
-        host = self._open(nodes := _nodes(view))
-        if host is None:
-            host = self.node if self.node in nodes else ""
-            return tuple(sorted(rank for ranks in ranks_on(view.ranks, view.state, host or "").values() for rank in ranks))
-        return () if self.chosen is None else ranks_on(view.ranks, view.state, host).get(self.chosen, ())
+        view = self.hangtop.view
+        if isinstance(self.chosen, str):
+            return tuple(sorted(rank for ranks in ranks_on(view.ranks, view.state, self.chosen).values() for rank in ranks))
+        on_gpus = ranks_on(view.ranks, view.state, self._open(_nodes(view)) or "")
+        return () if self.chosen is None else on_gpus.get(self.chosen, ())
 
     @property
     def selection(self) -> Selection | None:
@@ -141,32 +123,32 @@ class GpusPane(SelectablePane):
     def action_open(self) -> None:
         """Open the chosen node; of a GPU the page of its rank, or its own."""
         host = self._open(_nodes(self.hangtop.view))
-        if self.chosen_line() is None:
-            self.hangtop.action_detail()
-        elif host is None:
-            self.opened, self.chosen = self.node, None
+        ranks = self.chosen_ranks()
+        if isinstance(self.chosen, str) and ranks is not None:
+            self.opened, self.chosen = self.chosen, None
             self.hangtop.repaint()
-        elif ranks := self.chosen_ranks():
+        elif self.chosen is None or host is None or isinstance(self.chosen, str) or ranks is None:
+            self.hangtop.action_detail()
+        elif ranks:
             self.hangtop.choose_rank(ranks[0])
             self.hangtop.action_detail()
-        elif self.chosen is not None:
+        else:
             self.hangtop.show_gpu(host, self.chosen)
 
     def step_back(self) -> bool:
-        """The choice, then the opened node, then the chosen node."""
+        """The choice, then the opened node, which stays chosen, then that choice."""
         if self.chosen is not None:
             self.chosen = None
         elif self.opened is not None:
-            self.opened = None
-        elif self.node is not None:
-            self.node = None
+            self.opened, self.chosen = None, self.opened
         else:
             return False
         return True
 
     def action_close(self) -> None:
-        self.opened = self.chosen = None
-        self.hangtop.repaint()
+        if self.opened is not None:
+            self.opened, self.chosen = None, self.opened
+            self.hangtop.repaint()
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         """`GPU 3 lost`, `2 lost`: the gravest fault."""

@@ -73,10 +73,10 @@ def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
 
 
 class SelectablePane(Pane):
-    """The choice is a thing (rank, process, actor), so it stays when the order changes.
+    """A pane in which a row can be chosen by keys, click and wheel. The choice is a thing, so it stays when the order changes.
 
-    A line is a place among all rows, also those out of sight. `painted`: the line at each row of the widget; `None` where nothing
-    can be chosen.
+    `things`: what each line stands for, also out of sight; `None` where nothing can be chosen. `chosen`: one of these. `painted`:
+    the line at each row of the widget; `None` where there is none.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -93,17 +93,15 @@ class SelectablePane(Pane):
     def __init__(self) -> None:
         super().__init__()
         self.top = 0
+        self.chosen: object = None
+        self.things: Sequence[object] = ()
         self.painted: tuple[int | None, ...] = ()
 
-    def choosable(self) -> Sequence[int]:
-        """The lines that can be chosen."""
-        raise NotImplementedError
-
     def chosen_line(self) -> int | None:
-        raise NotImplementedError
+        return self.things.index(self.chosen) if self.chosen is not None and self.chosen in self.things else None
 
     def choose_line(self, line: int) -> None:
-        raise NotImplementedError
+        self.chosen = self.things[line]
 
     def action_open(self) -> None:
         """Enter, or a click on the chosen row. By default the page of the chosen rank."""
@@ -131,7 +129,7 @@ class SelectablePane(Pane):
 
     def action_choose(self, by: int) -> None:
         """Move the choice; without one, begin at the top."""
-        lines = self.choosable()
+        lines = [line for line, thing in enumerate(self.things) if thing is not None]
         if not lines:
             return
         now = self.chosen_line()
@@ -144,7 +142,7 @@ class SelectablePane(Pane):
         self.hangtop.active = self.id_
         place = event.y + (1 if self.headless else 0)
         line = self.painted[place] if place < len(self.painted) else None
-        if line is None or line not in self.choosable():
+        if line is None or self.things[line] is None:
             return
         again = self.chosen_line() == line
         self.choose_line(line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -55,6 +54,7 @@ class ProcessesPane(TablePane[TreeOptions]):
     """The choice is a process (host, pid, start): it stays when the order changes."""
 
     id_, key, title, orders = "procs", "4", "Processes", ORDERS
+    chosen: ProcessKey | None
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
@@ -65,7 +65,6 @@ class ProcessesPane(TablePane[TreeOptions]):
     def __init__(self) -> None:
         super().__init__()
         self.options = PLAIN
-        self.chosen: ProcessKey | None = None
         self._all: list[TreeLine] = []
         self._made_for: tuple[TreeOptions, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
         self._steady: tuple[float, Readings, object] = (0.0, {}, None)
@@ -138,6 +137,7 @@ class ProcessesPane(TablePane[TreeOptions]):
         made_for = (self.options, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
         if made_for != self._made_for:
             self._all, self._made_for = lines(view, self._steady[1], self.options), made_for
+            self.things = [node.members[0].key if node.members else None for node in self._all]
         return self._all
 
     def _above(self, width: int) -> list[Row]:
@@ -165,12 +165,6 @@ class ProcessesPane(TablePane[TreeOptions]):
             return None
         keys = ({member.key for member in (*node.members, *node.hidden)} for node in self._all)
         return next((line for line, there in enumerate(keys) if self.chosen in there), None)
-
-    def choosable(self) -> Sequence[int]:
-        return [line for line, node in enumerate(self._all) if node.members]
-
-    def choose_line(self, line: int) -> None:
-        self.chosen = self._all[line].members[0].key
 
     def action_unfold(self) -> None:
         node = self.chosen_node()

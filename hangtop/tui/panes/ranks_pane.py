@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hangtop.common.text import some
 from hangtop.render.heat_grid import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
 from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
@@ -21,11 +19,7 @@ class RanksPane(SelectablePane):
     """The choice is a rank: it stays when the order changes."""
 
     id_, key, title = "ranks", "2", "Ranks"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chosen: int | None = None
-        self._order: tuple[int, ...] = ()
+    chosen: int | None
 
     def want(self, view: View, width: int) -> PaneNeed:
         ranks = len(view.ranks)
@@ -38,7 +32,7 @@ class RanksPane(SelectablePane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         rows = rank_rows(view, self.chosen)
-        self._order = tuple(row.rank.rank for row in rows)
+        self.things = [row.rank.rank for row in rows]
         if not rows:
             return one_line(self, _nothing(view), width)
         if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 5:
@@ -70,15 +64,6 @@ class RanksPane(SelectablePane):
         if not beside:
             return [top, *named, *grid]
         return [top, *side_by_side(grid, [cut(row, right) for row in side], left)]
-
-    def chosen_line(self) -> int | None:
-        return self._order.index(self.chosen) if self.chosen in self._order else None
-
-    def choosable(self) -> Sequence[int]:
-        return range(len(self._order))
-
-    def choose_line(self, line: int) -> None:
-        self.chosen = self._order[line]
 
     def unchoose(self) -> bool:
         """Give up the choice; true if there was one."""

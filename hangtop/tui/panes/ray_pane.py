@@ -29,6 +29,7 @@ class RayPane(TablePane[ActorOptions]):
     (`a`)."""
 
     id_, key, title, orders = "ray", "5", "Ray actors", ORDERS
+    chosen: str | None
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
@@ -38,7 +39,6 @@ class RayPane(TablePane[ActorOptions]):
     def __init__(self) -> None:
         super().__init__()
         self.options = PLAIN
-        self.chosen: str | None = None
         self.node: str | None = None
         self._by_node: tuple[NodeRow, ...] | None = None
         self._table: tuple[ActorRow, ...] = ()
@@ -56,12 +56,13 @@ class RayPane(TablePane[ActorOptions]):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         shown = clusters_shown(view)
-        self._table, self.painted, self._by_node = (), (), None
+        self._table, self.things, self.painted, self._by_node = (), (), (), None
         if not shown:
             return one_line(self, nothing(view), width)
         if self.by_node:
             return self._node_body(view, shown[0], width, height)
         rows = self._table = self._look(view, shown[0])
+        self.things = [key_of(row.first) for row in rows]
         above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
         seen = self.in_sight(height, len(rows), len(above), len(below))
         table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
@@ -71,6 +72,7 @@ class RayPane(TablePane[ActorOptions]):
     def _node_body(self, view: View, cluster: RayCluster, width: int, height: int) -> list[Row]:
         """The nodes as rows, below the faults."""
         rows = self._by_node = node_rows(cluster, view.now, _in_trouble(view), self.node)
+        self.things = [row.node.id for row in rows]
         above = _above(view, cluster, width)
         seen = self.in_sight(height, len(rows), len(above), below=1)
         said = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
@@ -100,9 +102,6 @@ class RayPane(TablePane[ActorOptions]):
     def selection(self) -> Selection | None:
         row = self.chosen_row()
         return None if row is None else select_actor(row.first) if len(row.actors) == 1 else Selection(alike=len(row.actors))
-
-    def choosable(self) -> Sequence[int]:
-        return range(len(self._shown))
 
     def action_unfold(self) -> None:
         """Give each actor of the class a row."""
@@ -156,17 +155,13 @@ class RayPane(TablePane[ActorOptions]):
             cluster, view.now, trouble=trouble, at_work=at_work, folded=not self._full, shape=self.options, chosen=self.chosen
         )
 
-    @property
-    def _shown(self) -> Sequence[ActorRow | NodeRow]:
-        """The rows to choose from."""
-        return self._table if self._by_node is None else self._by_node
-
     def chosen_line(self) -> int | None:
-        return next((line for line, row in enumerate(self._shown) if row.chosen), None)
+        rows: Sequence[ActorRow | NodeRow] = self._table if self._by_node is None else self._by_node
+        return next((line for line, row in enumerate(rows) if row.chosen), None)
 
     def choose_line(self, line: int) -> None:
         if self._by_node is None:
-            self.chosen = key_of(self._table[line].first)
+            super().choose_line(line)
         else:
             self.node = self._by_node[line].node.id
 
