@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -17,19 +17,21 @@ from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.watch_spec import as_options
 from hangtop.tui.background_work import run_task
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.question import Answer, QuestionScreen
-from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
+from hangtop.tui.dialogs.question import Answer, QuestionScreen, RaySessionScreen
 from hangtop.tui.keys import Key
 from hangtop.tui.pages.stacks_page import StacksScreen
 from hangtop.tui.shell import Shell
 
 
 def open_action(app: Shell, name: str) -> None:
-    """What the key with this action opens."""
-    if (show := EVIDENCE.get(name)) is not None:
-        show(app)
-    else:
-        open_plan(app, action_named(name))
+    """What the key with this action opens. Stacks and bundle change nothing of the run, and ask nobody."""
+    match name:
+        case "stacks":
+            app.push_screen(StacksScreen())
+        case "bundle":
+            _open_bundle(app)
+        case _:
+            open_plan(app, action_named(name))
 
 
 def open_plan(app: Shell, action: Action, choices: Choices | None = None) -> None:
@@ -88,10 +90,6 @@ def _presets(app: Shell, start: Start) -> Sequence[Preset]:
     return presets_for(frameworks, start)
 
 
-def _open_stacks(app: Shell) -> None:
-    app.push_screen(StacksScreen())
-
-
 def _open_bundle(app: Shell) -> None:
     """The archive goes where hangtop was started."""
     words = ("bundle", *as_options(app.spec), "-o", f"{evidence_path(app.now())}.tar.gz")
@@ -99,10 +97,6 @@ def _open_bundle(app: Shell) -> None:
     if "-" in app.spec.logs:
         made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
     app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
-
-
-EVIDENCE: Mapping[str, Callable[[Shell], None]] = {"stacks": _open_stacks, "bundle": _open_bundle}
-"""Keys that change nothing of the run, and ask nobody."""
 
 
 class QuitScreen(QuestionScreen):

@@ -21,7 +21,7 @@ from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.system.stores import launch_store
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
+from hangtop.tui.dialogs.question import RaySessionScreen
 from tests.app.play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
 NAME = "session_2026-01-01_00-00-00_000000_7"

@@ -29,14 +29,13 @@ from hangtop.tui.dialogs.dialog import DialogBody, DialogScreen
 from hangtop.tui.dialogs.start_changes import Edit, StartChanges
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import KeysLine, keys_row, words_at
-from hangtop.tui.widgets.row_widget import RowWidget
+from hangtop.tui.widgets.row_widget import RowWidget, Wheel
 
 Phase = Literal["looking", "refused", "asking", "running", "over"]
 Made = Plan | Refusal | None
 LOOK_S = 0.25
 MARGIN = 4
 """Lines above and below the box, its border and padding among them."""
-WHEEL_ROWS = 3
 
 
 class ActionFoot(KeysLine):
@@ -61,7 +60,7 @@ class ActionFoot(KeysLine):
             self.app.simulate_key(key)
 
 
-class ActionScreen(DialogScreen):
+class ActionScreen(Wheel, DialogScreen):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
@@ -245,14 +244,8 @@ class ActionScreen(DialogScreen):
                 self.edit = None
                 self._changed()
 
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self._scroll(WHEEL_ROWS)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self._scroll(-WHEEL_ROWS)
-
-    def _scroll(self, by: int) -> None:
-        self.top += by
+    def wheel(self, rows: int) -> None:
+        self.top += rows
         self.show(self.hangtop.view)
 
     def _settle(self, made: Made) -> None:

@@ -61,11 +61,10 @@ def _safety(read_only: bool) -> list[Row]:
 
 
 class HelpScreen(PageScreen):
+    title_words = "Help"
+
     def head(self, view: View) -> Row:
         return dotted((((f"hangtop {__version__}", "muted"),), (("Esc goes back", "muted"),)))
-
-    def title_words(self, view: View) -> str:
-        return "Help"
 
     def rows(self, view: View, width: int) -> list[Row]:
         return help_rows(width, replay=self.hangtop.replay is not None, read_only=self.hangtop.read_only)

@@ -122,18 +122,17 @@ class GpusPane(SelectablePane):
 
     def action_open(self) -> None:
         """Open the chosen node; of a GPU the page of its rank, or its own."""
-        host = self._open(_nodes(self.hangtop.view))
-        ranks = self.chosen_ranks()
-        if isinstance(self.chosen, str) and ranks is not None:
-            self.opened, self.chosen = self.chosen, None
-            self.hangtop.repaint()
-        elif self.chosen is None or host is None or isinstance(self.chosen, str) or ranks is None:
-            self.hangtop.action_detail()
-        elif ranks:
-            self.hangtop.choose_rank(ranks[0])
-            self.hangtop.action_detail()
-        else:
-            self.hangtop.show_gpu(host, self.chosen)
+        host, ranks = self._open(_nodes(self.hangtop.view)), self.chosen_ranks()
+        match self.chosen if ranks is not None else None:
+            case str() as node:
+                self.opened, self.chosen = node, None
+                self.hangtop.repaint()
+            case int() as index if host is not None and not ranks:
+                self.hangtop.show_gpu(host, index)
+            case _:
+                if ranks:
+                    self.hangtop.choose_rank(ranks[0])
+                self.hangtop.action_detail()
 
     def step_back(self) -> bool:
         """The choice, then the opened node, which stays chosen, then that choice."""

@@ -16,12 +16,12 @@ from hangtop.render.spans import BLANK, Row, cut, dotted, folded, head
 from hangtop.render.view import View
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
-from hangtop.tui.widgets.row_widget import WheelWidget
+from hangtop.tui.widgets.row_widget import RowWidget, Wheel
 
 Options = TypeVar("Options", TreeOptions, ActorOptions)
 
 
-class Pane(WheelWidget, can_focus=True):
+class Pane(Wheel, RowWidget, can_focus=True):
     """`key`: focuses the pane. `headless`: a tab stands for the head."""
 
     key: ClassVar[str] = ""

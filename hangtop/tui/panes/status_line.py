@@ -33,12 +33,11 @@ def status_row(view: View, width: int, replay: str = "") -> Row:
     right = (*badge(view), (" ", ""))
     parts: dict[str, Row] = {"replay": ((replay, "accent"),)} if replay else {"brand": (("hangtop", "muted"),)}
     parts |= _parts(view)
-    left = _left(view, parts)
-    for name in DROPPED:
+    for name in (*DROPPED, ""):
+        left = _left(view, parts)
         if width_of(left) + width_of(right) < width:
             break
         parts.pop(name, None)
-        left = _left(view, parts)
     return between(left, right, width)
 
 

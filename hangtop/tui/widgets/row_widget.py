@@ -144,8 +144,8 @@ class RowWidget(Widget):
         return style
 
 
-class WheelWidget(RowWidget):
-    """A row widget that the mouse wheel scrolls."""
+class Wheel:
+    """What the mouse wheel scrolls."""
 
     def wheel(self, rows: int) -> None:
         """Scroll down by so many rows, up if negative."""
