@@ -27,7 +27,6 @@ class LiveScreen(Screen[None]):
 
     @property
     def hangtop(self) -> Shell:
-        """The app, as its parts know it."""
         return cast("Shell", self.app)
 
     def on_resize(self) -> None:
@@ -35,7 +34,6 @@ class LiveScreen(Screen[None]):
 
     @property
     def parts_shown(self) -> Iterable[Widget]:
-        """Where its row widgets are."""
         return self.children
 
     def show(self, view: View) -> None:

@@ -123,7 +123,6 @@ def theme_folder() -> Path:
 
 
 def theme_folders(config_dir: str | None) -> tuple[Path, ...]:
-    """Where a person's own themes are."""
     return (Path(config_dir) / "themes",) if config_dir else ()
 
 

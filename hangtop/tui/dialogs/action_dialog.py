@@ -147,7 +147,6 @@ class ActionScreen(Wheel, DialogScreen):
         return [between(title, ((more, "warn"),), width), BLANK, *shown]
 
     def _all_rows(self, width: int) -> list[Row]:
-        """The title, then what is to be read."""
         if self.plan is None:
             said: list[Row] = [((line, "ink"),) for line in wrap(self._why or self._late(), width)]
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]

@@ -60,7 +60,6 @@ class DialogScreen(LiveScreen, ModalScreen[None]):
         return ()
 
     def rows(self, view: View, width: int) -> list[Row]:
-        """What the box shows."""
         raise NotImplementedError
 
     def press(self, key: str, character: str | None) -> None:

@@ -53,7 +53,6 @@ class QuestionScreen(DialogScreen):
         return (Key(shown="← → Enter", word="choose"), *(answer.key for answer in self._answers if answer.key is not None))
 
     def rows(self, view: View, width: int) -> list[Row]:
-        """Title, what will happen, the buttons and their keys."""
         room = max(1, self.size.height - AROUND - 5)
         told = [part for line in self._lines for part in folded(line, width, 0)]
         if len(told) > room:
@@ -110,7 +109,6 @@ class RaySessionScreen(DialogScreen):
         return (CHOOSE, CANCEL) if self.at is None else (CHOOSE, TAKE, CANCEL)
 
     def rows(self, view: View, width: int) -> list[Row]:
-        """The question, and a row for each session."""
         heads, table = session_table(self._known, view.now, width - 2)
         lines: list[Row] = [*table, *([((self._without, "ink"),)] if self._without else [])]
         return [
@@ -153,12 +151,10 @@ class RaySessionScreen(DialogScreen):
 
     @property
     def _count(self) -> int:
-        """How many rows there are to choose from."""
         return len(self._known) + bool(self._without)
 
     @property
     def _top(self) -> int:
-        """The first row in sight."""
         return max(0, min((self.at or 0) - MOST + 1, self._count - MOST))
 
     def _choose(self) -> None:

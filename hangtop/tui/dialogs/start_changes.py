@@ -71,7 +71,6 @@ class StartChanges:
         self.plan = plan
 
     def edits(self) -> Iterator[Edit]:
-        """What can be edited in this plan."""
         plan = self._as_made
         if plan.ray:
             how = shlex.join(plan.ray[0].argv)
@@ -89,7 +88,6 @@ class StartChanges:
 
     @property
     def others(self) -> int:
-        """How many presets are not shown."""
         return len(self.presets) - len(self.page)
 
     def press(self, digit: int) -> None:

@@ -36,7 +36,7 @@ class ActorScreen(PageScreen):
         self._last: tuple[RayCluster, RayActor] | None = None
         self._asked_at = float("-inf")
         self._ask: ActorLogAsk | None = None
-        self._said: ActorLogReading | None = None
+        self._output: ActorLogReading | None = None
 
     @property
     def selection(self) -> Selection | None:
@@ -54,7 +54,7 @@ class ActorScreen(PageScreen):
     def rows(self, view: View, width: int) -> list[Row]:
         if self._last is None:
             return [(("This actor is not known any more.", "muted"),)]
-        return page_rows(*self._last, self._said, view, width)
+        return page_rows(*self._last, self._output, view, width)
 
     def open(self) -> None:
         if self._last is not None and self._last[1].rank is not None:
@@ -62,27 +62,19 @@ class ActorScreen(PageScreen):
 
     def _ask_for_lines(self, view: View, cluster: RayCluster, actor: RayActor) -> None:
         """Ask for the end of its output every few seconds while the page is open, and not before the last answer has come."""
-        if self._ask is not None:
-            self._said = self._told(view, self._ask) or self._said
-            if not _has_ended(view, self._ask):
-                return
+        if (ask := self._ask) is not None:
+            answer = view.state.actor_log
+            if answer is not None and answer.ask == ask.ask:
+                self._output = answer
+            else:  # what is shown is not replaced by "late"
+                why = unanswered(view.state, ask) or ("" if self._output else late(view.state, ask, view.now - self._asked_at))
+                self._output = ActorLogReading(ask.ask, problem=why) if why else self._output
+                if end_of(view.state, ask) is None:
+                    return
         if view.now - self._asked_at < ASK_AGAIN_S or self.hangtop.replay is not None or (actor.id is None and actor.log is None):
             return
         self._asked_at, self._ask = view.now, ActorLogAsk(int(view.now * 1000), cluster.session, actor.id or "", actor.log)
         self.hangtop.feed.ask(self._ask)
-
-    def _told(self, view: View, ask: ActorLogAsk) -> ActorLogReading | None:
-        """The answer, or why there is none yet. What is shown is not replaced by "late"."""
-        told = view.state.actor_log
-        if told is not None and told.ask == ask.ask:
-            return told
-        why = unanswered(view.state, ask) or ("" if self._said else late(view.state, ask, view.now - self._asked_at))
-        return ActorLogReading(ask.ask, problem=why) if why else None
-
-
-def _has_ended(view: View, ask: ActorLogAsk) -> bool:
-    told = view.state.actor_log
-    return (told is not None and told.ask == ask.ask) or end_of(view.state, ask) is not None
 
 
 def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:

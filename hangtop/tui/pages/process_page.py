@@ -61,7 +61,6 @@ class ProcessScreen(PageScreen):
 
 
 def all_members(view: View) -> list[TreeMember]:
-    """All processes in the readings, each once."""
     known: dict[ProcessKey, TreeMember] = {}
     for part in get_args(Part):
         for member in members(view, readings_of(view), part):
@@ -144,7 +143,6 @@ def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
 
 
 def _lately(recent: RecentActivity) -> str:
-    """What recent samples say."""
     parts = [f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}"]
     if recent.blocked_part > LEAST_SEEN_PART:
         where = f" in {recent.wchan}" if recent.wchan else ""

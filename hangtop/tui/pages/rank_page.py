@@ -107,7 +107,6 @@ def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role:
 
 
 def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
-    """Its process tree; then other signs on its machine."""
     rows: list[Row] = []
     pid = rank.process.pid if rank.process is not None else None
     found = all_members(view) if pid is not None else []
@@ -136,7 +135,6 @@ def _at_work(view: View, width: int) -> list[Row]:
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
-    """Why this rank is a culprit, in full."""
     if culprit is None:
         return []
     word = "CULPRIT" if role == "bad" else "STANDS OUT"

@@ -112,7 +112,6 @@ class KeysLine(RowWidget):
         return self.hangtop.footer_keys
 
     def row_at(self, line: int) -> Row:
-        """The painted row at this line."""
         return self.rows[line] if line < len(self.rows) else ()
 
     def on_click(self, event: Click) -> None:
@@ -128,7 +127,6 @@ class Footer(KeysLine):
 
 
 def key_at(row: Row, x: int) -> str | None:
-    """The key at this cell."""
     key = None
     for end, words, role in _ends(row):
         key = words if role == "accent bold" else key if role else None

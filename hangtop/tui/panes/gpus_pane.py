@@ -161,7 +161,6 @@ class GpusPane(SelectablePane):
         return f"{who} {kinds[0]}", alike[0].role
 
     def _steady(self, view: View, host: str) -> dict[int, Gpu]:
-        """The values to paint, by index."""
         self._shown = {host: settle(self._shown.get(host, {}), view.state.gpus[host], view.now)}
         return {index: shown.gpu for index, shown in self._shown[host].items()}
 
@@ -192,5 +191,4 @@ def _with_gpus(nodes: Mapping[str, NodeGpus]) -> dict[str, NodeGpus]:
 
 
 def _notes(nodes: Mapping[str, NodeGpus]) -> tuple[str, ...]:
-    """The notes of all nodes, each once."""
     return tuple(dict.fromkeys(note for node in nodes.values() for note in node.reading.notes))

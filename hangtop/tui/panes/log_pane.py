@@ -46,7 +46,6 @@ class LogPane(Pane):
 
     @property
     def search(self) -> LogQuery:
-        """What was asked for last."""
         return self.model.search
 
     def want(self, view: View, width: int) -> PaneNeed:

@@ -37,7 +37,6 @@ class Pane(Wheel, RowWidget, can_focus=True):
         raise NotImplementedError
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
-        """The rows to paint, the head first."""
         raise NotImplementedError
 
     def alarm(self, view: View) -> tuple[str, str] | None:
@@ -178,7 +177,6 @@ class TablePane(SelectablePane, Generic[Options]):
         return LogQuery(self.options.pattern or None)
 
     def look_for(self, pattern: str) -> None:
-        """Show only rows that contain this text."""
         self.ask_for(replace(self.options, pattern=pattern))
 
     def action_order(self) -> None:

@@ -103,7 +103,9 @@ class ProcessesPane(TablePane[TreeOptions]):
         said = summary(view, readings, width)
         if not above and (command := missing_right(readings)):
             said = (*said, ("  ", ""), (command, "ink"))
-        return [self.head(said, width, self._how(shown)), *above, *table, *below]
+        everything: Row = (("all training processes", "accent"),) if self.options.everything else BLANK
+        right = dotted([everything, self.options_shown(shown, len(nodes))])
+        return [self.head(said, width, right), *above, *table, *below]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         """The number of processes, or of the blocked, stopped or ended ones."""
@@ -115,7 +117,6 @@ class ProcessesPane(TablePane[TreeOptions]):
         return (f"{len(processes):,}", "muted") if processes else None
 
     def chosen_node(self) -> TreeLine | None:
-        """The line of the chosen process, if it is there."""
         line = self.chosen_line()
         return None if line is None else self._all[line]
 
@@ -154,10 +155,6 @@ class ProcessesPane(TablePane[TreeOptions]):
         if self.hangtop.enlarged == self.id_:
             return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
         return [cut((("  ", ""), *dotted(found)), width)] if found else []
-
-    def _how(self, shown: slice) -> Row:
-        asked: Row = (("all training processes", "accent"),) if self.options.everything else BLANK
-        return dotted([asked, self.options_shown(shown, len(self._all))])
 
     def chosen_line(self) -> int | None:
         """The line of the chosen process, alone or among alike ones."""
@@ -210,7 +207,6 @@ class ProcessesPane(TablePane[TreeOptions]):
         self.ask_for(replace(self.options, everything=not self.options.everything))
 
     def step_back(self) -> bool:
-        """Filter and order, then the choice."""
         if replace(self.options, folds=PLAIN.folds) != PLAIN:
             self.options = replace(PLAIN, folds=self.options.folds)
         elif self.chosen is not None:

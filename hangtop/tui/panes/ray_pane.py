@@ -65,12 +65,11 @@ class RayPane(TablePane[ActorOptions]):
         self.things = [key_of(row.first) for row in rows]
         above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
         seen = self.in_sight(height, len(rows), len(above), len(below))
-        table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
+        table = table_rows(rows, width, full=self.hangtop.enlarged == self.id_, shown=seen) if rows else []
         head = self.head(summary(shown[0], rows, view.now), width, self.options_shown(seen, len(rows)))
         return [head, *above, *table, *below]
 
     def _node_body(self, view: View, cluster: RayCluster, width: int, height: int) -> list[Row]:
-        """The nodes as rows, below the faults."""
         rows = self._by_node = node_rows(cluster, view.now, _in_trouble(view), self.node)
         self.things = [row.node.id for row in rows]
         above = _above(view, cluster, width)
@@ -94,7 +93,6 @@ class RayPane(TablePane[ActorOptions]):
         return self.options.nodes and not self.options.single
 
     def chosen_row(self) -> ActorRow | None:
-        """The chosen row of actors, if it is there."""
         line = self.chosen_line()
         return None if line is None or self._by_node is not None else self._table[line]
 
@@ -115,7 +113,6 @@ class RayPane(TablePane[ActorOptions]):
             self.ask_for(replace(self.options, opened=self.options.opened - {row.first.cls}))
 
     def action_nodes(self) -> None:
-        """Switch between nodes and actors."""
         self.top = 0
         self.ask_for(ActorOptions(opened=self.options.opened, nodes=not self.by_node))
 
@@ -132,7 +129,6 @@ class RayPane(TablePane[ActorOptions]):
             self.hangtop.show_actor(key_of(row.first))
 
     def step_back(self) -> bool:
-        """Filter and order, then the choice."""
         if self.options.single:
             self.options = ActorOptions(opened=self.options.opened, nodes=self.options.nodes)
         elif self._by_node is not None:
@@ -144,15 +140,17 @@ class RayPane(TablePane[ActorOptions]):
             return False
         return True
 
-    @property
-    def _full(self) -> bool:
-        return self.hangtop.enlarged == self.id_
-
     def _look(self, view: View, cluster: RayCluster) -> tuple[ActorRow, ...]:
         trouble = _in_trouble(view)
         at_work = view.verdict.at_work if view.verdict is not None else ()
         return actor_rows(
-            cluster, view.now, trouble=trouble, at_work=at_work, folded=not self._full, shape=self.options, chosen=self.chosen
+            cluster,
+            view.now,
+            trouble=trouble,
+            at_work=at_work,
+            folded=self.hangtop.enlarged != self.id_,
+            shape=self.options,
+            chosen=self.chosen,
         )
 
     def chosen_line(self) -> int | None:
@@ -172,7 +170,6 @@ def _in_trouble(view: View) -> bool:
 
 
 def _above(view: View, cluster: RayCluster, width: int) -> list[Row]:
-    """Faults, and what waits."""
     return [*trouble_rows(cluster, view.now, width), *wish_rows(cluster, width)]
 
 
@@ -185,8 +182,6 @@ def _far_logs(view: View, width: int) -> list[Row]:
     """How much output on other nodes was read: a rank of which nothing was read is not silent."""
     readings = view.state.ray.values()
     read, known = sum(reading.far_logs_read for reading in readings), sum(reading.far_logs for reading in readings)
-    return (
-        [cut(((f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first", "muted"),), width)]
-        if read < known
-        else []
-    )
+    if read >= known:
+        return []
+    return [cut(((f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first", "muted"),), width)]

@@ -109,7 +109,6 @@ class SpanCompositor(Compositor):
 
 
 def _cropped(update: ChopsUpdate) -> Iterable[Span]:
-    """Each span cropped at both ends."""
     for y, x1, x2 in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=True):
             if strip is not None and x < x2 and end > x1:

@@ -41,16 +41,13 @@ class RowWidget(Widget):
 
     @property
     def hangtop(self) -> Shell:
-        """The app, as its parts know it."""
         return cast("Shell", self.app)
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The painted rows."""
         return self._rows
 
     def show(self, view: View) -> None:
-        """Paint what this widget shows of a view."""
         raise NotImplementedError
 
     def on_resize(self) -> None:
@@ -117,7 +114,6 @@ class RowWidget(Widget):
         return found
 
     def text(self) -> str:
-        """The painted rows as plain text."""
         return "\n".join("".join(text for text, _ in row).rstrip() for row in self._rows)
 
     def _strip(self, y: int) -> Strip:
