@@ -10,8 +10,7 @@ from textual.widget import Widget
 
 from hangtop.render.view import View
 from hangtop.tui.selection import Selection
-from hangtop.tui.widgets.partial_update import SpanCompositor
-from hangtop.tui.widgets.row_widget import RowWidget
+from hangtop.tui.widgets.row_widget import RowWidget, SpanCompositor
 
 if TYPE_CHECKING:  # the first paint does without it
     from hangtop.tui.shell import Shell

@@ -106,7 +106,9 @@ def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterab
     yield "state", f"{process.state}  {process.doing}{since}"
     yield "pid", f"{process.pid}" + (f" on {member.host}" if member.host else "")
     yield "started by", parents(member, found)
-    yield "part", process.role if member.number is None else f"rank {member.number}{_of(process)}"
+    of = f" of {process.world}" if process.world else ""
+    local = "" if process.local_rank is None else f" (local {process.local_rank})"
+    yield "part", process.role if member.number is None else f"rank {member.number}{of}{local}"
     if member.rank is not None and member.rank.doing:
         yield "does", member.rank.doing
     yield "user", process.user or (text.UNKNOWN if process.uid is None else str(process.uid))
@@ -124,11 +126,6 @@ def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterab
     yield "storage", f"reads {_rate(process.read_b_s)}, writes {_rate(process.write_b_s)}"
     if process.recent is not None:
         yield "lately", _lately(process.recent)
-
-
-def _of(process: Process) -> str:
-    local = "" if process.local_rank is None else f" (local {process.local_rank})"
-    return (f" of {process.world}" if process.world else "") + local
 
 
 def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:

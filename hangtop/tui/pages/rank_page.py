@@ -72,13 +72,14 @@ class RankScreen(PageScreen):
         ranks = tuple(replace(rank, stage=titles.get(rank.stage or "", rank.stage)) for rank in ranks)
         rank = next(rank for rank in ranks if rank.rank == self.rank)
         peers = [peer for peer in ranks if peer is not rank]
+        lines = [line for line in view.state.tail if line.rank == self.rank][-LINES:]
         return [
             *(_at_work(view, width) if works else _stands_out(culprit, role, width)),
             *_known_rows(rank, peers, view, width, role, odd=works or culprit is not None),
             BLANK,
             *_process_rows(rank, view, width),
             section("Log", width, f"lines of rank {self.rank}"),
-            *self._lines(view, width),
+            *([line_row(line, width) for line in lines] or [(("none among the newest lines", "muted"),)]),
         ]
 
     def move(self, by: int) -> None:
@@ -86,10 +87,6 @@ class RankScreen(PageScreen):
         if self.rank in ranks:
             self.rank = ranks[max(0, min(ranks.index(self.rank) + by, len(ranks) - 1))]
             self.hangtop.choose_rank(self.rank)
-
-    def _lines(self, view: View, width: int) -> list[Row]:
-        lines = [line for line in view.state.tail if line.rank == self.rank][-LINES:]
-        return [line_row(line, width) for line in lines] or [(("none among the newest lines", "muted"),)]
 
 
 def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role: str, *, odd: bool) -> list[Row]:
@@ -122,7 +119,7 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
 
 
 def _gpu_said(rank: Rank, view: View) -> list[Row]:
-    """Facts of its GPU: a GPU with a rank has no page of its own."""
+    """A GPU with a rank has no page of its own."""
     node = view.state.gpus.get(rank.host or "")
     said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
     return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in said if fact.index == rank.gpu]

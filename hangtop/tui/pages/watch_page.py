@@ -86,13 +86,9 @@ class TooSmall(RowWidget):
     """All that a very small terminal shows."""
 
     def show(self, view: View) -> None:
-        said = f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells"
-        self.paint(
-            (
-                ((said[: max(1, self.size.width)], "ink"),),
-                ((f"this terminal has {self.app.size.width}x{self.app.size.height}", "muted"),),
-            )
-        )
+        needs = f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells"[: max(1, self.size.width)]
+        has = f"this terminal has {self.app.size.width}x{self.app.size.height}"
+        self.paint((((needs, "ink"),), ((has, "muted"),)))
 
 
 class WatchScreen(LiveScreen):
