@@ -26,7 +26,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
-from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
+from hangtop.tui.keys import LOOK, REPLAY, Key, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
 from hangtop.tui.pages.watch_page import PANES, WatchScreen
@@ -214,7 +214,8 @@ class HangtopApp(Navigation):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys work: none in a dialog, which reads keys itself; letters are text while a filter is typed."""
         if isinstance(self.focused, FilterPrompt):
-            return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
+            letters = {key.action.partition("(")[0] for key in (*LOOK, *REPLAY)}
+            return action not in letters and action != "pane"
         if isinstance(self.screen, ModalScreen):
             return False
         return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)

@@ -69,26 +69,23 @@ class Palette(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         }
         if not self.ansi:
             variables |= {"input-cursor-background": self.colour("ink"), "input-cursor-foreground": self.colour("background")}
+        css = {role: colour if (colour := self.colour(role)).startswith("#") else f"ansi_{colour}" for role in ROLES}
         return Theme(
             name=self.name,
-            primary=self._css("accent"),
-            accent=self._css("accent"),
-            warning=self._css("warn"),
-            error=self._css("bad"),
-            success=self._css("ok"),
-            foreground=self._css("ink"),
-            background=self._css("background"),
-            surface=self._css("surface"),
-            panel=self._css("panel"),
-            boost=self._css("surface"),
+            primary=css["accent"],
+            accent=css["accent"],
+            warning=css["warn"],
+            error=css["bad"],
+            success=css["ok"],
+            foreground=css["ink"],
+            background=css["background"],
+            surface=css["surface"],
+            panel=css["panel"],
+            boost=css["surface"],
             dark=self.dark,
             ansi=self.ansi,
             variables=variables,
         )
-
-    def _css(self, role: str) -> str:
-        colour = self.colour(role)
-        return colour if colour.startswith("#") else f"ansi_{colour}"
 
 
 ROLES = tuple(name for name, kind in Palette.__annotations__.items() if kind == "str" and name != "name")

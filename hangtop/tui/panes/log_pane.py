@@ -25,9 +25,7 @@ SHIFT_CELLS = 20
 class LogPane(Pane):
     """Takes the room that other panes leave. Without room for a head it is the tail of the log."""
 
-    id_ = "log"
-    key = "6"
-    title = "Log"
+    id_, key, title = "log", "6", "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "scroll(-1)", "scroll"),
         ("down", "scroll(1)", "scroll"),

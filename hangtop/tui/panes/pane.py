@@ -24,9 +24,9 @@ Options = TypeVar("Options", TreeOptions, ActorOptions)
 class Pane(Wheel, RowWidget, can_focus=True):
     """`key`: focuses the pane. `headless`: a tab stands for the head."""
 
-    key: ClassVar[str] = ""
-    title: ClassVar[str] = ""
-    id_: ClassVar[str] = ""
+    id_: ClassVar[str]
+    key: ClassVar[str]
+    title: ClassVar[str]
 
     def __init__(self) -> None:
         super().__init__(id=self.id_)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.feeds.probe_feed import Seekable
 from hangtop.render.rank_rows import world_of
 from hangtop.render.spans import Row, between, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
@@ -79,14 +78,11 @@ def _parts(view: View) -> dict[str, Row]:
 
 class StatusLine(RowWidget):
     def show(self, view: View) -> None:
-        replay = self.hangtop.replay
-        self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else ""),))
-
-
-def place_in(replay: Seekable) -> str:
-    """`replay 1:10 of 4:25, paused`."""
-    first, last = replay.span
-    return f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{', paused' if replay.paused else ''}"
+        place = ""  # such as `replay 1:10 of 4:25, paused`
+        if (replay := self.hangtop.replay) is not None:
+            (first, last), paused = replay.span, ", paused" if replay.paused else ""
+            place = f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{paused}"
+        self.paint((status_row(view, self.size.width, place),))
 
 
 def terminal_title(view: View) -> str:
