@@ -96,14 +96,14 @@ class HangtopApp(Navigation):
         self.under_way: dict[str, RunningAction] = {}
         self._due = False
         self._met: set[type[Value]] = set()
-        self._told_title = ""
+        self._title_shown = ""
 
     @property
     def footer_keys(self) -> tuple[Key, ...]:
         """The keys for the footer; the key of a running action says so."""
-        told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
+        progress = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
         return tuple(
-            replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
+            replace(key, word=f"{key.word}: {progress[key.action]}", role="warn bold") if key.action in progress else key
             for key in self.keys
         )
 
@@ -131,7 +131,7 @@ class HangtopApp(Navigation):
 
     def _come_back(self) -> None:
         """After Ctrl-Z and `fg` the terminal has forgotten everything."""
-        self._told_title = ""
+        self._title_shown = ""
         self.screen.refresh(layout=True)
 
     def on_unmount(self) -> None:
@@ -203,8 +203,8 @@ class HangtopApp(Navigation):
 
     def _tell_title(self) -> None:
         title, plain = terminal_title(self.view), ascii_only if self.ascii else printable
-        if title != self._told_title:
-            self._told_title = title
+        if title != self._title_shown:
+            self._title_shown = title
             self._to_terminal(f"\x1b]0;{plain(title)}\x07")
 
     def _to_terminal(self, codes: str) -> None:

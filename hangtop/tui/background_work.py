@@ -39,13 +39,13 @@ class RunningAction:
             self.breaking_off = True
             self._work.break_off()
 
-    async def carry_out(self, told: Callable[[], None]) -> None:
-        """Run it to its end; `told` is called after each step."""
+    async def carry_out(self, on_step: Callable[[], None]) -> None:
+        """Run it to its end; `on_step` is called after each step."""
         async for taken in self._work:
             self.steps.append(taken)
-            told()
+            on_step()
         self.over = True
-        told()
+        on_step()
 
 
 async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
@@ -60,8 +60,8 @@ async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
     assert process.stdout is not None
     yield step("doing", f"hangtop {words[0]} …")
     async for line in process.stdout:
-        if said := line.decode(errors="replace").strip():
-            yield step("done", said)
+        if words := line.decode(errors="replace").strip():
+            yield step("done", words)
     if (code := await process.wait()) != 0:
         yield step("failed", f"hangtop {words[0]} ended with exit code {code}")
 
@@ -80,7 +80,7 @@ async def written(path: Path, text: str) -> str:
         start_new_session=True,
     )
     try:
-        _, said = await asyncio.wait_for(process.communicate(text.encode()), WRITE_LIMIT_S)
+        _, complaint = await asyncio.wait_for(process.communicate(text.encode()), WRITE_LIMIT_S)
     except TimeoutError:
         return f"not saved: {path.parent} does not answer"
-    return "" if process.returncode == 0 else f"not saved: {said.decode(errors='replace').strip()}"
+    return "" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}"

@@ -148,8 +148,8 @@ class ActionScreen(Wheel, DialogScreen):
 
     def _all_rows(self, width: int) -> list[Row]:
         if self.plan is None:
-            said: list[Row] = [((line, "ink"),) for line in wrap(self._why or self._late(), width)]
-            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
+            lines: list[Row] = [((line, "ink"),) for line in wrap(self._why or self._late(), width)]
+            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *lines]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.edit is not None:
             return [title, ((f"{self.edit.title}:", "muted"),), BLANK, *self.edit.rows(width)]
@@ -161,8 +161,8 @@ class ActionScreen(Wheel, DialogScreen):
     def _late(self) -> str:
         """Why an answer takes long."""
         app = self.hangtop
-        said = (late(app.state, ask, app.now() - self._asked_at) for ask in self._asks)
-        return next((words for words in said if words), "")
+        lines = (late(app.state, ask, app.now() - self._asked_at) for ask in self._asks)
+        return next((words for words in lines if words), "")
 
     def buttons(self) -> Row:
         """What stands at the left of the last line."""

@@ -54,11 +54,11 @@ class QuestionScreen(DialogScreen):
 
     def rows(self, view: View, width: int) -> list[Row]:
         room = max(1, self.size.height - AROUND - 5)
-        told = [part for line in self._lines for part in folded(line, width, 0)]
-        if len(told) > room:
-            told = [*told[: room - 1], ((f"… and {some(len(told) - room + 1, 'more line')}", "ink"),)]
+        lines = [part for line in self._lines for part in folded(line, width, 0)]
+        if len(lines) > room:
+            lines = [*lines[: room - 1], ((f"… and {some(len(lines) - room + 1, 'more line')}", "ink"),)]
         foot = between(BLANK, keys_row(self.keys_there), width)
-        return [((self._title, "ink bold"),), *told, BLANK, self._buttons(), foot]
+        return [((self._title, "ink bold"),), *lines, BLANK, self._buttons(), foot]
 
     def _buttons(self) -> Row:
         row: Row = ()

@@ -83,7 +83,7 @@ def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
     return next(((cluster, actor) for cluster, actor in there if key_of(actor) == key), None)
 
 
-def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None, view: View, width: int) -> list[Row]:
+def page_rows(cluster: RayCluster, actor: RayActor, answer: ActorLogReading | None, view: View, width: int) -> list[Row]:
     odd = next((outlier for outlier in outlier_actors(cluster) if outlier.actor == actor and outlier.sure), None)
     title = f"{actor.cls}{f' rank {actor.rank}' if actor.rank is not None else ''}{f'  {actor.name}' if actor.name else ''}"
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
@@ -95,16 +95,16 @@ def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None
         why = f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
         rows += [BLANK, section("Death", width), *wrapped(why, width)]
         rows += [cut((("    ", ""), (line, "muted")), width) for line in death.traceback]
-    return [*rows, *_output_rows(said, width)]
+    return [*rows, *_output_rows(answer, width)]
 
 
-def _output_rows(said: ActorLogReading | None, width: int) -> list[Row]:
+def _output_rows(answer: ActorLogReading | None, width: int) -> list[Row]:
     """The last lines of each output file, and their age."""
-    if said is None:
+    if answer is None:
         return []
-    if said.problem:
-        return [BLANK, section("Last lines", width), ((said.problem, "muted"),)]
-    return [row for output in said.outputs for row in _of_output(output, width)]
+    if answer.problem:
+        return [BLANK, section("Last lines", width), ((answer.problem, "muted"),)]
+    return [row for output in answer.outputs for row in _of_output(output, width)]
 
 
 def _of_output(output: WorkerOutput, width: int) -> list[Row]:

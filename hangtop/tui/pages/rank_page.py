@@ -50,14 +50,14 @@ class RankScreen(PageScreen):
         rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)
         known: list[Row] = [((f"rank {self.rank} of {world_of(view)}", "ink"),)]
         if rank is not None:
-            told = (
+            parts = (
                 place_words(rank.place),
                 rank.host,
                 rank.pid and f"pid {rank.pid}",
                 None if rank.gpu is None else f"GPU {rank.gpu}",
                 rank.actor and f"actor {rank.actor}",
             )
-            known += [((word, "muted"),) for word in told if word]
+            known += [((word, "muted"),) for word in parts if word]
         return dotted(known)
 
     def rows(self, view: View, width: int) -> list[Row]:
@@ -113,22 +113,22 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
         look = RowLook(now=view.now, role=odd_role(view.verdict))
         rows += [section("Process", width, f"started by {parents(member, found)}")]
         rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
-    if beside := [*_gpu_said(rank, view), *life_signs(view.state, view.now, trouble=True)]:
+    if beside := [*_gpu_facts(rank, view), *life_signs(view.state, view.now, trouble=True)]:
         rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
     return rows
 
 
-def _gpu_said(rank: Rank, view: View) -> list[Row]:
+def _gpu_facts(rank: Rank, view: View) -> list[Row]:
     """A GPU with a rank has no page of its own."""
     node = view.state.gpus.get(rank.host or "")
-    said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
-    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in said if fact.index == rank.gpu]
+    found = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
+    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in found if fact.index == rank.gpu]
 
 
 def _at_work(view: View, width: int) -> list[Row]:
     """What the verdict says of a rank that works while others wait for it."""
-    said = "" if view.verdict is None else view.verdict.headline
-    return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (said, "ink bold")), width), BLANK]
+    headline = "" if view.verdict is None else view.verdict.headline
+    return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (headline, "ink bold")), width), BLANK]
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:

@@ -60,7 +60,7 @@ class StacksScreen(PageScreen):
         self._asked: StacksAsk | None = None
         self._far_asked: RemoteStacksAsk | None = None
         self._asked_at = 0.0
-        self._said = self._typed = ""
+        self._notice = self._typed = ""
         self._choice = StackChoice()
 
     def compose(self) -> ComposeResult:
@@ -72,9 +72,9 @@ class StacksScreen(PageScreen):
 
     def head(self, view: View) -> Row:
         shown = self._view(view)
-        told = self._said or ("" if shown is None else summary(shown))
+        words = self._notice or ("" if shown is None else summary(shown))
         chosen: Row = ((f"only {self._typed}", "warn"), ("   ", "")) if self._typed else ()
-        return (*chosen, (told or "stacks", "ink"))
+        return (*chosen, (words or "stacks", "ink"))
 
     def rows(self, view: View, width: int) -> list[Row]:
         if why := self._why_not(view):
@@ -134,7 +134,7 @@ class StacksScreen(PageScreen):
             number = int(app.now() * 1000)
             if self._may_send:  # it writes a byte into the run's own FIFO
                 app.feed.ask(FlightAsk(number, pids))
-            self._asked, self._asked_at, self._said = StacksAsk(number, pids, stop, with_locals), app.now(), ""
+            self._asked, self._asked_at, self._notice = StacksAsk(number, pids, stop, with_locals), app.now(), ""
             app.feed.ask(self._asked)
         self._ask_far(task=False)
         self.show(app.view)
@@ -190,7 +190,7 @@ class StacksScreen(PageScreen):
         self.ask_filter(opened=False)
 
     def _say(self, words: str) -> None:
-        self._said = words
+        self._notice = words
         self.show(self.hangtop.view)
 
     def _plain(self) -> list[str]:
@@ -216,25 +216,25 @@ class StacksScreen(PageScreen):
         """What was asked for and is not there: it comes, it is late, or why it does not come."""
         state, asked = view.state, self._asked
         if asked is not None and not any(look.ask == asked.ask and (look.done or look.problem) for look in state.looks):
-            yield self._told_of(view, asked) or ("Taking the stacks …", "muted")
+            yield self._waits_for(view, asked) or ("Taking the stacks …", "muted")
         far = self._far_asked
         answered = far is None or (state.far_stacks is not None and state.far_stacks.ask == far.ask)
-        if far is not None and not answered and (told := self._told_of(view, far)) is not None:
-            yield told
+        if far is not None and not answered and (words := self._waits_for(view, far)) is not None:
+            yield words
 
-    def _told_of(self, view: View, ask: Ask) -> tuple[str, str] | None:
+    def _waits_for(self, view: View, ask: Ask) -> tuple[str, str] | None:
         if (why := unanswered(view.state, ask)) is not None:
             return (f"No stacks: {why}", "warn")
-        said = late(view.state, ask, view.now - self._asked_at)
-        return None if said is None else (f"Taking the stacks: {said}", "warn")
+        why = late(view.state, ask, view.now - self._asked_at)
+        return None if why is None else (f"Taking the stacks: {why}", "warn")
 
     def _why_not(self, view: View) -> str:
         """Why there are no stacks; empty if there can be."""
         if view.state.looks or view.state.far_stacks is not None or self._far_asked is not None:
             return ""
         health = view.state.health.get("stacks")
-        if health is not None and (said := health.problem or health.absent):
-            return f"No stacks: {said}"
+        if health is not None and (why := health.problem or health.absent):
+            return f"No stacks: {why}"
         if self.hangtop.replay is not None:
             return "No stacks were taken until this moment of the recording."
         if "stacks" not in view.spec.sources:

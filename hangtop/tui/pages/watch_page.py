@@ -27,7 +27,7 @@ from hangtop.tui.panes.stages_pane import StageBar
 from hangtop.tui.panes.status_line import StatusLine
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
 from hangtop.tui.selection import Selection
-from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, Rect, arrange, is_wide, too_small
+from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, arrange, is_wide, too_small
 from hangtop.tui.widgets.row_widget import RowWidget
 
 PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
@@ -40,14 +40,14 @@ class PlacedLayout(Layout):
     name = "placed"
 
     def __init__(self) -> None:
-        self.places: dict[str, Rect] = {}
+        self.places: dict[str, Region] = {}
 
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
         parent.pre_layout(self)
         return [
-            WidgetPlacement(Region(rect.x, rect.y, rect.width, rect.height), NULL_OFFSET, NULL_SPACING, child)
+            WidgetPlacement(place, NULL_OFFSET, NULL_SPACING, child)
             for child in children
-            if (rect := self.places.get(child.id or "")) is not None
+            if (place := self.places.get(child.id or "")) is not None
         ]
 
 
@@ -197,10 +197,10 @@ class WatchScreen(LiveScreen):
         self.query_one(StatusLine).refresh(repaint=False, layout=True)  # from a child on, so that the screen arranges anew
         return True
 
-    def _places(self, view: View) -> dict[str, Rect]:
+    def _places(self, view: View) -> dict[str, Region]:
         width, height = self.app.size
         if too_small(width, height):
-            return {"small": Rect(0, 0, width, height)}
+            return {"small": Region(0, 0, width, height)}
         *panes, _ = self.panes
         wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))

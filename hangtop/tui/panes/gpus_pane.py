@@ -80,8 +80,8 @@ class GpusPane(SelectablePane):
         self.things = [row.gpu.index for row in rows]
         parts = [(line, *[None for _ in row.gpu.mig or ()]) for line, row in enumerate(rows)]
         self.painted = (None, None, *(line for lines in parts for line in lines))
-        said = summary(rows)
-        of_many = ((f"{host}  ", "ink bold"), *said) if len(nodes) > 1 else said
+        brief = summary(rows)
+        of_many = ((f"{host}  ", "ink bold"), *brief) if len(nodes) > 1 else brief
         right: Row = (("← all nodes", "muted"),) if len(nodes) > 1 else BLANK
         return [self.head(of_many, width, right), *table_rows(rows, width), *notes]
 

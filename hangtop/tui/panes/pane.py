@@ -63,12 +63,12 @@ class Pane(Wheel, RowWidget, can_focus=True):
         self.show(self.hangtop.view)
 
 
-def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
+def one_line(pane: Pane, reason: Row, width: int) -> list[Row]:
     """A pane with nothing to show: title and reason on one line; under a tab the whole reason."""
     if pane.headless:
-        return [BLANK, *folded(said, width, 0)]
+        return [BLANK, *folded(reason, width, 0)]
     title = f"{pane.title:<13}"
-    return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)]
+    return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *reason), width)]
 
 
 class SelectablePane(Pane):

@@ -100,12 +100,12 @@ class ProcessesPane(TablePane[TreeOptions]):
         table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
             table = [cut((("  no process contains that: Esc shows all, / another filter", "muted"),), width)]
-        said = summary(view, readings, width)
+        facts = summary(view, readings, width)
         if not above and (command := missing_right(readings)):
-            said = (*said, ("  ", ""), (command, "ink"))
+            facts = (*facts, ("  ", ""), (command, "ink"))
         everything: Row = (("all training processes", "accent"),) if self.options.everything else BLANK
         right = dotted([everything, self.options_shown(shown, len(nodes))])
-        return [self.head(said, width, right), *above, *table, *below]
+        return [self.head(facts, width, right), *above, *table, *below]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         """The number of processes, or of the blocked, stopped or ended ones."""

@@ -74,8 +74,8 @@ class RayPane(TablePane[ActorOptions]):
         self.things = [row.node.id for row in rows]
         above = _above(view, cluster, width)
         seen = self.in_sight(height, len(rows), len(above), below=1)
-        said = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
-        return [self.head(said, width, self.options_shown(seen, len(rows))), *above, *node_table(rows, width, seen)]
+        found = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
+        return [self.head(found, width, self.options_shown(seen, len(rows))), *above, *node_table(rows, width, seen)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         for cluster in clusters_shown(view)[:1]:

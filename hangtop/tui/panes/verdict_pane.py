@@ -41,8 +41,8 @@ def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] 
 
 def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
     edge = ("▏ ", "ok")
-    said = verdict.detail if whole else _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
-    first: Row = ((verdict.headline, "ink bold"), ("  ", ""), (said, "muted"))
+    detail = verdict.detail if whole else _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
+    first: Row = ((verdict.headline, "ink bold"), ("  ", ""), (detail, "muted"))
     rows: list[Row] = [(edge, *row) for row in (folded(first, width - 2, 0) if whole else [cut(first, width - 2)])]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
     if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
@@ -126,9 +126,9 @@ def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequenc
     refute: Row = (("  − ", "muted bold"), (f"wrong if {verdict.refute}", "muted")) if verdict.refute else BLANK
     tail = [row for row in (refute, _next_row(verdict, keys)) if row]
     if lines is None:
-        said = [_evidence_row(fact, look.role) for fact in verdict.evidence]
+        evidence = [_evidence_row(fact, look.role) for fact in verdict.evidence]
         rows = [*folded(first, width - 2, 4), ((f"    {sure}", "muted"),)]
-        rows += [line for row in (*said, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
+        rows += [line for row in (*evidence, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
     else:
         aside: Row = ((sure, "muted"), (" ", ""))
         room = max(1, lines - len(tail) - bool(verdict.evidence))
