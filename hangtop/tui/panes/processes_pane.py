@@ -9,20 +9,8 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop.records.health import NO_ANSWER_S
-from hangtop.records.verdict import Culprit, VerdictWord
+from hangtop.render.processes import process_lines
 from hangtop.render.processes.life_signs import life_signs
-from hangtop.render.processes.process_lines import (
-    PLAIN,
-    Readings,
-    TreeOptions,
-    age_of,
-    lines,
-    missing_right,
-    nothing,
-    outline,
-    readings_of,
-    summary,
-)
 from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import ORDERS, Folds, Path, ProcessKey, TreeLine, state_of
 from hangtop.render.rank_rows import odd_role
@@ -50,7 +38,7 @@ HEAD_CELLS = 70
 """The room for the summary in the head."""
 
 
-class ProcessesPane(TablePane[TreeOptions]):
+class ProcessesPane(TablePane[process_lines.TreeOptions]):
     """The choice is a process (host, pid, start): it stays when the order changes."""
 
     id_, key, title, orders = "procs", "4", "Processes", ORDERS
@@ -64,27 +52,27 @@ class ProcessesPane(TablePane[TreeOptions]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.options = PLAIN
+        self.options = process_lines.PLAIN
         self._all: list[TreeLine] = []
-        self._made_for: tuple[TreeOptions, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
-        self._steady: tuple[float, Readings, object] = (0.0, {}, None)
+        self._made_for: object = None
+        self._steady: tuple[float, process_lines.Readings, object] = (0.0, {}, None)
         self._shown_as = RowLook(0.0)
         self._most = 0
 
     def want(self, view: View, width: int) -> PaneNeed:
         """Never fewer lines than before: processes come and go, the panes stay in place."""
         nodes = self._look(view)
-        if not nodes and self.options == PLAIN:
+        if not nodes and self.options == process_lines.PLAIN:
             return PaneNeed(1)
-        if self.options == PLAIN or not self._most:
+        if self.options == process_lines.PLAIN or not self._most:
             self._most = max(self._most, min(len(nodes), MOST_ROWS))
         return PaneNeed(2 + self._most + len(self._above(min(width, RIGHT_WIDTH))) + len(self._below(view, width)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes, readings = self._look(view), self._steady[1]
         self.painted = ()
-        if not nodes and self.options == PLAIN:
-            return one_line(self, nothing(view), width)
+        if not nodes and self.options == process_lines.PLAIN:
+            return one_line(self, process_lines.nothing(view), width)
         above, below = self._above(width), self._below(view, width)
         shown = self.in_sight(height, len(nodes), len(above), len(below))
         look = RowLook(
@@ -92,7 +80,7 @@ class ProcessesPane(TablePane[TreeOptions]):
             role=odd_role(view.verdict),
             chosen=self.chosen,
             single=self.options.single,
-            stale=age_of(view) >= NO_ANSWER_S,
+            stale=process_lines.age_of(view) >= NO_ANSWER_S,
             hosts=len(readings),
         )
         if look != self._shown_as:
@@ -100,8 +88,8 @@ class ProcessesPane(TablePane[TreeOptions]):
         table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
             table = [cut((("  no process contains that: Esc shows all, / another filter", "muted"),), width)]
-        facts = summary(view, readings, width)
-        if not above and (command := missing_right(readings)):
+        facts = process_lines.summary(view, readings, width)
+        if not above and (command := process_lines.missing_right(readings)):
             facts = (*facts, ("  ", ""), (command, "ink"))
         everything: Row = (("all training processes", "accent"),) if self.options.everything else BLANK
         right = dotted([everything, self.options_shown(shown, len(nodes))])
@@ -109,7 +97,7 @@ class ProcessesPane(TablePane[TreeOptions]):
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         """The number of processes, or of the blocked, stopped or ended ones."""
-        processes = [process for reading in readings_of(view).values() for process in reading.processes]
+        processes = [process for reading in process_lines.readings_of(view).values() for process in reading.processes]
         bad = Counter(state_of(process) for process in processes)
         for letters, word in (("D", "blocked"), ("Tt", "stopped"), ("ZX", "ended")):
             if count := sum(bad[letter] for letter in letters):
@@ -131,19 +119,19 @@ class ProcessesPane(TablePane[TreeOptions]):
 
     def _look(self, view: View) -> list[TreeLine]:
         """All lines, made anew if numbers are due or anything but a number changed."""
-        fresh, (at, _, seen) = readings_of(view), self._steady
-        if not 0 <= view.now - at < REPAINT_S or outline(fresh) != seen:
-            self._steady, self._made_for = (view.now, fresh, outline(fresh)), None
+        fresh, (at, _, seen) = process_lines.readings_of(view), self._steady
+        if not 0 <= view.now - at < REPAINT_S or process_lines.outline(fresh) != seen:
+            self._steady, self._made_for = (view.now, fresh, process_lines.outline(fresh)), None
         verdict = view.verdict
         made_for = (self.options, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
         if made_for != self._made_for:
-            self._all, self._made_for = lines(view, self._steady[1], self.options), made_for
+            self._all, self._made_for = process_lines.lines(view, self._steady[1], self.options), made_for
             self.things = [node.members[0].key if node.members else None for node in self._all]
         return self._all
 
     def _above(self, width: int) -> list[Row]:
         """The command that grants a missing permission, if the head has no room for it."""
-        command = missing_right(self._steady[1])
+        command = process_lines.missing_right(self._steady[1])
         if command is None or len(command) < width - HEAD_CELLS:
             return []
         return [cut((("? ", "warn"), ("to see all of it: ", "muted"), (command, "ink")), width)]
@@ -207,8 +195,8 @@ class ProcessesPane(TablePane[TreeOptions]):
         self.ask_for(replace(self.options, everything=not self.options.everything))
 
     def step_back(self) -> bool:
-        if replace(self.options, folds=PLAIN.folds) != PLAIN:
-            self.options = replace(PLAIN, folds=self.options.folds)
+        if replace(self.options, folds=process_lines.PLAIN.folds) != process_lines.PLAIN:
+            self.options = replace(process_lines.PLAIN, folds=self.options.folds)
         elif self.chosen is not None:
             self.chosen = None
         else:
