@@ -32,7 +32,7 @@ from hangtop.tui.navigation import Navigation
 from hangtop.tui.pages.watch_page import PANES, WatchScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
 from hangtop.tui.panes.status_line import terminal_title
-from hangtop.tui.themes import load_palettes, pick_palette, theme_folders
+from hangtop.tui.themes import load_palettes, pick_palette
 from hangtop.tui.widgets.row_widget import RowWidget
 from hangtop.tui.widgets.terminal_driver import driver_class
 
@@ -73,7 +73,7 @@ class HangtopApp(Navigation):
         subscribers: Iterable[Subscriber] = (),
     ) -> None:
         self.broken_themes: list[str] = []
-        self.palettes = load_palettes(*theme_folders(spec.config_dir), broken=self.broken_themes.append)
+        self.palettes = load_palettes(spec.config_dir, self.broken_themes.append)
         no_color = "NO_COLOR" in os.environ
         self.palette = pick_palette(self.palettes, theme, no_color=no_color, broken=self.broken_themes)
         super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)

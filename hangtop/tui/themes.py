@@ -119,10 +119,6 @@ def theme_folder() -> Path:
     return shipped if shipped.is_dir() else Path(__file__).parent.parent.parent / "themes"
 
 
-def theme_folders(config_dir: str | None) -> tuple[Path, ...]:
-    return (Path(config_dir) / "themes",) if config_dir else ()
-
-
 def load_palette(path: Path) -> Palette:
     """Raises `ThemeError` for a file that cannot be read or is no theme."""
     try:
@@ -137,11 +133,11 @@ def load_palette(path: Path) -> Palette:
     return palette
 
 
-def load_palettes(*folders: Path, broken: Callable[[str], None] = lambda _: None) -> dict[str, Palette]:
-    """All themes of the shipped folder and of these, by name; a later folder wins. A person's own theme that cannot be used is
-    told to `broken` in one line, and the others load. Raises `ThemeError` for a shipped one."""
+def load_palettes(config_dir: str | Path | None = None, broken: Callable[[str], None] = lambda _: None) -> dict[str, Palette]:
+    """All shipped themes and a person's own ones in `config_dir`, by name; an own one wins. One that cannot be used is told to
+    `broken` in one line, and the others load. Raises `ThemeError` for a shipped one."""
     found = {palette.name: palette for palette in map(load_palette, sorted(theme_folder().glob("*.toml")))}
-    for path in (path for folder in folders for path in sorted(folder.glob("*.toml"))):
+    for path in sorted(Path(config_dir, "themes").glob("*.toml")) if config_dir else ():
         try:
             palette = load_palette(path)
         except ThemeError as error:
