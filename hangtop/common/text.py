@@ -76,8 +76,11 @@ def cells(text: str) -> int:
 
 def wrap(sentence: str, width: int) -> list[str]:
     """The sentence in lines of at most `width` cells, broken between words; a word that is too long is broken itself."""
+    sentence = sentence.strip()
+    if cells(sentence) <= width:
+        return [sentence]
     lines = [""]
-    for piece in _piece().findall(sentence.strip()):
+    for piece in _piece().findall(sentence):
         if lines[-1] and cells(lines[-1] + piece) > width:
             lines.append("")
         lines[-1] += piece if lines[-1] else piece.lstrip()

@@ -6,9 +6,7 @@ import asyncio
 import locale
 import os
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -28,20 +26,18 @@ from hangtop.records.verdict import Subscriber, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.view import CALM, View
 from hangtop.state.run_state import RunState, fold
-from hangtop.tui import dialogs, pages
-from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
+from hangtop.tui.keys import LOOK, REPLAY, Key, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
-from hangtop.tui.pages.watch_page import WatchScreen
+from hangtop.tui.pages.watch_page import PANES, WatchScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
-from hangtop.tui.panes.registry import PANES
 from hangtop.tui.panes.status_line import terminal_title
-from hangtop.tui.themes import load_palettes, pick_palette, theme_folders
+from hangtop.tui.themes import load_palettes, pick_palette
 from hangtop.tui.widgets.row_widget import RowWidget
 from hangtop.tui.widgets.terminal_driver import driver_class
 
 if TYPE_CHECKING:
-    from hangtop.tui.running_action import RunningAction
+    from hangtop.tui.background_work import RunningAction
 
 TICK_S = 1.0
 PAINT_S = 0.25
@@ -77,7 +73,7 @@ class HangtopApp(Navigation):
         subscribers: Iterable[Subscriber] = (),
     ) -> None:
         self.broken_themes: list[str] = []
-        self.palettes = load_palettes(*theme_folders(spec.config_dir), broken=self.broken_themes.append)
+        self.palettes = load_palettes(spec.config_dir, self.broken_themes.append)
         no_color = "NO_COLOR" in os.environ
         self.palette = pick_palette(self.palettes, theme, no_color=no_color, broken=self.broken_themes)
         super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)
@@ -100,14 +96,14 @@ class HangtopApp(Navigation):
         self.under_way: dict[str, RunningAction] = {}
         self._due = False
         self._met: set[type[Value]] = set()
-        self._told_title = ""
+        self._title_shown = ""
 
     @property
     def footer_keys(self) -> tuple[Key, ...]:
         """The keys for the footer; the key of a running action says so."""
-        told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
+        progress = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
         return tuple(
-            replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
+            replace(key, word=f"{key.word}: {progress[key.action]}", role="warn bold") if key.action in progress else key
             for key in self.keys
         )
 
@@ -135,7 +131,7 @@ class HangtopApp(Navigation):
 
     def _come_back(self) -> None:
         """After Ctrl-Z and `fg` the terminal has forgotten everything."""
-        self._told_title = ""
+        self._title_shown = ""
         self.screen.refresh(layout=True)
 
     def on_unmount(self) -> None:
@@ -158,7 +154,7 @@ class HangtopApp(Navigation):
         self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.monitor.timeline.entries)
         self._tell_title()
         if self.watch_screen.is_running:
-            self.watch_screen.log_pane.book.refresh_regex()
+            self.watch_screen.log_pane.model.refresh_regex()
         self.repaint()
         for screen in self._in_sight():
             screen.flush()
@@ -207,8 +203,8 @@ class HangtopApp(Navigation):
 
     def _tell_title(self) -> None:
         title, plain = terminal_title(self.view), ascii_only if self.ascii else printable
-        if title != self._told_title:
-            self._told_title = title
+        if title != self._title_shown:
+            self._title_shown = title
             self._to_terminal(f"\x1b]0;{plain(title)}\x07")
 
     def _to_terminal(self, codes: str) -> None:
@@ -218,7 +214,8 @@ class HangtopApp(Navigation):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys work: none in a dialog, which reads keys itself; letters are text while a filter is typed."""
         if isinstance(self.focused, FilterPrompt):
-            return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
+            letters = {key.action.partition("(")[0] for key in (*LOOK, *REPLAY)}
+            return action not in letters and action != "pane"
         if isinstance(self.screen, ModalScreen):
             return False
         return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
@@ -236,7 +233,7 @@ class HangtopApp(Navigation):
     async def action_quit(self) -> None:
         if self.started:
             from hangtop.actions.plans.restart_plan import may_live
-            from hangtop.tui.dialogs.quit_dialog import QuitScreen
+            from hangtop.tui.open_action import QuitScreen
 
             if may_live(self.state):
                 self.push_screen(QuitScreen(self))
@@ -275,6 +272,11 @@ class HangtopApp(Navigation):
 
 def _load_what_opens() -> None:
     """Load pages and dialogs in advance, so that they open at once, and an upgrade of hangtop meanwhile cannot mix versions."""
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    from hangtop.tui import dialogs, pages
+
     for package in (pages, dialogs):
         for module in iter_modules(package.__path__, f"{package.__name__}."):
             import_module(module.name)

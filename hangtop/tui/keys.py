@@ -105,10 +105,6 @@ def bound_keys(panes: Iterable[tuple[str, str, str]]) -> list[BindingType]:
     return [*keys, *digits, Binding("ctrl+c,ctrl+q", "leave", "quit", show=False, priority=True)]
 
 
-def action_names(keys: Iterable[Key]) -> frozenset[str]:
-    return frozenset(key.action.partition("(")[0] for key in keys if key.action)
-
-
 def all_keys(*, read_only: bool, replay: bool) -> tuple[Key, ...]:
     """The keys that do something, in the order of the footer."""
     acts = (key for key in ACT if not ((read_only and key.dangerous) or (replay and (key.dangerous or key.live))))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 from textual.widget import Widget
 
 from hangtop.render.view import View
 from hangtop.tui.selection import Selection
-from hangtop.tui.shell import Shell
-from hangtop.tui.widgets.partial_update import SpanCompositor
-from hangtop.tui.widgets.row_widget import RowWidget
+from hangtop.tui.widgets.row_widget import RowWidget, SpanCompositor
+
+if TYPE_CHECKING:  # the first paint does without it
+    from hangtop.tui.shell import Shell
 
 
 class LiveScreen(Screen[None]):
@@ -25,7 +26,6 @@ class LiveScreen(Screen[None]):
 
     @property
     def hangtop(self) -> Shell:
-        """The app, as its parts know it."""
         return cast("Shell", self.app)
 
     def on_resize(self) -> None:
@@ -33,7 +33,6 @@ class LiveScreen(Screen[None]):
 
     @property
     def parts_shown(self) -> Iterable[Widget]:
-        """Where its row widgets are."""
         return self.children
 
     def show(self, view: View) -> None:

@@ -10,7 +10,6 @@ from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
-from hangtop.tui.panes.gpus_pane import GpusPane
 from hangtop.tui.selection import Selection
 
 
@@ -27,13 +26,14 @@ class Navigation(App[None]):
     def active(self) -> str:
         return self.watch_screen.active
 
+    @active.setter
+    def active(self, pane: str) -> None:
+        self.watch_screen.active = pane
+
     @property
     def selection(self) -> Selection:
         front = self.screen
         return (front.selection if isinstance(front, LiveScreen) else None) or self.watch_screen.selection
-
-    def activate(self, pane: str) -> None:
-        self.watch_screen.active = pane
 
     def action_pane(self, id_: str) -> None:
         if self.screen is self.watch_screen:
@@ -61,8 +61,8 @@ class Navigation(App[None]):
         watch = self.watch_screen
         if self.screen is not watch:
             self.pop_screen()
-        elif watch.log_pane.book.base.filtered:
-            watch.log_pane.look_for(LogQuery(file=watch.log_pane.book.base.file))
+        elif watch.log_pane.model.base.filtered:
+            watch.log_pane.look_for(LogQuery(file=watch.log_pane.model.base.file))
         elif not watch.ranks_pane.unchoose():
             watch.enlarged = False
             watch.set_focus(None)
@@ -77,7 +77,7 @@ class Navigation(App[None]):
 
     def action_errors(self) -> None:
         log = self.watch_screen.log_pane
-        base = log.book.base
+        base = log.model.base
         log.look_for(LogQuery(base.pattern, base.regex, not base.notable, base.file))
 
     def action_follow(self) -> None:
@@ -90,7 +90,7 @@ class Navigation(App[None]):
         self.watch_screen.ranks_pane.chosen = rank
 
     def choose_gpu(self, index: int) -> None:
-        self.watch_screen.query_one(GpusPane).chosen = index
+        self.watch_screen.gpus_pane.chosen = index
 
     def show_rank(self, rank: int) -> None:
         from hangtop.tui.pages.rank_page import RankScreen

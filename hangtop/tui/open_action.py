@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -14,19 +15,23 @@ from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.watch_spec import as_options
+from hangtop.tui.background_work import run_task
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
+from hangtop.tui.dialogs.question import Answer, QuestionScreen, RaySessionScreen
+from hangtop.tui.keys import Key
 from hangtop.tui.pages.stacks_page import StacksScreen
 from hangtop.tui.shell import Shell
-from hangtop.tui.subprocess_task import run_task
 
 
 def open_action(app: Shell, name: str) -> None:
-    """What the key with this action opens."""
-    if (show := EVIDENCE.get(name)) is not None:
-        show(app)
-    else:
-        open_plan(app, action_named(name))
+    """What the key with this action opens. Stacks and bundle change nothing of the run, and ask nobody."""
+    match name:
+        case "stacks":
+            app.push_screen(StacksScreen())
+        case "bundle":
+            _open_bundle(app)
+        case _:
+            open_plan(app, action_named(name))
 
 
 def open_plan(app: Shell, action: Action, choices: Choices | None = None) -> None:
@@ -62,7 +67,7 @@ def _show(app: Shell, action: Action, choices: Choices) -> None:
             return asked
         return planner.plan(app.state, request, asks) if all(answered(app.state, ask) for ask in asks) else None
 
-    presets = partial(_presets, app) if "presets" in action.options else _no_presets
+    presets = partial(_presets, app) if "presets" in action.options else lambda start: ()
     app.push_screen(ActionScreen(make, carry_out, action.verb, presets=presets, act=action.name, asks=asks))
 
 
@@ -85,14 +90,6 @@ def _presets(app: Shell, start: Start) -> Sequence[Preset]:
     return presets_for(frameworks, start)
 
 
-def _no_presets(_: Start) -> Sequence[Preset]:
-    return ()
-
-
-def _open_stacks(app: Shell) -> None:
-    app.push_screen(StacksScreen())
-
-
 def _open_bundle(app: Shell) -> None:
     """The archive goes where hangtop was started."""
     words = ("bundle", *as_options(app.spec), "-o", f"{evidence_path(app.now())}.tar.gz")
@@ -102,5 +99,22 @@ def _open_bundle(app: Shell) -> None:
     app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
 
 
-EVIDENCE: Mapping[str, Callable[[Shell], None]] = {"stacks": _open_stacks, "bundle": _open_bundle}
-"""Keys that change nothing of the run, and ask nobody."""
+class QuitScreen(QuestionScreen):
+    """Asked before hangtop quits while a run that it started still lives. Every answer is immediate: the dialog reads nothing and
+    waits for nothing. `q` a second time quits."""
+
+    DEFAULT_CSS = "QuitScreen #box { max-width: 78; border: heavy $accent; }"
+
+    def __init__(self, shell: Shell) -> None:
+        log = shlex.quote(next(iter(shell.spec.logs), "LOG"))
+        super().__init__(
+            "The run goes on when hangtop quits",
+            [(("To watch it again: ", "muted"), (f"hangtop --log {log}", "ink"))],
+            (
+                Answer("Leave it running", shell.action_leave, Key("q,ctrl+c,ctrl+q", "q", word="leave")),
+                Answer(
+                    "Stop it …", lambda: open_plan(shell, action_named("stop"), Choices()), Key("s", "s", word="stop it"), True
+                ),
+                Answer("Stay", lambda: None, Key("escape", "Esc", word="stay")),
+            ),
+        )

@@ -69,26 +69,23 @@ class Palette(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         }
         if not self.ansi:
             variables |= {"input-cursor-background": self.colour("ink"), "input-cursor-foreground": self.colour("background")}
+        css = {role: colour if (colour := self.colour(role)).startswith("#") else f"ansi_{colour}" for role in ROLES}
         return Theme(
             name=self.name,
-            primary=self._css("accent"),
-            accent=self._css("accent"),
-            warning=self._css("warn"),
-            error=self._css("bad"),
-            success=self._css("ok"),
-            foreground=self._css("ink"),
-            background=self._css("background"),
-            surface=self._css("surface"),
-            panel=self._css("panel"),
-            boost=self._css("surface"),
+            primary=css["accent"],
+            accent=css["accent"],
+            warning=css["warn"],
+            error=css["bad"],
+            success=css["ok"],
+            foreground=css["ink"],
+            background=css["background"],
+            surface=css["surface"],
+            panel=css["panel"],
+            boost=css["surface"],
             dark=self.dark,
             ansi=self.ansi,
             variables=variables,
         )
-
-    def _css(self, role: str) -> str:
-        colour = self.colour(role)
-        return colour if colour.startswith("#") else f"ansi_{colour}"
 
 
 ROLES = tuple(name for name, kind in Palette.__annotations__.items() if kind == "str" and name != "name")
@@ -122,11 +119,6 @@ def theme_folder() -> Path:
     return shipped if shipped.is_dir() else Path(__file__).parent.parent.parent / "themes"
 
 
-def theme_folders(config_dir: str | None) -> tuple[Path, ...]:
-    """Where a person's own themes are."""
-    return (Path(config_dir) / "themes",) if config_dir else ()
-
-
 def load_palette(path: Path) -> Palette:
     """Raises `ThemeError` for a file that cannot be read or is no theme."""
     try:
@@ -141,11 +133,11 @@ def load_palette(path: Path) -> Palette:
     return palette
 
 
-def load_palettes(*folders: Path, broken: Callable[[str], None] = lambda _: None) -> dict[str, Palette]:
-    """All themes of the shipped folder and of these, by name; a later folder wins. A person's own theme that cannot be used is
-    told to `broken` in one line, and the others load. Raises `ThemeError` for a shipped one."""
+def load_palettes(config_dir: str | Path | None = None, broken: Callable[[str], None] = lambda _: None) -> dict[str, Palette]:
+    """All shipped themes and a person's own ones in `config_dir`, by name; an own one wins. One that cannot be used is told to
+    `broken` in one line, and the others load. Raises `ThemeError` for a shipped one."""
     found = {palette.name: palette for palette in map(load_palette, sorted(theme_folder().glob("*.toml")))}
-    for path in (path for folder in folders for path in sorted(folder.glob("*.toml"))):
+    for path in sorted(Path(config_dir, "themes").glob("*.toml")) if config_dir else ():
         try:
             palette = load_palette(path)
         except ThemeError as error:

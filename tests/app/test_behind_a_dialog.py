@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyte
 from test_updates import Mirrored
 
-from hangtop.tui.dialogs.quit_dialog import QuitScreen
+from hangtop.tui.open_action import QuitScreen
 from tests.app.play import Clock, MemoryFeed, session, settle
 
 

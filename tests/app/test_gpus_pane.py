@@ -134,12 +134,12 @@ async def test_a_node_is_chosen_and_opened_to_its_gpus_and_left_again():
         pane = app.watch_screen.query_one(GpusPane)
         await pilot.press("3", "end")
         await settle(pilot, app)
-        assert pane.node == "n31"
+        assert pane.chosen == "n31"
         assert "of 32" in screen_text(app)
 
         await pilot.press("up", "enter")
         await settle(pilot, app)
-        assert (pane.opened, pane.node) == ("n30", "n30")
+        assert (pane.opened, pane.chosen) == ("n30", None)
         assert "n30  8 × H100 80G" in screen_text(app)
         await pilot.press("down")
         assert pane.chosen == 0
@@ -148,11 +148,11 @@ async def test_a_node_is_chosen_and_opened_to_its_gpus_and_left_again():
         await settle(pilot, app)
         assert "256 of 256 answer" in screen_text(app)
         await pilot.press("escape")
-        assert pane.node is None
+        assert pane.chosen is None
 
         await pilot.click(GpusPane, offset=(5, 3))
         await settle(pilot, app)
-        assert pane.node == "n01"
+        assert pane.chosen == "n01"
         await pilot.click(GpusPane, offset=(5, 3))
         await settle(pilot, app)
         assert pane.opened == "n01"

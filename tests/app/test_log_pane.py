@@ -57,7 +57,7 @@ class TestLogPane:
             text = screen_text(app)
             assert "scrolled back" in text
             assert "line 3999" not in text
-            assert min(one.offset for one in app.watch_screen.log_pane.book.lines) < 394_000
+            assert min(one.offset for one in app.watch_screen.log_pane.model.lines) < 394_000
             await self.more(app, feed, pilot, line(400_000, "came meanwhile", app.now()))
             assert "came meanwhile" not in screen_text(app)
             await pilot.press("f")
@@ -77,10 +77,10 @@ class TestLogPane:
         async with self.watched() as (app, *_):
             pane = app.watch_screen.log_pane
             pane.action_scroll(-9)
-            assert not pane.book.following
+            assert not pane.model.following
             for _ in range(4):
                 pane.action_scroll(3)
-            assert pane.book.following
+            assert pane.model.following
 
     async def test_a_filter_searches_the_whole_file_and_new_lines(self):
         async with self.watched() as (app, pilot, feed):
@@ -90,7 +90,7 @@ class TestLogPane:
             await pilot.press(*"NEEDLE", "enter")
             await settle(pilot, app)
             assert feed.asked[-1].pattern == "NEEDLE"
-            shown = [one.text for one in app.watch_screen.log_pane.book.visible(99)]
+            shown = [one.text for one in app.watch_screen.log_pane.model.visible(99)]
             assert shown == [f"line {i} needle" for i in (500, 1500, 2500, 3500)]
             await self.more(app, feed, pilot, line(400_000, "other", app.now()), line(400_100, "one more needle", app.now()))
             text = screen_text(app)
@@ -131,7 +131,7 @@ class TestLogPane:
             await pilot.press("e")
             await settle(pilot, app)
             assert feed.asked[-1].kinds == ("stage", "error")
-            assert {one.kind for one in app.watch_screen.log_pane.book.visible(99)} == {"error"}
+            assert {one.kind for one in app.watch_screen.log_pane.model.visible(99)} == {"error"}
             assert "errors and stages" in screen_text(app)
             await pilot.press("e")
             await settle(pilot, app)
@@ -143,16 +143,16 @@ class TestLogPane:
             await settle(pilot, app)
             await pilot.press("N")
             await settle(pilot, app)
-            book = app.watch_screen.log_pane.book
-            assert book.target == (0, 250_000)
+            model = app.watch_screen.log_pane.model
+            assert model.target == (0, 250_000)
             assert "line 2499" in screen_text(app)
             assert "line 2501" in screen_text(app)
             await pilot.press("N")
             await settle(pilot, app)
-            assert book.target == (0, 150_000)
+            assert model.target == (0, 150_000)
             await pilot.press("n")
             await settle(pilot, app)
-            assert book.target == (0, 250_000)
+            assert model.target == (0, 250_000)
             await pilot.press("n", "n")
             await settle(pilot, app)
             assert "no other line" in screen_text(app)

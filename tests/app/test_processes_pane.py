@@ -121,12 +121,12 @@ async def test_slash_filters_the_processes_while_they_have_the_focus():
         lines = await press(pilot, app, "4", "slash", *"engine", "enter")
         assert "with “engine”" in lines[0]
         assert sum("vLLM engine core" in line for line in lines) == 2
-        assert not app.watch_screen.log_pane.book.base.filtered
+        assert not app.watch_screen.log_pane.model.base.filtered
         assert pane_of(app).has_focus
         assert "WorkerDict" in "\n".join(await press(pilot, app, "escape"))
         await press(pilot, app, "6", "slash", *"step", "enter")
-        assert app.watch_screen.log_pane.book.base.filtered
-        assert not pane_of(app).shape.pattern
+        assert app.watch_screen.log_pane.model.base.filtered
+        assert not pane_of(app).options.pattern
 
 
 async def test_a_shows_what_is_not_of_this_run():

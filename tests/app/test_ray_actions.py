@@ -21,7 +21,7 @@ from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.system.stores import launch_store
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
+from hangtop.tui.dialogs.question import RaySessionScreen
 from tests.app.play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
 NAME = "session_2026-01-01_00-00-00_000000_7"
@@ -195,6 +195,21 @@ async def test_of_several_sessions_a_person_chooses_one_and_its_plan_comes(app: 
         await pilot.press("R", "down", "down", "enter")
         await until(pilot, lambda: isinstance(app.screen, ActionScreen))
         assert asked_for(app) == [OTHER]
+
+
+async def test_a_click_on_a_list_that_was_scrolled_marks_the_session_under_it(app: HangtopApp):
+    names = [f"session_2026-01-01_00-00-00_000000_{number}" for number in range(10, 25)]
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await beside(pilot, app, *names)
+        await pilot.press("R", "up")
+        await seen(pilot, app, f"▸ {names[-1]}")
+        await settle(pilot, app)
+        lines = screen_text(app).splitlines()
+        assert not any(names[0] in line for line in lines)
+        y = next(number for number, line in enumerate(lines) if names[-3] in line)
+        await pilot.click(offset=(lines[y].index(names[-3]), y))
+        await seen(pilot, app, f"▸ {names[-3]}")
 
 
 async def test_a_recovery_without_proof_asks_too_and_may_leave_every_session_alone(app: HangtopApp):

@@ -137,14 +137,14 @@ async def test_the_choice_stays_with_the_actor_whatever_the_order(opened):
     for _ in range(4):
         await pilot.press("o")
         await settle(pilot, app)
-        orders.append((pane.shape.order, [row.first.pid for row in pane._table]))
+        orders.append((pane.options.order, [row.first.pid for row in pane._table]))
         assert pane.chosen == key_of(worker(3))
     assert orders[0] == ("rank", [100, 101, 102, 103, 90])
     assert orders[1][0] == "age"
     assert orders[1][1][0] == 90
     assert orders[2] == ("memory", [103, 102, 101, 100, 90])
     await pilot.press("escape")
-    assert pane.shape.order == "oddness"
+    assert pane.options.order == "oddness"
 
 
 async def test_a_shows_nodes_with_a_cell_for_each_rank_and_enter_on_one_its_actors():

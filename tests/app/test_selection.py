@@ -66,8 +66,8 @@ async def test_enter_without_a_choice_shows_findings_with_cause_and_fixes_and_ju
         await pilot.press("enter")
         await settle(pilot, app)
         assert app.screen is app.watch_screen
-        assert app.watch_screen.log_pane.book.target == (0, 100_200)
-        assert not app.watch_screen.log_pane.book.following
+        assert app.watch_screen.log_pane.model.target == (0, 100_200)
+        assert not app.watch_screen.log_pane.model.following
 
 
 async def test_digits_focus_maximise_and_come_back():

@@ -57,11 +57,11 @@ async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypat
             assert "1 process" not in screen_text(app)
             assert "1 rank " in screen_text(app)
             await pilot.press("w")
-            await until(pilot, lambda: "saved to" in app.screen._said, "word that they are saved")
+            await until(pilot, lambda: "saved to" in app.screen._notice, "word that they are saved")
             (saved,) = tmp_path.glob("hangtop-stacks-*.txt")
             assert "1 rank " in saved.read_text()
             assert saved.stat().st_mode & 0o077 == 0
-            assert str(saved) in app.screen._said
+            assert str(saved) in app.screen._notice
             await pilot.press("slash", *"nowhere", "enter")
             await pilot.pause()
             assert "No stack of" in screen_text(app)

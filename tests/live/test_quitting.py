@@ -8,7 +8,7 @@ import pytest
 
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
-from hangtop.tui.dialogs.quit_dialog import QuitScreen
+from hangtop.tui.open_action import QuitScreen
 from tests.app.play import screen_text, seen, settle, until
 from tests.live.acting import alive, app_over, over, running
 

@@ -82,7 +82,7 @@ async def test_a_command_that_cannot_start_is_told_and_enter_does_nothing(tmp_pa
                 ("if true", "cannot read the command"),
             ):
                 await typed(pilot, screen, "ctrl+e", text)
-                assert why in await seen(pilot, app, "it would not start")
+                assert "it would not start" in await seen(pilot, app, why)
                 await pilot.press("right", "enter", "enter")
                 await pilot.pause(0.1)
                 assert app.screen is screen

@@ -54,7 +54,7 @@ async def test_a_search_that_ends_without_an_answer_says_why():
             await seen(pilot, app, "searching")
             app.feed.put(Reading("feed", "n1", app.now(), AskEnd(ask.ask, "page", "the probe was killed by SIGKILL: ask again")))
             await seen(pilot, app, "the probe was killed by SIGKILL: ask again")
-            assert not app.watch_screen.log_pane.book.waiting
+            assert not app.watch_screen.log_pane.model.waiting
 
 
 async def test_the_key_of_ray_does_not_call_absent_what_was_not_looked_for():

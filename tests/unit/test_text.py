@@ -144,6 +144,7 @@ def test_sentences_break_between_words_and_chinese_ones_between_characters_withi
     assert text.wrap("  two words  and more", 9) == ["two words", "and more"]
     assert text.wrap("/a/path/that/is/too/long x", 10) == ["/a/path/th", "at/is/too/", "long x"]
     assert text.wrap("", 10) == [""]
+    assert text.wrap(" two  words, “quoted”  ", 80) == ["two  words, “quoted”"]
 
 
 def test_a_moment_of_another_day_carries_its_day() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from rich.color import Color
 
@@ -64,15 +66,21 @@ def test_a_broken_theme_is_named_with_what_is_wrong(tmp_path, text, said):
     assert "\n" not in str(caught.value)
 
 
+def own(config_dir: Path, name: str) -> Path:
+    """Where a person's own theme is."""
+    (config_dir / "themes").mkdir(exist_ok=True)
+    return config_dir / "themes" / name
+
+
 def test_a_theme_of_ones_own_wins_by_name(tmp_path):
     mine = (theme_folder() / "dark.toml").read_text().replace("#dbe1e8", "#ffffff")
-    (tmp_path / "mine.toml").write_text(mine)
+    own(tmp_path, "mine.toml").write_text(mine)
     assert load_palettes(tmp_path)["dark"].ink == "#ffffff"
 
 
 def test_a_broken_theme_of_ones_own_is_named_and_the_others_load(tmp_path):
-    (tmp_path / "a.toml").write_text("name = 'mine'\ninkk = '#fff'")
-    (tmp_path / "b.toml").write_text((theme_folder() / "dark.toml").read_text().replace('name = "dark"', 'name = "night"'))
+    own(tmp_path, "a.toml").write_text("name = 'mine'\ninkk = '#fff'")
+    own(tmp_path, "b.toml").write_text((theme_folder() / "dark.toml").read_text().replace('name = "dark"', 'name = "night"'))
     told = []
     palettes = load_palettes(tmp_path, broken=told.append)
     assert {"dark", "night"} <= palettes.keys()

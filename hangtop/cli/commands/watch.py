@@ -97,11 +97,11 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
 
 def _no_theme(spec: WatchSpec, name: str) -> str | None:
     """Why this theme cannot be used. Plain lines need no theme, but its name may be wrong."""
-    from hangtop.tui.themes import ThemeError, load_palettes, pick_palette, theme_folders
+    from hangtop.tui.themes import ThemeError, load_palettes, pick_palette
 
     broken: list[str] = []
     try:
-        palettes = load_palettes(*theme_folders(spec.config_dir), broken=broken.append)
+        palettes = load_palettes(spec.config_dir, broken.append)
         pick_palette(palettes, name, no_color=False, broken=broken)
     except ThemeError as error:
         return str(error)

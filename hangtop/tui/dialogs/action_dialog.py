@@ -5,8 +5,7 @@ Cancel is the default, so Enter twice does nothing; a plan with a word runs only
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import Literal, cast
 
 from textual import events
@@ -17,76 +16,55 @@ from hangtop.actions.execute.client import carry_out
 from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.stop_plan import number_of
 from hangtop.actions.prove.start_check import check_start
+from hangtop.common.text import wrap
 from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.plan import Fit, FitAsk, Plan, Refusal, Start, Step, fit_ask
 from hangtop.render.plan_rows import fit_rows, preset_rows, rows, step_rows
-from hangtop.render.spans import BLANK, Row, between, cut, width_of
+from hangtop.render.spans import BLANK, Row, between, width_of
 from hangtop.render.view import View
-from hangtop.tui.dialogs.action_foot import at_work, buttons, key_words
-from hangtop.tui.dialogs.dialog import DialogScreen
+from hangtop.tui.background_work import RunningAction
+from hangtop.tui.dialogs.dialog import DialogBody, DialogScreen
 from hangtop.tui.dialogs.start_changes import Edit, StartChanges
-from hangtop.tui.panes.footer import key_at, words_at
-from hangtop.tui.running_action import RunningAction
-from hangtop.tui.widgets.line_edit import LineEdit
-from hangtop.tui.widgets.row_widget import RowWidget
+from hangtop.tui.keys import Key
+from hangtop.tui.panes.footer import KeysLine, keys_row, words_at
+from hangtop.tui.widgets.row_widget import RowWidget, Wheel
 
 Phase = Literal["looking", "refused", "asking", "running", "over"]
 Made = Plan | Refusal | None
 LOOK_S = 0.25
-FOOT_KEYS = {"Cancel": "escape", "Esc": "escape", "Enter": "enter", "→ Enter": "right", "←": "left", "x": "x"} | {
-    "^E": "ctrl+e",
-    "^N": "ctrl+n",
-}
 MARGIN = 4
 """Lines above and below the box, its border and padding among them."""
 
 
-class ActionBody(RowWidget):
-    """Title, then plan or steps; scrolls when there are more rows than lines."""
-
-    DEFAULT_CSS = "ActionBody { height: auto; background: $surface; }"
-
-    def show(self, view: View) -> None:
-        screen = cast("ActionScreen", self.screen)
-        width = max(1, self.size.width)
-        title, *found = screen.rows(width)
-        room = max(3, screen.size.height - 2 * MARGIN - 2)
-        self.styles.height = min(len(found), room) + 2
-        last = max(0, len(found) - room)
-        screen.top = last if screen.follows else max(0, min(screen.top, last))
-        shown = found[screen.top : screen.top + room]
-        more = f"↑↓ lines {screen.top + 1}-{screen.top + len(shown)} of {len(found)}" if last else ""
-        self.paint([cut(row, width) for row in (between(title, ((more, "warn"),), width), BLANK, *shown)])
-
-
-class ActionFoot(RowWidget):
+class ActionFoot(KeysLine):
     """Buttons and keys. If they do not fit, the last key is left out: it is Esc."""
 
     DEFAULT_CSS = "ActionFoot { height: 1; margin: 1 0 0 0; background: $surface; }"
 
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        return cast("ActionScreen", self.screen).keys_there
+
     def show(self, view: View) -> None:
-        left, right = cast("ActionScreen", self.screen).foot()
-        width = max(1, self.size.width)
+        left, keys, width = cast("ActionScreen", self.screen).buttons(), self.keys_there, max(1, self.size.width)
+        right = keys_row(keys)
         if width_of(left) + width_of(right) >= width:
-            right = right[:-3]  # the spans of one key
+            right = keys_row(keys[:-1])
         self.paint((between(left, right, width),))
 
     def on_click(self, event: events.Click) -> None:
         """Like the keys: a click on the button only arms it, a second one carries out the plan."""
-        screen, row = cast("ActionScreen", self.screen), self.rows[0] if self.rows else ()
-        key = screen.key_of(words_at(row, event.x)) or screen.key_of(key_at(row, event.x) or "")
-        if key:
+        if key := cast("ActionScreen", self.screen).key_of(words_at(self.row_at(0), event.x)):
             self.app.simulate_key(key)
 
 
-class ActionScreen(DialogScreen):
+class ActionScreen(Wheel, DialogScreen):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
     `asks`: the questions whose answers `make` waits for. `presets`: what digits may change in the start of the plan. `act`: the
-    name of the key's action, by which it is found again when it was left under way. `fits`: says whether a start would succeed;
-    until it has, and when it would not, Enter does nothing.
+    name of the key's action, by which it is found again when it was left under way.
     """
 
     DEFAULT_CSS = """
@@ -105,22 +83,19 @@ class ActionScreen(DialogScreen):
         presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
         act: str = "",
         asks: Sequence[Ask] = (),
-        fits: Callable[[FitAsk], Awaitable[Fit]] = check_start,
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
-        self._presets_for, self._act, self._fits = presets, act, fits
+        self._presets_for, self._act = presets, act
         self._asks, self._asked_at = asks, 0.0
         self.deed: RunningAction | None = None
         self.changes: StartChanges | None = None
-        self.fit: Fit | None = None
-        self._before: Phase = "looking"
         self.plan: Plan | None = None
+        self.fit: Fit | None = None  # until it is known whether the plan can start, Enter does nothing
         self.top = 0
         self.armed = False
         self.typed = ""
-        self.edit: LineEdit | None = None
-        self._edited: Edit | None = None
+        self.edit: Edit | None = None
         self._why = ""
         self._culprits: frozenset[int] = frozenset()
 
@@ -133,22 +108,19 @@ class ActionScreen(DialogScreen):
 
     @property
     def phase(self) -> Phase:
-        if self.deed is None:
-            return self._before
-        return "over" if self.deed.over else "running"
+        if self.deed is not None:
+            return "over" if self.deed.over else "running"
+        if self._why:
+            return "refused"
+        return "looking" if self.plan is None else "asking"
 
     @property
     def steps(self) -> list[Step]:
         return [] if self.deed is None else self.deed.steps
 
-    @property
-    def follows(self) -> bool:
-        """Steps scroll by themselves."""
-        return self.phase == "running"
-
     def parts(self) -> Iterable[RowWidget]:
         self.set_class(self._at_once, "calm")
-        yield ActionBody()
+        yield DialogBody()
         yield ActionFoot()
 
     def on_mount(self) -> None:
@@ -163,118 +135,139 @@ class ActionScreen(DialogScreen):
             self._settle(self._make() or (None if why is None else Refusal(why)))
         self.show(self.hangtop.view)
 
-    def rows(self, width: int) -> list[Row]:
-        """The title, then what is to be read."""
+    def rows(self, view: View, width: int) -> list[Row]:
+        """Title, then the part of plan or steps that fits. Steps scroll by themselves."""
+        title, *found = self._all_rows(width)
+        room = max(3, self.size.height - 2 * MARGIN - 2)
+        last = max(0, len(found) - room)
+        self.top = last if self.phase == "running" else max(0, min(self.top, last))
+        shown = found[self.top : self.top + room]
+        more = f"↑↓ lines {self.top + 1}-{self.top + len(shown)} of {len(found)}" if last else ""
+        return [between(title, ((more, "warn"),), width), BLANK, *shown]
+
+    def _all_rows(self, width: int) -> list[Row]:
         if self.plan is None:
-            said: list[Row] = [((line, "ink"),) for line in textwrap.wrap(self._why or self._late(), width)] or [BLANK]
-            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
+            lines: list[Row] = [((line, "ink"),) for line in wrap(self._why or self._late(), width)]
+            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *lines]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
-        if self.edit is not None and self._edited is not None:
-            return [title, ((f"{self._edited.title}:", "muted"),), BLANK, *self.edit.rows(width)]
-        if self.phase == "asking":
-            fit = fit_rows(self.fit, width) if self.plan.start is not None else []
-            return [title, *fit, *rows(self.plan, width, self._culprits), *self._preset_rows(width)]
+        if self.edit is not None:
+            return [title, ((f"{self.edit.title}:", "muted"),), BLANK, *self.edit.rows(width)]
+        if self.phase == "asking" and (changes := self.changes) is not None:
+            presets = preset_rows(changes.page, changes.chosen, width, changes.others)
+            return [title, *fit_rows(self.fit, width), *rows(self.plan, width, self._culprits), *presets]
         return [title, *step_rows(self.steps, width)]
 
     def _late(self) -> str:
         """Why an answer takes long."""
         app = self.hangtop
-        said = (late(app.state, ask, app.now() - self._asked_at) for ask in self._asks)
-        return next((words for words in said if words), "")
+        lines = (late(app.state, ask, app.now() - self._asked_at) for ask in self._asks)
+        return next((words for words in lines if words), "")
 
-    def foot(self) -> tuple[Row, Row]:
-        """(buttons, keys)."""
+    def buttons(self) -> Row:
+        """What stands at the left of the last line."""
+        if self.deed is not None and self.phase == "running":
+            return (("breaking off …", "warn"),) if self.deed.breaking_off else (("at work …", "muted"),)
+        if self.phase != "asking" or self.plan is None or self.edit is not None:
+            return BLANK
+        if self._blocked:
+            return ((" Cancel ", "accent reverse"), ("   ", ""), (f"{self._verb}: it would not start", "muted"))
+        if self.plan.word:
+            return (
+                (f"type {self.plan.word} ", "bad bold"),
+                (f"{self.typed}_", "ink bold reverse" if self.armed else "ink bold"),
+            )
+        cancel, do = ("muted", "bad bold reverse") if self.armed else ("accent reverse", "bad bold")
+        return ((" Cancel ", cancel), ("   ", ""), (f" {self._verb} ", do))
+
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
         if self.edit is not None:
-            return BLANK, key_words((("Enter", "take it"), ("Esc", "leave it as it was")))
-        match self.phase:
-            case "asking":
-                word = self.plan.word if self.plan else ""
-                keys = [(edit.shown, edit.word) for edit in self._edits]
-                return buttons(self._verb, armed=self.armed, word=word, typed=self.typed, edit=keys, blocked=self._blocked)
-            case "running" if self.deed is not None:
-                return at_work(self.deed)
-            case _:
-                return BLANK, key_words((("↑↓", "scroll"), ("Esc", "close")))
+            return (Key("enter", "Enter", word="take it"), Key("escape", "Esc", word="leave it as it was"))
+        if self.deed is not None and self.phase == "running":
+            break_off = (Key("x", "x", word="break off"),) if self.deed.can_break_off and not self.deed.breaking_off else ()
+            return (*break_off, Key("escape", "Esc", word="back, it goes on"))
+        if self.phase != "asking" or self.plan is None:
+            return (Key(shown="↑↓", word="scroll"), Key("escape", "Esc", word="close"))
+        return (*(edit.key for edit in self._edits), *self._answer_keys(self.plan.word), Key("escape", "Esc", word="cancel"))
 
-    def key_of(self, words: str) -> str:
-        """The key for these words of the last line; empty for other words."""
-        if words == self._verb:
+    def _answer_keys(self, word: str) -> tuple[Key, ...]:
+        """The keys that carry out the plan. `word`: what must be typed first."""
+        do = self._verb.split()[0].lower()
+        if self._blocked:
+            return ()
+        if word:
+            return (Key("enter", "Enter", word=do if self.armed else "–" if self.typed else "cancel"),)
+        if self.armed:
+            return (Key("enter", "Enter", word=do), Key("left", "←", word="back"))
+        return (Key("enter", "Enter", word="cancel"), Key("right", "→ Enter", word=do))
+
+    def key_of(self, button: str) -> str:
+        """The key that does what a button does; empty for other words."""
+        if button == self._verb:
             return "enter" if self.armed else "right"
-        return FOOT_KEYS.get(words, "")
+        return "escape" if button == "Cancel" else ""
 
-    def on_key(self, event: events.Key) -> None:
-        """All keys: no other part of the program gets one while this is open."""
-        event.stop()
-        event.prevent_default()
-        match event.key:
-            case key if self.edit is not None and key not in ("ctrl+c", "ctrl+q"):
-                self._edit(self.edit, key, event.character)
-            case "escape":
-                self._leave()
+    def press(self, key: str, character: str | None) -> None:
+        match key:
             case "ctrl+c" | "ctrl+q":
                 self.hangtop.action_leave()
+            case _ if self.edit is not None:
+                self._edit(self.edit, key, character)
+            case "escape":
+                self._leave()
             case "up" | "down" | "pageup" | "pagedown":
-                self.top += {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[event.key]
+                self.top += {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[key]
             case "enter":
                 self._enter()
-            case key if self.phase == "asking":
-                self._answer(key, event.character)
+            case _ if self.phase == "asking":
+                self._answer(key, character)
             case "x":
                 if self.deed is not None:
                     self.deed.break_off()
             case "q":
                 self.hangtop.action_leave()
-        if self.is_current:
-            self.show(self.hangtop.view)
 
-    def _edit(self, line: LineEdit, key: str, character: str | None) -> None:
+    def _edit(self, edit: Edit, key: str, character: str | None) -> None:
         """Change the plan: what is shown afterwards is what is done."""
         if key == "escape":
             self.edit = None
         elif key != "enter":
-            line.press(key, character)
+            edit.press(key, character)
         else:
-            assert self._edited is not None
-            assert self.changes is not None
             try:
-                self._edited.take(line.text)
+                edit.take(edit.text)
             except CommandError as error:
-                line.problem = str(error)
+                edit.problem = str(error)
             else:
                 self.edit = None
-                self._changed(self.changes.plan)
+                self._changed()
 
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self.top += 3
-        self.show(self.hangtop.view)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self.top -= 3
+    def wheel(self, rows: int) -> None:
+        self.top += rows
         self.show(self.hangtop.view)
 
     def _settle(self, made: Made) -> None:
         match made:
             case Plan() as plan:
                 self._verb = self._verb.format(number_of(plan.targets))
-                self.plan, self._before = plan, "asking"
+                self.plan, self.changes = plan, StartChanges(plan, self._presets_for)
                 verdict = self.hangtop.view.verdict
                 culprits = verdict.culprits if verdict is not None else ()
                 self._culprits = frozenset(culprit.rank for culprit in culprits if culprit.rank is not None)
-                self.changes = StartChanges(plan, self._presets_for)
-                self._changed(plan)
+                self._changed()
                 if self._at_once:
                     self._begin(plan)
             case Refusal(why=why):
-                self._why, self._before = why, "refused"
+                self._why = why
 
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""
         word = self.plan.word if self.plan else ""
-        if (edit := next((edit for edit in self._edits if edit.key == key), None)) is not None:
-            self.edit, self._edited = LineEdit(edit.text), edit
+        if (edit := next((edit for edit in self._edits if edit.key.keys == key), None)) is not None:
+            self.edit = edit
         elif key.isdecimal() and self.changes is not None and self.changes.presets:
             self.changes.press(int(key))
-            self._changed(self.changes.plan)
+            self._changed()
         elif word:
             if key == "backspace":
                 self.typed = self.typed[:-1]
@@ -290,38 +283,30 @@ class ActionScreen(DialogScreen):
     def _edits(self) -> list[Edit]:
         return [] if self.changes is None else list(self.changes.edits())
 
-    def _preset_rows(self, width: int) -> list[Row]:
-        if self.changes is None or self.plan is None or self.plan.start is None:
-            return []
-        return preset_rows(self.changes.page, self.changes.chosen, width, self.changes.others)
-
     @property
-    def _blocked(self) -> str:
-        """Why the plan cannot be carried out; empty when it can, or while that is checked."""
-        return "it would not start" if self.fit is not None and self.fit.problems else ""
+    def _blocked(self) -> bool:
+        """Whether it is known that the plan cannot be carried out."""
+        return self.fit is not None and bool(self.fit.problems)
 
-    @property
-    def _may_begin(self) -> bool:
-        return self.fit is not None and not self.fit.problems
-
-    def _changed(self, plan: Plan) -> None:
+    def _changed(self) -> None:
         """Show the changed plan, and check again whether it can start."""
-        if plan == self.plan and self.fit is not None:
+        if self.changes is None or (self.changes.plan == self.plan and self.fit is not None):
             return
-        ask = fit_ask(plan)
-        self.plan, self.fit = plan, None if ask is not None else Fit()
+        self.plan = self.changes.plan
+        ask = fit_ask(self.plan)
+        self.fit = None if ask is not None else Fit()
         if ask is not None:
             self.run_worker(self._check_start(ask), name="fit", group="fit", exclusive=True)
 
     async def _check_start(self, ask: FitAsk) -> None:
-        self.fit = await self._fits(ask)
+        self.fit = await check_start(ask)
         self.show(self.hangtop.view)
 
     def _enter(self) -> None:
         if self.phase == "running":
             return
         if self.phase == "asking" and self.armed and self.plan is not None:
-            if self._may_begin:
+            if self.fit is not None and not self._blocked:
                 self._begin(self.plan)
         elif not self.typed or self.phase != "asking":
             self._leave()

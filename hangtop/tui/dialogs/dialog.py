@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from hangtop.common.text import ascii_only, printable
+from hangtop.render.spans import Row, cut
 from hangtop.render.verdict_labels import VerdictLabel, verdict_label
 from hangtop.render.view import View
+from hangtop.tui.keys import Key
 from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.panes.footer import KeysLine, words_at
 from hangtop.tui.widgets.row_widget import RowWidget
 
 
+class DialogBody(KeysLine):
+    """The rows of the dialog, and as many lines as they need."""
+
+    DEFAULT_CSS = "DialogBody { height: auto; background: $surface; }"
+
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        return cast("DialogScreen", self.screen).keys_there
+
+    def show(self, view: View) -> None:
+        width = max(1, self.size.width)
+        rows = cast("DialogScreen", self.screen).rows(view, width)
+        self.styles.height = len(rows)
+        self.paint([cut(row, width) for row in rows])
+
+    def on_click(self, event: events.Click) -> None:
+        cast("DialogScreen", self.screen).click(event.y, words_at(self.row_at(event.y), event.x))
+
+
 class DialogScreen(LiveScreen, ModalScreen[None]):
-    """The screens around the box go on. If the verdict changes meanwhile, the border says so."""
+    """The screens around the box go on. If the verdict changes meanwhile, the border says so. No other part of the program gets a
+    key while it is open."""
 
     DEFAULT_CSS = """
     DialogScreen { align: center middle; background: $background 60%; }
@@ -29,9 +54,24 @@ class DialogScreen(LiveScreen, ModalScreen[None]):
         super().__init__()
         self._opened_under: VerdictLabel | None = None
 
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        """The keys that the box shows."""
+        return ()
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        raise NotImplementedError
+
+    def press(self, key: str, character: str | None) -> None:
+        """What a key does, by Textual's name."""
+        raise NotImplementedError
+
+    def click(self, line: int, words: str) -> None:
+        """What a click on these words does; a click on a key presses it."""
+
     def parts(self) -> Iterable[RowWidget]:
         """The widgets in the box, top down."""
-        raise NotImplementedError
+        yield DialogBody()
 
     def compose(self) -> ComposeResult:
         self.set_class(self.hangtop.ascii, "ascii")
@@ -41,6 +81,13 @@ class DialogScreen(LiveScreen, ModalScreen[None]):
     @property
     def parts_shown(self) -> Iterable[Widget]:
         return self.query_one("#box").children
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        self.press(event.key, event.character)
+        if self.is_current:
+            self.show(self.hangtop.view)
 
     def place(self, view: View) -> bool:
         now = verdict_label(view.verdict) if view.verdict is not None else None

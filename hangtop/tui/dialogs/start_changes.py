@@ -4,27 +4,59 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from hangtop.actions.command_line.typed import command, plain_words, shown, variables_in
 from hangtop.actions.plans.presets import Preset, with_argv, with_presets
 from hangtop.actions.plans.ray_plan import with_command
 from hangtop.records.plan import Plan, Start
+from hangtop.render.spans import Row
+from hangtop.tui.keys import Key
 
 AT_ONCE = 9
 """So many presets are shown at a time: as many as there are digits to choose them by."""
 
 
-class Edit(NamedTuple):
-    """A line of the plan that a person can edit. `key`: as Textual names it. `take` raises `CommandError` for a text that it
-    cannot take."""
+class Edit:
+    """A line of the plan that a person edits: `text` with the cursor at `place`. `key` opens it. `take` changes the plan, and
+    raises `CommandError` for a text that it cannot take; `problem` says why."""
 
-    key: str
-    shown: str
-    word: str
-    title: str
-    text: str
-    take: Callable[[str], None]
+    def __init__(self, key: Key, title: str, text: str, take: Callable[[str], None]) -> None:
+        self.key, self.title, self.text, self.take = key, title, text, take
+        self.place = len(text)
+        self.problem = ""
+
+    def press(self, key: str, character: str | None) -> None:
+        """Move and edit as in a shell."""
+        self.problem = ""
+        match key:
+            case "left" | "ctrl+b":
+                self.place = max(0, self.place - 1)
+            case "right" | "ctrl+f":
+                self.place = min(len(self.text), self.place + 1)
+            case "home" | "ctrl+a" | "up":
+                self.place = 0
+            case "end" | "ctrl+e" | "down":
+                self.place = len(self.text)
+            case "backspace" if self.place:
+                self.text, self.place = self.text[: self.place - 1] + self.text[self.place :], self.place - 1
+            case "delete" | "ctrl+d":
+                self.text = self.text[: self.place] + self.text[self.place + 1 :]
+            case "ctrl+w":
+                start = self.text.rstrip()[: self.place].rstrip().rfind(" ", 0, self.place) + 1
+                self.text, self.place = self.text[:start] + self.text[self.place :], start
+            case _ if character is not None and character.isprintable():
+                self.text, self.place = self.text[: self.place] + character + self.text[self.place :], self.place + 1
+
+    def rows(self, width: int) -> list[Row]:
+        """The line, broken at the width, with its cursor."""
+        shown, found = f"{self.text} ", list[Row]()
+        for start in range(0, len(shown), max(1, width)):
+            part, at = shown[start : start + width], self.place - start
+            if 0 <= at < len(part):
+                found.append(((part[:at], "ink"), (part[at], "ink reverse"), (part[at + 1 :], "ink")))
+            else:
+                found.append(((part, "ink"),))
+        return [*found, *(((self.problem, "bad"),) for _ in range(bool(self.problem)))]
 
 
 class StartChanges:
@@ -39,16 +71,15 @@ class StartChanges:
         self.plan = plan
 
     def edits(self) -> Iterator[Edit]:
-        """What can be edited in this plan."""
         plan = self._as_made
         if plan.ray:
             how = shlex.join(plan.ray[0].argv)
-            yield Edit("ctrl+e", "^E", "edit how Ray starts", "How Ray is started", how, self._take_ray)
+            yield Edit(Key("ctrl+e", "^E", word="edit how Ray starts"), "How Ray is started", how, self._take_ray)
         elif plan.start is not None:
-            yield Edit("ctrl+e", "^E", "edit", "The command", shlex.join(plan.start.argv), self._take_command)
+            yield Edit(Key("ctrl+e", "^E", word="edit"), "The command", shlex.join(plan.start.argv), self._take_command)
         if plan.start is not None:
             title = "Variables for this start alone, NAME=value each"
-            yield Edit("ctrl+n", "^N", "variables", title, shown(self.own), self._take_variables)
+            yield Edit(Key("ctrl+n", "^N", word="variables"), title, shown(self.own), self._take_variables)
 
     @property
     def page(self) -> Sequence[Preset]:
@@ -57,7 +88,6 @@ class StartChanges:
 
     @property
     def others(self) -> int:
-        """How many presets are not shown."""
         return len(self.presets) - len(self.page)
 
     def press(self, digit: int) -> None:

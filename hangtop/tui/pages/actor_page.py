@@ -36,7 +36,7 @@ class ActorScreen(PageScreen):
         self._last: tuple[RayCluster, RayActor] | None = None
         self._asked_at = float("-inf")
         self._ask: ActorLogAsk | None = None
-        self._said: ActorLogReading | None = None
+        self._output: ActorLogReading | None = None
 
     @property
     def selection(self) -> Selection | None:
@@ -54,7 +54,7 @@ class ActorScreen(PageScreen):
     def rows(self, view: View, width: int) -> list[Row]:
         if self._last is None:
             return [(("This actor is not known any more.", "muted"),)]
-        return page_rows(*self._last, self._said, view, width)
+        return page_rows(*self._last, self._output, view, width)
 
     def open(self) -> None:
         if self._last is not None and self._last[1].rank is not None:
@@ -62,27 +62,19 @@ class ActorScreen(PageScreen):
 
     def _ask_for_lines(self, view: View, cluster: RayCluster, actor: RayActor) -> None:
         """Ask for the end of its output every few seconds while the page is open, and not before the last answer has come."""
-        if self._ask is not None:
-            self._said = self._told(view, self._ask) or self._said
-            if not _has_ended(view, self._ask):
-                return
+        if (ask := self._ask) is not None:
+            answer = view.state.actor_log
+            if answer is not None and answer.ask == ask.ask:
+                self._output = answer
+            else:  # what is shown is not replaced by "late"
+                why = unanswered(view.state, ask) or ("" if self._output else late(view.state, ask, view.now - self._asked_at))
+                self._output = ActorLogReading(ask.ask, problem=why) if why else self._output
+                if end_of(view.state, ask) is None:
+                    return
         if view.now - self._asked_at < ASK_AGAIN_S or self.hangtop.replay is not None or (actor.id is None and actor.log is None):
             return
         self._asked_at, self._ask = view.now, ActorLogAsk(int(view.now * 1000), cluster.session, actor.id or "", actor.log)
         self.hangtop.feed.ask(self._ask)
-
-    def _told(self, view: View, ask: ActorLogAsk) -> ActorLogReading | None:
-        """The answer, or why there is none yet. What is shown is not replaced by "late"."""
-        told = view.state.actor_log
-        if told is not None and told.ask == ask.ask:
-            return told
-        why = unanswered(view.state, ask) or ("" if self._said else late(view.state, ask, view.now - self._asked_at))
-        return ActorLogReading(ask.ask, problem=why) if why else None
-
-
-def _has_ended(view: View, ask: ActorLogAsk) -> bool:
-    told = view.state.actor_log
-    return (told is not None and told.ask == ask.ask) or end_of(view.state, ask) is not None
 
 
 def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
@@ -91,7 +83,7 @@ def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
     return next(((cluster, actor) for cluster, actor in there if key_of(actor) == key), None)
 
 
-def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None, view: View, width: int) -> list[Row]:
+def page_rows(cluster: RayCluster, actor: RayActor, answer: ActorLogReading | None, view: View, width: int) -> list[Row]:
     odd = next((outlier for outlier in outlier_actors(cluster) if outlier.actor == actor and outlier.sure), None)
     title = f"{actor.cls}{f' rank {actor.rank}' if actor.rank is not None else ''}{f'  {actor.name}' if actor.name else ''}"
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
@@ -99,19 +91,20 @@ def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None
     if since is not None:
         rows += [((f"Values from Ray are of {text.clock(since)}.", "warn"),), BLANK]
     rows += [fact_row(label, value, width) for label, value in facts(cluster, actor, view)]
-    if actor.death is not None:
-        rows += [BLANK, section("Death", width), *wrapped(_of_death(actor), width)]
-        rows += [cut((("    ", ""), (line, "muted")), width) for line in actor.death.traceback]
-    return [*rows, *_output_rows(said, width)]
+    if (death := actor.death) is not None:
+        why = f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
+        rows += [BLANK, section("Death", width), *wrapped(why, width)]
+        rows += [cut((("    ", ""), (line, "muted")), width) for line in death.traceback]
+    return [*rows, *_output_rows(answer, width)]
 
 
-def _output_rows(said: ActorLogReading | None, width: int) -> list[Row]:
+def _output_rows(answer: ActorLogReading | None, width: int) -> list[Row]:
     """The last lines of each output file, and their age."""
-    if said is None:
+    if answer is None:
         return []
-    if said.problem:
-        return [BLANK, section("Last lines", width), ((said.problem, "muted"),)]
-    return [row for output in said.outputs for row in _of_output(output, width)]
+    if answer.problem:
+        return [BLANK, section("Last lines", width), ((answer.problem, "muted"),)]
+    return [row for output in answer.outputs for row in _of_output(output, width)]
 
 
 def _of_output(output: WorkerOutput, width: int) -> list[Row]:
@@ -120,12 +113,6 @@ def _of_output(output: WorkerOutput, width: int) -> list[Row]:
     if output.problem:
         return [*rows, ((output.problem, "warn"),)]
     return [*rows, *(cut(((line, "ink"),), width) for line in output.lines[-LAST_LINES:])]
-
-
-def _of_death(actor: RayActor) -> str:
-    death = actor.death
-    assert death is not None
-    return f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
 
 
 def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:

@@ -37,8 +37,8 @@ class GpuScreen(PageScreen):
 
     def head(self, view: View) -> Row:
         gpu = self._gpu(view)
-        told = (self.host, short_name(gpu.name) if gpu is not None else "")
-        known: list[Row] = [((f"GPU {self.index}", "ink"),), *(((word, "muted"),) for word in told if word)]
+        parts = (self.host, short_name(gpu.name) if gpu is not None else "")
+        known: list[Row] = [((f"GPU {self.index}", "ink"),), *(((word, "muted"),) for word in parts if word)]
         return dotted(known)
 
     def rows(self, view: View, width: int) -> list[Row]:
@@ -46,9 +46,9 @@ class GpuScreen(PageScreen):
         if gpu is None:
             return [((f"Nothing is known of GPU {self.index} any more.", "muted"),)]
         node = view.state.gpus[self.host]
-        said = [fact for fact in facts(node, view.now, of_run(view.state, self.host)) if fact.index == self.index]
+        faults = [fact for fact in facts(node, view.now, of_run(view.state, self.host)) if fact.index == self.index]
         return [
-            *_said_rows(gpu, said, view.now, width),
+            *_fault_rows(gpu, faults, view.now, width),
             BLANK,
             *(fact_row(label, value, width) for label, value in gpu_facts(gpu, view.now)),
             *mig_rows(gpu, width),
@@ -77,9 +77,11 @@ class GpuScreen(PageScreen):
         return next((gpu for gpu in node.reading.gpus if gpu.index == self.index), None) if node is not None else None
 
 
-def _said_rows(gpu: Gpu, said: Iterable[GpuFact], now: float, width: int) -> list[Row]:
+def _fault_rows(gpu: Gpu, faults: Iterable[GpuFact], now: float, width: int) -> list[Row]:
     """Its faults in words, gravest first."""
-    found: list[Row] = [(("▌ ", fact.role), (fact.text, f"{fact.role} bold" if fact.kind in BAD else fact.role)) for fact in said]
+    found: list[Row] = [
+        (("▌ ", fact.role), (fact.text, f"{fact.role} bold" if fact.kind in BAD else fact.role)) for fact in faults
+    ]
     well: Row = ((f"GPU {gpu.index}  ", "ink bold"), (status_words(gpu, now), "muted"))
     return [cut(row, width) for row in found or [well]]
 

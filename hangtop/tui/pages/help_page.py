@@ -11,6 +11,7 @@ from hangtop.render.view import View
 from hangtop.render.wrap import section
 from hangtop.tui.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
 from hangtop.tui.pages.page import PageScreen
+from hangtop.tui.widgets.layout import side_by_side
 
 SIGNS: tuple[tuple[str, str, str], ...] = (
     ("▸", "bad", "the odd row, or the stage now"),
@@ -37,7 +38,7 @@ def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
     column = width if width < 100 else (width - 3) // 2
     look = [section("Look", column), *key_rows(LOOK, column), *(key_rows(REPLAY, column) if replay else [])]
     look += [BLANK, section("In a pane", column), *key_rows(IN_A_PANE, column)]
-    act = [section("Act", column), *key_rows(ACT, column), BLANK, *_safety(read_only)] if ACT else []
+    act = [section("Act", column), *key_rows(ACT, column), BLANK, *_safety(read_only)]
     states = [section("States", column)]
     states += [cut((align(f"{x.sign} {x.word}", 15, f"{x.role} bold"), (x.meaning, "ink")), column) for x in LOOKS.values()]
     signs = [
@@ -46,11 +47,8 @@ def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
     ]
     words = [section("Words", width), *(cut((align(word, 9, "muted"), (meaning, "ink")), width) for word, meaning in WORDS)]
     if column == width:
-        return [*look, BLANK, *([*act, BLANK] if act else []), *states, BLANK, *signs, BLANK, *words]
-    left, right = look, [*act, *([BLANK] if act else []), *states, BLANK, *signs]
-    lines = max(len(left), len(right))
-    left, right = left + [BLANK] * (lines - len(left)), right + [BLANK] * (lines - len(right))
-    return [*((*pad(one, column), ("   ", ""), *two) for one, two in zip(left, right, strict=True)), BLANK, *words]
+        return [*look, BLANK, *act, BLANK, *states, BLANK, *signs, BLANK, *words]
+    return [*side_by_side(look, [*act, BLANK, *states, BLANK, *signs], column), BLANK, *words]
 
 
 def _safety(read_only: bool) -> list[Row]:
@@ -63,11 +61,10 @@ def _safety(read_only: bool) -> list[Row]:
 
 
 class HelpScreen(PageScreen):
+    title_words = "Help"
+
     def head(self, view: View) -> Row:
         return dotted((((f"hangtop {__version__}", "muted"),), (("Esc goes back", "muted"),)))
-
-    def title_words(self, view: View) -> str:
-        return "Help"
 
     def rows(self, view: View, width: int) -> list[Row]:
         return help_rows(width, replay=self.hangtop.replay is not None, read_only=self.hangtop.read_only)

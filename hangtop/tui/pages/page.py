@@ -14,17 +14,17 @@ from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import KeysLine, footer_row
 from hangtop.tui.panes.status_line import badge
-from hangtop.tui.widgets.row_widget import RowWidget, WheelWidget
+from hangtop.tui.widgets.row_widget import RowWidget, Wheel
 
 
 class PageHead(RowWidget):
     def show(self, view: View) -> None:
         page = cast("PageScreen", self.screen)
-        left: Row = ((" hangtop  ", "muted"), (page.title_words(view), "ink bold"), ("   ", ""), *page.head(view))
+        left: Row = ((" hangtop  ", "muted"), (page.title_words or view.title, "ink bold"), ("   ", ""), *page.head(view))
         self.paint((between(left, (*badge(view), (" ", "")), self.size.width),))
 
 
-class PageBody(WheelWidget, can_focus=True):
+class PageBody(Wheel, RowWidget, can_focus=True):
     DEFAULT_CSS = "PageBody { height: 1fr; margin: 1 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1)", "up"),
@@ -76,11 +76,13 @@ class PageFoot(KeysLine):
 
 
 class PageScreen(LiveScreen):
-    """Subclasses give `head` and `rows`, and `move` and `open` if arrows and Enter do more than scroll."""
+    """Subclasses give `head`, what the page is about, and `rows`, and `move` and `open` if arrows and Enter do more than scroll.
+    `title_words`: in place of the name of the run."""
 
     CSS = "PageScreen { background: $background; } PageHead, PageFoot { background: $panel; }"
     AUTO_FOCUS = "#page"
     keys: tuple[Key, ...] = PAGE_KEYS
+    title_words = ""
 
     @property
     def body(self) -> PageBody:
@@ -91,11 +93,7 @@ class PageScreen(LiveScreen):
         yield PageBody()
         yield PageFoot()
 
-    def title_words(self, view: View) -> str:
-        return view.title
-
     def head(self, view: View) -> Row:
-        """What the page is about."""
         raise NotImplementedError
 
     def rows(self, view: View, width: int) -> list[Row]:

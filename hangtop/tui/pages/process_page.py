@@ -61,7 +61,6 @@ class ProcessScreen(PageScreen):
 
 
 def all_members(view: View) -> list[TreeMember]:
-    """All processes in the readings, each once."""
     known: dict[ProcessKey, TreeMember] = {}
     for part in get_args(Part):
         for member in members(view, readings_of(view), part):
@@ -107,7 +106,9 @@ def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterab
     yield "state", f"{process.state}  {process.doing}{since}"
     yield "pid", f"{process.pid}" + (f" on {member.host}" if member.host else "")
     yield "started by", parents(member, found)
-    yield "part", process.role if member.number is None else f"rank {member.number}{_of(process)}"
+    of = f" of {process.world}" if process.world else ""
+    local = "" if process.local_rank is None else f" (local {process.local_rank})"
+    yield "part", process.role if member.number is None else f"rank {member.number}{of}{local}"
     if member.rank is not None and member.rank.doing:
         yield "does", member.rank.doing
     yield "user", process.user or (text.UNKNOWN if process.uid is None else str(process.uid))
@@ -127,11 +128,6 @@ def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterab
         yield "lately", _lately(process.recent)
 
 
-def _of(process: Process) -> str:
-    local = "" if process.local_rank is None else f" (local {process.local_rank})"
-    return (f" of {process.world}" if process.world else "") + local
-
-
 def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
     """The chain of parents, as far as the run goes."""
     by_pid = {other.process.pid: other for other in found if other.host == member.host}
@@ -144,7 +140,6 @@ def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
 
 
 def _lately(recent: RecentActivity) -> str:
-    """What recent samples say."""
     parts = [f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}"]
     if recent.blocked_part > LEAST_SEEN_PART:
         where = f" in {recent.wchan}" if recent.wchan else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from msgspec.structs import replace
 
@@ -20,16 +19,17 @@ from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds, tree
 from hangtop.render.rank_details import beside_rows, collective_facts, fact_rows, gpu_facts
 from hangtop.render.rank_rows import odd_role, world_of
-from hangtop.render.spans import BLANK, Row, cut, dotted, pad
+from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
 from hangtop.render.wrap import section
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
 from hangtop.tui.selection import Selection
+from hangtop.tui.widgets.layout import GAP, side_by_side
 
 LINES = 200
-TWO_COLUMNS, GAP = 100, 3
+TWO_COLUMNS = 100
 
 
 class RankScreen(PageScreen):
@@ -49,14 +49,14 @@ class RankScreen(PageScreen):
         rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)
         known: list[Row] = [((f"rank {self.rank} of {world_of(view)}", "ink"),)]
         if rank is not None:
-            told = (
+            parts = (
                 place_words(rank.place),
                 rank.host,
                 rank.pid and f"pid {rank.pid}",
                 None if rank.gpu is None else f"GPU {rank.gpu}",
                 rank.actor and f"actor {rank.actor}",
             )
-            known += [((word, "muted"),) for word in told if word]
+            known += [((word, "muted"),) for word in parts if word]
         return dotted(known)
 
     def rows(self, view: View, width: int) -> list[Row]:
@@ -71,13 +71,14 @@ class RankScreen(PageScreen):
         ranks = tuple(replace(rank, stage=titles.get(rank.stage or "", rank.stage)) for rank in ranks)
         rank = next(rank for rank in ranks if rank.rank == self.rank)
         peers = [peer for peer in ranks if peer is not rank]
+        lines = [line for line in view.state.tail if line.rank == self.rank][-LINES:]
         return [
             *(_at_work(view, width) if works else _stands_out(culprit, role, width)),
             *_known_rows(rank, peers, view, width, role, odd=works or culprit is not None),
             BLANK,
             *_process_rows(rank, view, width),
             section("Log", width, f"lines of rank {self.rank}"),
-            *self._lines(view, width),
+            *([line_row(line, width) for line in lines] or [(("none among the newest lines", "muted"),)]),
         ]
 
     def move(self, by: int) -> None:
@@ -85,12 +86,6 @@ class RankScreen(PageScreen):
         if self.rank in ranks:
             self.rank = ranks[max(0, min(ranks.index(self.rank) + by, len(ranks) - 1))]
             self.hangtop.choose_rank(self.rank)
-
-    def _lines(self, view: View, width: int) -> list[Row]:
-        lines = [line for line in view.state.tail if line.rank == self.rank][-LINES:]
-        if not lines:
-            return [(("none among the newest lines", "muted"),)]
-        return [line_row(line, width) for line in lines]
 
 
 def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role: str, *, odd: bool) -> list[Row]:
@@ -104,46 +99,38 @@ def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role:
     facts = [section(title, left, "differences first" if peers else ""), *fact_rows(rank, peers, view.now, left, role, more)]
     if left == width:
         return [*facts, *([BLANK, *beside] if beside else [])]
-    return [(*pad(one, left + GAP), *two) for one, two in zip_longest(facts, beside, fillvalue=BLANK)]
+    return side_by_side(facts, beside, left)
 
 
 def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
-    """Its process tree; then other signs on its machine."""
     rows: list[Row] = []
-    found = all_members(view) if rank.process is not None else []
-    member = next(
-        (
-            member
-            for member in found
-            if rank.process is not None and member.process.pid == rank.process.pid and member.number == rank.rank
-        ),
-        None,
-    )
+    pid = rank.process.pid if rank.process is not None else None
+    found = all_members(view) if pid is not None else []
+    member = next((member for member in found if member.process.pid == pid and member.number == rank.rank), None)
     if member is not None:
         family = [member, *below(member, found)]
         look = RowLook(now=view.now, role=odd_role(view.verdict))
         rows += [section("Process", width, f"started by {parents(member, found)}")]
         rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
-    if beside := [*_gpu_said(rank, view), *life_signs(view.state, view.now, trouble=True)]:
+    if beside := [*_gpu_facts(rank, view), *life_signs(view.state, view.now, trouble=True)]:
         rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
     return rows
 
 
-def _gpu_said(rank: Rank, view: View) -> list[Row]:
-    """Facts of its GPU: a GPU with a rank has no page of its own."""
+def _gpu_facts(rank: Rank, view: View) -> list[Row]:
+    """A GPU with a rank has no page of its own."""
     node = view.state.gpus.get(rank.host or "")
-    said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
-    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in said if fact.index == rank.gpu]
+    found = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
+    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in found if fact.index == rank.gpu]
 
 
 def _at_work(view: View, width: int) -> list[Row]:
     """What the verdict says of a rank that works while others wait for it."""
-    said = "" if view.verdict is None else view.verdict.headline
-    return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (said, "ink bold")), width), BLANK]
+    headline = "" if view.verdict is None else view.verdict.headline
+    return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (headline, "ink bold")), width), BLANK]
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
-    """Why this rank is a culprit, in full."""
     if culprit is None:
         return []
     word = "CULPRIT" if role == "bad" else "STANDS OUT"

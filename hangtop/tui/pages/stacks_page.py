@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,11 +26,11 @@ from hangtop.render.stack_choice import StackChoice, choice
 from hangtop.render.stack_rows import StackView, far_rows, rows, summary
 from hangtop.render.view import View
 from hangtop.stacks.stack_classes import each_thread
+from hangtop.tui.background_work import written
 from hangtop.tui.dialogs.question import QuestionScreen
 from hangtop.tui.keys import PAGE_KEYS, Key, bindings
 from hangtop.tui.pages.page import PageFoot, PageScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
-from hangtop.tui.subprocess_task import written
 
 MOST_PIDS = 256
 SAVED_CELLS = 200
@@ -59,7 +60,7 @@ class StacksScreen(PageScreen):
         self._asked: StacksAsk | None = None
         self._far_asked: RemoteStacksAsk | None = None
         self._asked_at = 0.0
-        self._said = self._typed = ""
+        self._notice = self._typed = ""
         self._choice = StackChoice()
 
     def compose(self) -> ComposeResult:
@@ -71,9 +72,9 @@ class StacksScreen(PageScreen):
 
     def head(self, view: View) -> Row:
         shown = self._view(view)
-        told = self._said or ("" if shown is None else summary(shown))
+        words = self._notice or ("" if shown is None else summary(shown))
         chosen: Row = ((f"only {self._typed}", "warn"), ("   ", "")) if self._typed else ()
-        return (*chosen, (told or "stacks", "ink"))
+        return (*chosen, (words or "stacks", "ink"))
 
     def rows(self, view: View, width: int) -> list[Row]:
         if why := self._why_not(view):
@@ -99,15 +100,13 @@ class StacksScreen(PageScreen):
 
     def action_locals(self) -> None:
         """Read local variables too, once a person agrees: they are the run's own data."""
-        pids = self._pids()
-        if pids:
+        if pids := self._pids():
             lines = (
                 f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
                 "Values may hold secrets; they are shown here, and w would save them.",
             )
-            self.app.push_screen(
-                QuestionScreen.before("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True))
-            )
+            take = partial(self._take, {}, with_locals=True)
+            self.app.push_screen(QuestionScreen.before("Local variables", lines, "Read them", take))
 
     def action_native(self) -> None:
         """Read the frames of C code too, once a person agrees to the stop that it takes."""
@@ -122,9 +121,8 @@ class StacksScreen(PageScreen):
             *pausing.spared,
             "py-spy reads frames of C code only while a process is stopped. The run goes on after that.",
         )
-        self.app.push_screen(
-            QuestionScreen.before("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
-        )
+        take = partial(self._take, pausing.stop, with_locals=False)
+        self.app.push_screen(QuestionScreen.before("Frames of C code", lines, "Stop and look", take))
 
     def _pids(self) -> tuple[int, ...]:
         app = self.hangtop
@@ -136,7 +134,7 @@ class StacksScreen(PageScreen):
             number = int(app.now() * 1000)
             if self._may_send:  # it writes a byte into the run's own FIFO
                 app.feed.ask(FlightAsk(number, pids))
-            self._asked, self._asked_at, self._said = StacksAsk(number, pids, stop, with_locals), app.now(), ""
+            self._asked, self._asked_at, self._notice = StacksAsk(number, pids, stop, with_locals), app.now(), ""
             app.feed.ask(self._asked)
         self._ask_far(task=False)
         self.show(app.view)
@@ -192,7 +190,7 @@ class StacksScreen(PageScreen):
         self.ask_filter(opened=False)
 
     def _say(self, words: str) -> None:
-        self._said = words
+        self._notice = words
         self.show(self.hangtop.view)
 
     def _plain(self) -> list[str]:
@@ -218,31 +216,29 @@ class StacksScreen(PageScreen):
         """What was asked for and is not there: it comes, it is late, or why it does not come."""
         state, asked = view.state, self._asked
         if asked is not None and not any(look.ask == asked.ask and (look.done or look.problem) for look in state.looks):
-            yield self._told_of(view, asked) or ("Taking the stacks …", "muted")
+            yield self._waits_for(view, asked) or ("Taking the stacks …", "muted")
         far = self._far_asked
         answered = far is None or (state.far_stacks is not None and state.far_stacks.ask == far.ask)
-        if far is not None and not answered and (told := self._told_of(view, far)) is not None:
-            yield told
+        if far is not None and not answered and (words := self._waits_for(view, far)) is not None:
+            yield words
 
-    def _told_of(self, view: View, ask: Ask) -> tuple[str, str] | None:
+    def _waits_for(self, view: View, ask: Ask) -> tuple[str, str] | None:
         if (why := unanswered(view.state, ask)) is not None:
             return (f"No stacks: {why}", "warn")
-        said = late(view.state, ask, view.now - self._asked_at)
-        return None if said is None else (f"Taking the stacks: {said}", "warn")
+        why = late(view.state, ask, view.now - self._asked_at)
+        return None if why is None else (f"Taking the stacks: {why}", "warn")
 
     def _why_not(self, view: View) -> str:
         """Why there are no stacks; empty if there can be."""
         if view.state.looks or view.state.far_stacks is not None or self._far_asked is not None:
             return ""
         health = view.state.health.get("stacks")
-        if health is not None and (said := health.problem or health.absent):
-            return f"No stacks: {said}"
+        if health is not None and (why := health.problem or health.absent):
+            return f"No stacks: {why}"
         if self.hangtop.replay is not None:
             return "No stacks were taken until this moment of the recording."
         if "stacks" not in view.spec.sources:
             return "No stacks: --sources leaves them out."
-        return (
-            ""
-            if self._asked is not None
-            else "No process of this run is known on this machine: give --pid, or run hangtop there."
-        )
+        if self._asked is None:
+            return "No process of this run is known on this machine: give --pid, or run hangtop there."
+        return ""

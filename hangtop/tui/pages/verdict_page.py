@@ -8,7 +8,7 @@ from textual.binding import BindingType
 
 from hangtop.common import text
 from hangtop.monitor.monitor import VerdictEntry
-from hangtop.records.log import Remedy
+from hangtop.records.log import Finding, Remedy
 from hangtop.records.verdict import Culprit
 from hangtop.render.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
 from hangtop.render.spans import BLANK, Row, align, cut, folded
@@ -90,15 +90,18 @@ class VerdictScreen(PageScreen):
         self.body.bring_into_sight(following - 1)
         self.body.bring_into_sight(0 if self.chosen == 0 else self._starts[self.chosen])
 
-    def open(self) -> None:
+    @property
+    def _finding(self) -> Finding | None:
+        """The chosen one."""
         findings = findings_of(self.hangtop.state.log)
-        if self.chosen < len(findings):
-            finding = findings[self.chosen]
+        return findings[self.chosen] if self.chosen < len(findings) else None
+
+    def open(self) -> None:
+        if (finding := self._finding) is not None:
             self.hangtop.show_line(finding.file, finding.offset)
 
     def action_fix(self, by: int) -> None:
-        findings = findings_of(self.hangtop.state.log)
-        most = len(pastes(findings[self.chosen])) - 1 if self.chosen < len(findings) else 0
+        most = len(pastes(finding)) - 1 if (finding := self._finding) is not None else 0
         self.fix, self.copied = max(0, min(self.fix + by, most)), ""
         self._show_fix()
 
@@ -119,8 +122,7 @@ class VerdictScreen(PageScreen):
         self.body.show(self.hangtop.view)
 
     def _remedy(self) -> Remedy | None:
-        findings = findings_of(self.hangtop.state.log)
-        known = pastes(findings[self.chosen]) if self.chosen < len(findings) else []
+        known = pastes(finding) if (finding := self._finding) is not None else []
         return known[min(self.fix, len(known) - 1)] if known else None
 
     def _finding_rows(self, view: View, width: int, begin: int) -> list[Row]:

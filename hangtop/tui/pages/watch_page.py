@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.events import Click
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
+from hangtop.common.memo import memoized
+from hangtop.render.spans import Row, cut, width_of
 from hangtop.render.view import View
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import Footer
+from hangtop.tui.panes.gpus_pane import GpusPane
 from hangtop.tui.panes.log_pane import FilterPrompt, LogPane
-from hangtop.tui.panes.pane import Pane
+from hangtop.tui.panes.pane import Pane, TablePane
 from hangtop.tui.panes.processes_pane import ProcessesPane
 from hangtop.tui.panes.ranks_pane import RanksPane
 from hangtop.tui.panes.ray_pane import RayPane
-from hangtop.tui.panes.registry import PANES
 from hangtop.tui.panes.stages_pane import StageBar
 from hangtop.tui.panes.status_line import StatusLine
-from hangtop.tui.panes.tabs import Tabs
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
 from hangtop.tui.selection import Selection
-from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, Rect, arrange, is_wide, too_small
+from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, arrange, is_wide, too_small
 from hangtop.tui.widgets.row_widget import RowWidget
+
+PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
+"""Their keys are bound in this order."""
 
 
 class PlacedLayout(Layout):
@@ -34,28 +40,55 @@ class PlacedLayout(Layout):
     name = "placed"
 
     def __init__(self) -> None:
-        self.places: dict[str, Rect] = {}
+        self.places: dict[str, Region] = {}
 
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
         parent.pre_layout(self)
         return [
-            WidgetPlacement(Region(rect.x, rect.y, rect.width, rect.height), NULL_OFFSET, NULL_SPACING, child)
+            WidgetPlacement(place, NULL_OFFSET, NULL_SPACING, child)
             for child in children
-            if (rect := self.places.get(child.id or "")) is not None
+            if (place := self.places.get(child.id or "")) is not None
         ]
+
+
+class Tabs(RowWidget):
+    """One pane at a time on a small terminal; the others with their alarm."""
+
+    def __init__(self, panes: Sequence[Pane]) -> None:
+        super().__init__(id="tabs")
+        self._panes = panes
+        self._ends: list[tuple[int, str]] = []  # the cell at which each tab ends, and its pane
+        self._alarms = memoized(self._alarms_of)
+
+    def show(self, view: View) -> None:
+        row: Row = ()
+        self._ends = []
+        for pane, alarm in zip(self._panes, self._alarms(view), strict=True):
+            name = pane.title.split()[0]
+            if pane.id_ == self.hangtop.active:
+                row = (*row, (f" {pane.key} {name} ", "accent bold reverse"), ("  ", ""))
+            else:
+                word = ((f" {alarm[0]}", alarm[1]),) if alarm else ()
+                row = (*row, (f" {pane.key}", "accent bold"), (f" {name}", "muted"), *word, ("  ", ""))
+            self._ends.append((width_of(row), pane.id_))
+        self.paint((cut(row, self.size.width),))
+
+    def _alarms_of(self, view: View) -> tuple[tuple[str, str] | None, ...]:
+        return tuple(pane.alarm(view) for pane in self._panes)
+
+    def on_click(self, event: Click) -> None:
+        pane = next((pane for end, pane in self._ends if event.x < end), None)
+        if pane is not None:
+            self.hangtop.action_pane(pane)
 
 
 class TooSmall(RowWidget):
     """All that a very small terminal shows."""
 
     def show(self, view: View) -> None:
-        said = f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells"
-        self.paint(
-            (
-                ((said[: max(1, self.size.width)], "ink"),),
-                ((f"this terminal has {self.app.size.width}x{self.app.size.height}", "muted"),),
-            )
-        )
+        needs = f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells"[: max(1, self.size.width)]
+        has = f"this terminal has {self.app.size.width}x{self.app.size.height}"
+        self.paint((((needs, "ink"),), ((has, "muted"),)))
 
 
 class WatchScreen(LiveScreen):
@@ -73,11 +106,13 @@ class WatchScreen(LiveScreen):
     def __init__(self) -> None:
         super().__init__()
         self._placed = PlacedLayout()
-        self.panes: tuple[Pane, ...] = tuple(pane() for pane in PANES)
+        self.ranks_pane, self.gpus_pane, self.processes_pane = RanksPane(), GpusPane(), ProcessesPane()
+        self.log_pane = LogPane()
+        self.panes: tuple[Pane, ...] = (self.ranks_pane, self.gpus_pane, self.processes_pane, RayPane(), self.log_pane)
         self.active = "ranks"
         self.enlarged = False
         self._asking = False
-        self._filtered: LogPane | ProcessesPane | RayPane | None = None
+        self._filtered: LogPane | TablePane[Any] | None = None
 
     @property
     def layout(self) -> Layout:
@@ -91,18 +126,6 @@ class WatchScreen(LiveScreen):
         yield from self.panes
         yield Footer(id="footer")
         yield TooSmall(id="small")
-
-    @property
-    def log_pane(self) -> LogPane:
-        return self.query_one(LogPane)
-
-    @property
-    def ranks_pane(self) -> RanksPane:
-        return self.query_one(RanksPane)
-
-    @property
-    def processes_pane(self) -> ProcessesPane:
-        return self.query_one(ProcessesPane)
 
     @property
     def selection(self) -> Selection:
@@ -142,7 +165,7 @@ class WatchScreen(LiveScreen):
             return
         self._asking = opened
         if opened:
-            tables = (self.processes_pane, self.query_one(RayPane))
+            tables = (pane for pane in self.panes if isinstance(pane, TablePane))
             self._filtered = next((pane for pane in tables if pane.has_focus), self.log_pane)
             prompt.open(self._filtered.search, plain=self._filtered is not self.log_pane)
         self.show(self.hangtop.view)
@@ -151,15 +174,15 @@ class WatchScreen(LiveScreen):
 
     def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
         log = self.log_pane
-        log.book.said = event.problem
+        log.model.said = event.problem
         if event.problem:
             self.hangtop.repaint()
             return
-        if event.pattern is not None and isinstance(self._filtered, ProcessesPane | RayPane):
+        if event.pattern is not None and isinstance(self._filtered, TablePane):
             self._filtered.look_for(event.pattern)
         elif event.pattern is not None:
             self.active = "log"
-            log.look_for(log.book.base_with(event.pattern, regex=event.regex))
+            log.look_for(log.model.base_with(event.pattern, regex=event.regex))
         self.ask_filter(opened=False)
 
     def place(self, view: View) -> bool:
@@ -174,10 +197,10 @@ class WatchScreen(LiveScreen):
         self.query_one(StatusLine).refresh(repaint=False, layout=True)  # from a child on, so that the screen arranges anew
         return True
 
-    def _places(self, view: View) -> dict[str, Rect]:
+    def _places(self, view: View) -> dict[str, Region]:
         width, height = self.app.size
         if too_small(width, height):
-            return {"small": Rect(0, 0, width, height)}
+            return {"small": Region(0, 0, width, height)}
         *panes, _ = self.panes
         wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate
 
 from rich.cells import cell_len
 from textual.events import Click
@@ -109,8 +111,11 @@ class KeysLine(RowWidget):
     def keys_there(self) -> tuple[Key, ...]:
         return self.hangtop.footer_keys
 
+    def row_at(self, line: int) -> Row:
+        return self.rows[line] if line < len(self.rows) else ()
+
     def on_click(self, event: Click) -> None:
-        shown = key_at(self.rows[0] if self.rows else (), event.x)
+        shown = key_at(self.row_at(event.y), event.x)
         name = next((key.keys for key in self.keys_there if key.shown == shown), "")
         if name:
             self.app.simulate_key(name.partition(",")[0])
@@ -122,21 +127,20 @@ class Footer(KeysLine):
 
 
 def key_at(row: Row, x: int) -> str | None:
-    """The key at this cell."""
-    at, key = 0, None
-    for text_, role in row:
-        key = text_.strip() if role == "accent bold" else key if role else None
-        at += cell_len(text_)
-        if x < at:
+    key = None
+    for end, words, role in _ends(row):
+        key = words if role == "accent bold" else key if role else None
+        if x < end:
             return key
     return None
 
 
 def words_at(row: Row, x: int) -> str:
     """The words at this cell, as far as they have one colour: the label of a button."""
-    at = 0
-    for text_, _ in row:
-        at += cell_len(text_)
-        if x < at:
-            return text_.strip()
-    return ""
+    return next((words for end, words, _ in _ends(row) if x < end), "")
+
+
+def _ends(row: Row) -> Iterator[tuple[int, str, str]]:
+    """(cell at which it ends, words, role) of each span."""
+    ends = accumulate(cell_len(words) for words, _ in row)
+    return ((end, words.strip(), role) for end, (words, role) in zip(ends, row, strict=True))

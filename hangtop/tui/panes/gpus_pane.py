@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -21,8 +21,7 @@ from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
-from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 
@@ -36,31 +35,30 @@ class GpusPane(SelectablePane):
     """
 
     id_, key, title = "gpus", "3", "GPUs"
+    chosen: int | str | None
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "open", "detail"),
         ("left", "close", "all nodes"),
-        ("escape", "leave", "back"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.chosen: int | None = None
-        self.node: str | None = None
         self.opened: str | None = None
-        self._order: tuple[int, ...] | tuple[str, ...] = ()
         self._shown: dict[str, dict[int, SteadyGpu]] = {}
 
     def want(self, view: View, width: int) -> PaneNeed:
         nodes = _nodes(view)
         if not nodes:
             return PaneNeed(1)
-        gpus = nodes[self._open(nodes) or next(iter(nodes))].reading.gpus
-        rows = min(len(nodes), MOST_NODES) if self._open(nodes) is None else len(gpus) + sum(len(gpu.mig or ()) for gpu in gpus)
+        host = self._open(nodes)
+        rows = min(len(nodes), MOST_NODES)
+        if host is not None:
+            rows = sum(1 + len(gpu.mig or ()) for gpu in nodes[host].reading.gpus)
         return PaneNeed(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes = _nodes(view)
-        self._order, self.painted = (), ()
+        self.things, self.painted = (), ()
         if not nodes:
             return one_line(self, nothing(view), width)
         notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
@@ -79,26 +77,26 @@ class GpusPane(SelectablePane):
             held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.state.ended else (),
         )
         rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
-        self._order = tuple(row.gpu.index for row in rows)
+        self.things = [row.gpu.index for row in rows]
         parts = [(line, *[None for _ in row.gpu.mig or ()]) for line, row in enumerate(rows)]
         self.painted = (None, None, *(line for lines in parts for line in lines))
-        said = summary(rows)
-        of_many = ((f"{host}  ", "ink bold"), *said) if len(nodes) > 1 else said
+        brief = summary(rows)
+        of_many = ((f"{host}  ", "ink bold"), *brief) if len(nodes) > 1 else brief
         right: Row = (("← all nodes", "muted"),) if len(nodes) > 1 else BLANK
         return [self.head(of_many, width, right), *table_rows(rows, width), *notes]
 
     def _means(self, view: View, nodes: Mapping[str, NodeGpus], width: int, height: int) -> list[Row]:
         """A row for each node: the ones that fit, or, while one is chosen, a scrolling table."""
         means = node_rows(nodes, view.now, trouble=in_trouble(view))
-        self._order = tuple(row.host for row in means)
-        chosen = self.chosen_line() is not None
-        if not chosen:
+        self.things = [row.host for row in means]
+        node = self.chosen if isinstance(self.chosen, str) and self.chosen in self.things else None
+        if node is None:
             self.top = 0
-        at = self.in_sight(height, len(means)) if chosen else None
-        table = node_table(means, width, height - 1, chosen=self.node, at=at)
+        at = self.in_sight(height, len(means)) if node is not None else None
+        table = node_table(means, width, height - 1, chosen=node, at=at)
         first = at.start if at is not None else 0
         self.painted = (None, None, *range(first, min(len(means), first + len(table) - 1)))
-        right = told_at_right(at, len(means)) if at is not None else BLANK
+        right = part_in_sight(at, len(means)) if at is not None else BLANK
         return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width, right), *table]
 
     def _open(self, nodes: Mapping[str, NodeGpus]) -> str | None:
@@ -107,31 +105,15 @@ class GpusPane(SelectablePane):
             return next(iter(nodes))
         return self.opened if self.opened in nodes else None
 
-    def choosable(self) -> Sequence[int]:
-        return range(len(self._order))
-
-    def chosen_line(self) -> int | None:
-        order: Sequence[int | str] = self._order
-        now = self.chosen if self._open(_nodes(self.hangtop.view)) is not None else self.node
-        return order.index(now) if now is not None and now in order else None
-
-    def choose_line(self, line: int) -> None:
-        now = self._order[line]
-        if isinstance(now, str):
-            self.node = now
-        else:
-            self.chosen = now
-
     def chosen_ranks(self) -> tuple[int, ...] | None:
         """The ranks on the chosen GPU or node; `None` if none is chosen."""
-        view = self.hangtop.view
         if self.chosen_line() is None:
             return None
-        host = self._open(nodes := _nodes(view))
-        if host is None:
-            host = self.node if self.node in nodes else ""
-            return tuple(sorted(rank for ranks in ranks_on(view.ranks, view.state, host or "").values() for rank in ranks))
-        return () if self.chosen is None else ranks_on(view.ranks, view.state, host).get(self.chosen, ())
+        view = self.hangtop.view
+        if isinstance(self.chosen, str):
+            return tuple(sorted(rank for ranks in ranks_on(view.ranks, view.state, self.chosen).values() for rank in ranks))
+        on_gpus = ranks_on(view.ranks, view.state, self._open(_nodes(view)) or "")
+        return () if self.chosen is None else on_gpus.get(self.chosen, ())
 
     @property
     def selection(self) -> Selection | None:
@@ -140,34 +122,32 @@ class GpusPane(SelectablePane):
 
     def action_open(self) -> None:
         """Open the chosen node; of a GPU the page of its rank, or its own."""
-        host = self._open(_nodes(self.hangtop.view))
-        if self.chosen_line() is None:
-            self.hangtop.action_detail()
-        elif host is None:
-            self.opened, self.chosen = self.node, None
-            self.hangtop.repaint()
-        elif ranks := self.chosen_ranks():
-            self.hangtop.choose_rank(ranks[0])
-            self.hangtop.action_detail()
-        elif self.chosen is not None:
-            self.hangtop.show_gpu(host, self.chosen)
+        host, ranks = self._open(_nodes(self.hangtop.view)), self.chosen_ranks()
+        match self.chosen if ranks is not None else None:
+            case str() as node:
+                self.opened, self.chosen = node, None
+                self.hangtop.repaint()
+            case int() as index if host is not None and not ranks:
+                self.hangtop.show_gpu(host, index)
+            case _:
+                if ranks:
+                    self.hangtop.choose_rank(ranks[0])
+                self.hangtop.action_detail()
 
-    def action_leave(self) -> None:
-        """Give up the choice, then the opened node, then the chosen node; then as everywhere."""
+    def step_back(self) -> bool:
+        """The choice, then the opened node, which stays chosen, then that choice."""
         if self.chosen is not None:
             self.chosen = None
         elif self.opened is not None:
-            self.opened = None
-        elif self.node is not None:
-            self.node = None
+            self.opened, self.chosen = None, self.opened
         else:
-            self.call_next(self.hangtop.action_back)
-            return
-        self.hangtop.repaint()
+            return False
+        return True
 
     def action_close(self) -> None:
-        self.opened = self.chosen = None
-        self.hangtop.repaint()
+        if self.opened is not None:
+            self.opened, self.chosen = None, self.opened
+            self.hangtop.repaint()
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         """`GPU 3 lost`, `2 lost`: the gravest fault."""
@@ -181,7 +161,6 @@ class GpusPane(SelectablePane):
         return f"{who} {kinds[0]}", alike[0].role
 
     def _steady(self, view: View, host: str) -> dict[int, Gpu]:
-        """The values to paint, by index."""
         self._shown = {host: settle(self._shown.get(host, {}), view.state.gpus[host], view.now)}
         return {index: shown.gpu for index, shown in self._shown[host].items()}
 
@@ -212,5 +191,4 @@ def _with_gpus(nodes: Mapping[str, NodeGpus]) -> dict[str, NodeGpus]:
 
 
 def _notes(nodes: Mapping[str, NodeGpus]) -> tuple[str, ...]:
-    """The notes of all nodes, each once."""
     return tuple(dict.fromkeys(note for node in nodes.values() for note in node.reading.notes))

@@ -25,63 +25,60 @@ SHIFT_CELLS = 20
 class LogPane(Pane):
     """Takes the room that other panes leave. Without room for a head it is the tail of the log."""
 
-    id_ = "log"
-    key = "6"
-    title = "Log"
+    id_, key, title = "log", "6", "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "scroll(-1)", "scroll"),
         ("down", "scroll(1)", "scroll"),
         ("pageup", "scroll_page(-1)", "page"),
         ("pagedown,space", "scroll_page(1)", "page"),
         ("home,g", "start", "start"),
-        ("end,G", "end", "end"),
+        ("end,G", "app.follow", "end"),
         ("left", "shift(-1)", "left"),
         ("right", "shift(1)", "right"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = LogViewModel(lambda ask: self.hangtop.feed.ask(ask))
+        self.model = LogViewModel(lambda ask: self.hangtop.feed.ask(ask))
         self.shift = 0
 
     @property
     def search(self) -> LogQuery:
-        """What was asked for last."""
-        return self.book.search
+        return self.model.search
 
     def want(self, view: View, width: int) -> PaneNeed:
         return PaneNeed(1_000)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
-        self.book.take_tail(view.state)
-        top = self.head(head_summary(view, self.book), width, head_right(self.book))
-        return [top, *log_rows(view, self.book, width, height - 1, self.shift)]
+        self.model.take_tail(view.state)
+        top = self.head(head_summary(view, self.model), width, head_right(self.model))
+        return [top, *log_rows(view, self.model, width, height - 1, self.shift)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         silent = view.verdict is not None and view.verdict.state.silent
         return ("silent", "bad") if silent else None
 
     def take_page(self, page: PageReading) -> None:
-        self.book.take_page(page, self._room(), self.hangtop.state)
+        self.model.take_page(page, self._room(), self.hangtop.state)
 
     def look_for(self, sought: LogQuery) -> None:
-        self.book.said = ""
-        self.book.look_for(sought, self.hangtop.state)
+        self.model.said = ""
+        self.model.look_for(sought, self.hangtop.state)
         self.hangtop.repaint()
 
     def jump(self, place: Place) -> None:
-        self.book.said = ""
-        self.book.jump(place, self._room(), self.hangtop.state)
+        self.model.said = ""
+        self.model.jump(place, self._room(), self.hangtop.state)
         self.hangtop.repaint()
 
     def find(self, direction: int) -> None:
-        self.book.find(direction, self._room(), self.hangtop.state)
+        self.model.find(direction, self._room(), self.hangtop.state)
         self.hangtop.repaint()
 
     def follow(self) -> None:
-        self.book.said = ""
+        self.model.said = ""
         self.shift = 0
-        self.book.follow(self.hangtop.state)
+        self.model.follow(self.hangtop.state)
         self.hangtop.repaint()
 
     def choose_file(self, by: int) -> None:
@@ -89,24 +86,21 @@ class LogPane(Pane):
         files = len(self.hangtop.state.log.files) if self.hangtop.state.log else 0
         if files < 2:
             return
-        now = -1 if self.book.sought.file is None else self.book.sought.file
+        now = -1 if self.model.sought.file is None else self.model.sought.file
         after = (now + 1 + by) % (files + 1) - 1
-        sought = self.book.sought
+        sought = self.model.sought
         self.look_for(LogQuery(sought.pattern, sought.regex, sought.notable, None if after < 0 else after))
 
     def action_scroll(self, by: int) -> None:
-        self.book.scroll(by, self._room(), self.hangtop.state)
+        self.model.scroll(by, self._room(), self.hangtop.state)
         self.hangtop.repaint()
 
     def action_scroll_page(self, pages: int) -> None:
         self.action_scroll(pages * max(1, self._room() - 1))
 
     def action_start(self) -> None:
-        self.book.to_start(self.hangtop.state)
+        self.model.to_start(self.hangtop.state)
         self.hangtop.repaint()
-
-    def action_end(self) -> None:
-        self.follow()
 
     def action_shift(self, by: int) -> None:
         self.shift = max(0, self.shift + by * SHIFT_CELLS)

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop.records.health import NO_ANSWER_S
-from hangtop.records.verdict import Culprit, VerdictWord
-from hangtop.render.log.log_query import LogQuery
+from hangtop.render.processes import process_lines
 from hangtop.render.processes.life_signs import life_signs
-from hangtop.render.processes.process_lines import (
-    PLAIN,
-    Readings,
-    TreeOptions,
-    age_of,
-    lines,
-    missing_right,
-    nothing,
-    outline,
-    readings_of,
-    summary,
-)
 from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import ORDERS, Folds, Path, ProcessKey, TreeLine, state_of
 from hangtop.render.rank_rows import odd_role
@@ -32,8 +18,7 @@ from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
-from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.panes.pane import TablePane, one_line
 from hangtop.tui.selection import Selection, select_process
 from hangtop.tui.widgets.layout import RIGHT_WIDTH, PaneNeed
 
@@ -53,51 +38,49 @@ HEAD_CELLS = 70
 """The room for the summary in the head."""
 
 
-class ProcessesPane(SelectablePane):
+class ProcessesPane(TablePane[process_lines.TreeOptions]):
     """The choice is a process (host, pid, start): it stays when the order changes."""
 
-    id_, key, title = "procs", "4", "Processes"
+    id_, key, title, orders = "procs", "4", "Processes", ORDERS
+    chosen: ProcessKey | None
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("space", "fold_or_unfold", "fold or unfold"),
-        ("o", "order", "order"),
         ("a", "everything", "all training processes"),
-        ("escape", "leave", "back"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
-        self.shape = PLAIN
-        self.chosen: ProcessKey | None = None
+        self.options = process_lines.PLAIN
         self._all: list[TreeLine] = []
-        self._made_for: tuple[TreeOptions, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
-        self._steady: tuple[float, Readings, object] = (0.0, {}, None)
+        self._made_for: object = None
+        self._steady: tuple[float, process_lines.Readings, object] = (0.0, {}, None)
         self._shown_as = RowLook(0.0)
         self._most = 0
 
     def want(self, view: View, width: int) -> PaneNeed:
         """Never fewer lines than before: processes come and go, the panes stay in place."""
         nodes = self._look(view)
-        if not nodes and self.shape == PLAIN:
+        if not nodes and self.options == process_lines.PLAIN:
             return PaneNeed(1)
-        if self.shape == PLAIN or not self._most:
+        if self.options == process_lines.PLAIN or not self._most:
             self._most = max(self._most, min(len(nodes), MOST_ROWS))
         return PaneNeed(2 + self._most + len(self._above(min(width, RIGHT_WIDTH))) + len(self._below(view, width)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes, readings = self._look(view), self._steady[1]
         self.painted = ()
-        if not nodes and self.shape == PLAIN:
-            return one_line(self, nothing(view), width)
+        if not nodes and self.options == process_lines.PLAIN:
+            return one_line(self, process_lines.nothing(view), width)
         above, below = self._above(width), self._below(view, width)
         shown = self.in_sight(height, len(nodes), len(above), len(below))
         look = RowLook(
             now=self._steady[0],
             role=odd_role(view.verdict),
             chosen=self.chosen,
-            single=self.shape.single,
-            stale=age_of(view) >= NO_ANSWER_S,
+            single=self.options.single,
+            stale=process_lines.age_of(view) >= NO_ANSWER_S,
             hosts=len(readings),
         )
         if look != self._shown_as:
@@ -105,14 +88,16 @@ class ProcessesPane(SelectablePane):
         table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
             table = [cut((("  no process contains that: Esc shows all, / another filter", "muted"),), width)]
-        said = summary(view, readings, width)
-        if not above and (command := missing_right(readings)):
-            said = (*said, ("  ", ""), (command, "ink"))
-        return [self.head(said, width, self._how(shown)), *above, *table, *below]
+        facts = process_lines.summary(view, readings, width)
+        if not above and (command := process_lines.missing_right(readings)):
+            facts = (*facts, ("  ", ""), (command, "ink"))
+        everything: Row = (("all training processes", "accent"),) if self.options.everything else BLANK
+        right = dotted([everything, self.options_shown(shown, len(nodes))])
+        return [self.head(facts, width, right), *above, *table, *below]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         """The number of processes, or of the blocked, stopped or ended ones."""
-        processes = [process for reading in readings_of(view).values() for process in reading.processes]
+        processes = [process for reading in process_lines.readings_of(view).values() for process in reading.processes]
         bad = Counter(state_of(process) for process in processes)
         for letters, word in (("D", "blocked"), ("Tt", "stopped"), ("ZX", "ended")):
             if count := sum(bad[letter] for letter in letters):
@@ -120,7 +105,6 @@ class ProcessesPane(SelectablePane):
         return (f"{len(processes):,}", "muted") if processes else None
 
     def chosen_node(self) -> TreeLine | None:
-        """The line of the chosen process, if it is there."""
         line = self.chosen_line()
         return None if line is None else self._all[line]
 
@@ -135,18 +119,19 @@ class ProcessesPane(SelectablePane):
 
     def _look(self, view: View) -> list[TreeLine]:
         """All lines, made anew if numbers are due or anything but a number changed."""
-        fresh, (at, _, seen) = readings_of(view), self._steady
-        if not 0 <= view.now - at < REPAINT_S or outline(fresh) != seen:
-            self._steady, self._made_for = (view.now, fresh, outline(fresh)), None
+        fresh, (at, _, seen) = process_lines.readings_of(view), self._steady
+        if not 0 <= view.now - at < REPAINT_S or process_lines.outline(fresh) != seen:
+            self._steady, self._made_for = (view.now, fresh, process_lines.outline(fresh)), None
         verdict = view.verdict
-        made_for = (self.shape, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
+        made_for = (self.options, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
         if made_for != self._made_for:
-            self._all, self._made_for = lines(view, self._steady[1], self.shape), made_for
+            self._all, self._made_for = process_lines.lines(view, self._steady[1], self.options), made_for
+            self.things = [node.members[0].key if node.members else None for node in self._all]
         return self._all
 
     def _above(self, width: int) -> list[Row]:
         """The command that grants a missing permission, if the head has no room for it."""
-        command = missing_right(self._steady[1])
+        command = process_lines.missing_right(self._steady[1])
         if command is None or len(command) < width - HEAD_CELLS:
             return []
         return [cut((("? ", "warn"), ("to see all of it: ", "muted"), (command, "ink")), width)]
@@ -159,11 +144,6 @@ class ProcessesPane(SelectablePane):
             return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
         return [cut((("  ", ""), *dotted(found)), width)] if found else []
 
-    def _how(self, shown: slice) -> Row:
-        order = self.shape.order if self.shape.order != "tree" else ""
-        asked: Row = (("all training processes", "accent"),) if self.shape.everything else BLANK
-        return dotted([asked, told_at_right(shown, len(self._all), pattern=self.shape.pattern, order=order)])
-
     def chosen_line(self) -> int | None:
         """The line of the chosen process, alone or among alike ones."""
         if self.chosen is None:
@@ -171,86 +151,54 @@ class ProcessesPane(SelectablePane):
         keys = ({member.key for member in (*node.members, *node.hidden)} for node in self._all)
         return next((line for line, there in enumerate(keys) if self.chosen in there), None)
 
-    def choosable(self) -> Sequence[int]:
-        return [line for line, node in enumerate(self._all) if node.members]
-
-    def choose_line(self, line: int) -> None:
-        self.chosen = self._all[line].members[0].key
-
     def action_unfold(self) -> None:
         node = self.chosen_node()
         if node is not None:
-            self._fold(opened=node.path if len(node.members) > 1 else None, reopened=node.path)
+            folds = self.options.folds
+            self._fold(folds.opened | {node.path} if len(node.members) > 1 else folds.opened, folds.closed - {node.path})
 
     def action_fold(self) -> None:
         """Fold what is below the line; a leaf goes back among its likes, or up to its parent."""
-        node = self.chosen_node()
+        node, folds = self.chosen_node(), self.options.folds
         if node is None:
             return
-        if node.children and node.path not in self.shape.folds.closed:
-            self._fold(closed=node.path)
+        if node.children and node.path not in folds.closed:
+            self._fold(folds.opened, folds.closed | {node.path})
         elif node.alone:
-            self._fold(together=node.path[:-1])
+            self._fold(folds.opened - {node.path[:-1]}, folds.closed)
         elif above := [line for line, other in enumerate(self._all) if other.members and other.path == node.parent]:
             self.choose_line(above[0])
             self.hangtop.repaint()
 
     def action_fold_or_unfold(self) -> None:
         node = self.chosen_node()
-        if node is not None and (len(node.members) > 1 or node.path in self.shape.folds.closed):
+        if node is not None and (len(node.members) > 1 or node.path in self.options.folds.closed):
             self.action_unfold()
         else:
             self.action_fold()
 
-    def _fold(
-        self,
-        *,
-        opened: Path | None = None,
-        reopened: Path | None = None,
-        closed: Path | None = None,
-        together: Path | None = None,
-    ) -> None:
-        if self.shape.single:
-            return
-        folds = self.shape.folds
-        open_now = (folds.opened | ({opened} if opened else set())) - ({together} if together else set())
-        closed_now = (folds.closed | ({closed} if closed else set())) - ({reopened} if reopened else set())
-        self._reshape(replace(self.shape, folds=Folds(frozenset(open_now), frozenset(closed_now))))
+    def _fold(self, opened: frozenset[Path], closed: frozenset[Path]) -> None:
+        if not self.options.single:
+            self.ask_for(replace(self.options, folds=Folds(opened, closed)))
 
     def action_open(self) -> None:
         """Open the page of the chosen process; alike ones are unfolded first."""
         node = self.chosen_node()
         if node is None:
             self.hangtop.action_detail()
-        elif len(node.members) > 1 and not self.shape.single:
+        elif len(node.members) > 1 and not self.options.single:
             self.action_unfold()
         else:
             self.hangtop.show_process(node.members[0].key)
 
-    def action_order(self) -> None:
-        self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
-
     def action_everything(self) -> None:
-        self._reshape(replace(self.shape, everything=not self.shape.everything))
+        self.ask_for(replace(self.options, everything=not self.options.everything))
 
-    @property
-    def search(self) -> LogQuery:
-        return LogQuery(self.shape.pattern or None)
-
-    def look_for(self, pattern: str) -> None:
-        """Show only processes that contain this text."""
-        self._reshape(replace(self.shape, pattern=pattern))
-
-    def _reshape(self, shape: TreeOptions) -> None:
-        self.shape = shape
-        self.hangtop.repaint()
-
-    def action_leave(self) -> None:
-        """One step back: filter and order, then the choice; then as everywhere."""
-        if replace(self.shape, folds=PLAIN.folds) != PLAIN:
-            self._reshape(replace(PLAIN, folds=self.shape.folds))
+    def step_back(self) -> bool:
+        if replace(self.options, folds=process_lines.PLAIN.folds) != process_lines.PLAIN:
+            self.options = replace(process_lines.PLAIN, folds=self.options.folds)
         elif self.chosen is not None:
             self.chosen = None
-            self.hangtop.repaint()
         else:
-            self.call_next(self.hangtop.action_back)
+            return False
+        return True

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hangtop.common.text import some
 from hangtop.render.heat_grid import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
 from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
-from hangtop.render.spans import BLANK, Row, cut, dotted, pad
+from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
-from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
-from hangtop.tui.widgets.layout import PaneNeed
+from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
+from hangtop.tui.widgets.layout import GAP, PaneNeed, side_by_side
 
 MOST_ROWS = 16
 LEAST_GRID = 14
@@ -21,14 +18,8 @@ HEAD_LINES = 2
 class RanksPane(SelectablePane):
     """The choice is a rank: it stays when the order changes."""
 
-    id_ = "ranks"
-    key = "2"
-    title = "Ranks"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.chosen: int | None = None
-        self._order: tuple[int, ...] = ()
+    id_, key, title = "ranks", "2", "Ranks"
+    chosen: int | None
 
     def want(self, view: View, width: int) -> PaneNeed:
         ranks = len(view.ranks)
@@ -41,7 +32,7 @@ class RanksPane(SelectablePane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         rows = rank_rows(view, self.chosen)
-        self._order = tuple(row.rank.rank for row in rows)
+        self.things = [row.rank.rank for row in rows]
         if not rows:
             return one_line(self, _nothing(view), width)
         if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 5:
@@ -56,34 +47,23 @@ class RanksPane(SelectablePane):
 
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         shown = self.in_sight(height, len(rows))
-        return [self.head(summary(view, rows), width, told_at_right(shown, len(rows))), *table_rows(rows, width, shown=shown)]
+        return [self.head(summary(view, rows), width, part_in_sight(shown, len(rows))), *table_rows(rows, width, shown=shown)]
 
     def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         world = world_of(view)
         beside = width >= 120
-        left = width if not beside else (width - 3) // 2
-        right = width - left - 3
-        odd = odd_rows(rows, right if beside else width, max(3, height - 8))
-        above = 0 if beside or not odd else len(odd) + 1
-        room = max(1, height - 2 - above)
+        left = (width - GAP) // 2 if beside else width
+        right = width - left - GAP if beside else width
+        odd = odd_rows(rows, right, max(3, height - 8))
+        named = [*odd, *([BLANK] if odd else [])]
+        room = max(1, height - 2 - (0 if beside else len(named)))
         grid = grid_rows(blocks_of(rows, world), left, room)
         grid = [*grid, *([BLANK] if len(grid) < room else []), legend_row(grid)]
-        side = [*odd, *([BLANK] if odd else []), *quiet_rows(rows, world, right if beside else width)]
+        side = [*named, *quiet_rows(rows, world, right)]
         top = self.head(dotted((summary(view, rows), ((some(world, "rank"), "muted"),))), width)
         if not beside:
-            return [top, *odd, *([BLANK] if odd else []), *grid]
-        lines = max(len(grid), len(side))
-        pairs = zip(grid + [BLANK] * (lines - len(grid)), side + [BLANK] * (lines - len(side)), strict=True)
-        return [top, *((*pad(one, left), ("   ", ""), *cut(two, right)) for one, two in pairs)]
-
-    def chosen_line(self) -> int | None:
-        return self._order.index(self.chosen) if self.chosen in self._order else None
-
-    def choosable(self) -> Sequence[int]:
-        return range(len(self._order))
-
-    def choose_line(self, line: int) -> None:
-        self.chosen = self._order[line]
+            return [top, *named, *grid]
+        return [top, *side_by_side(grid, [cut(row, right) for row in side], left)]
 
     def unchoose(self) -> bool:
         """Give up the choice; true if there was one."""

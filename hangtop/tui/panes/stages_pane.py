@@ -86,7 +86,8 @@ def stage_row(view: View, width: int) -> Row:
         return ((" ", ""), ("reading …", "muted"))
     done = done_stages(log, verdict.stage)
     each = [_done_chip(stage.title, stage.took_s) for stage in done]
-    folded = [_folded(done)] if len(done) > 1 else each
+    known = [stage.took_s for stage in done if stage.took_s is not None]
+    folded = [_done_chip(text.some(len(done), "stage"), sum(known) if known else None)] if len(done) > 1 else each
     now = [row for row in (chip(view, verdict),) if row]
     later: list[Row] = [(("· ", "faint"), (title, "stale")) for title in stages_to_come(log, verdict.stage)]
     for chips in ([*each, *now, *later], [*folded, *now, *later], [*folded, *now], now):
@@ -106,11 +107,6 @@ def _joined(chips: list[Row]) -> Row:
 def _done_chip(title: str, took_s: float | None) -> Row:
     took = f" {text.duration(took_s)}" if took_s is not None else ""
     return (("✓ ", "ok"), (title, "muted"), (took, "stale"))
-
-
-def _folded(done: tuple[DoneStage, ...]) -> Row:
-    known = [stage.took_s for stage in done if stage.took_s is not None]
-    return _done_chip(text.some(len(done), "stage"), sum(known) if known else None)
 
 
 def _stay_s(event: StageEvent, following: StageEvent | None) -> float | None:

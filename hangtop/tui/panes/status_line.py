@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.feeds.replay import ReplayFeed
 from hangtop.render.rank_rows import world_of
 from hangtop.render.spans import Row, between, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
@@ -33,12 +32,11 @@ def status_row(view: View, width: int, replay: str = "") -> Row:
     right = (*badge(view), (" ", ""))
     parts: dict[str, Row] = {"replay": ((replay, "accent"),)} if replay else {"brand": (("hangtop", "muted"),)}
     parts |= _parts(view)
-    left = _left(view, parts)
-    for name in DROPPED:
+    for name in (*DROPPED, ""):
+        left = _left(view, parts)
         if width_of(left) + width_of(right) < width:
             break
         parts.pop(name, None)
-        left = _left(view, parts)
     return between(left, right, width)
 
 
@@ -80,14 +78,11 @@ def _parts(view: View) -> dict[str, Row]:
 
 class StatusLine(RowWidget):
     def show(self, view: View) -> None:
-        replay = self.hangtop.replay
-        self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else ""),))
-
-
-def place_in(replay: ReplayFeed) -> str:
-    """`replay 1:10 of 4:25, paused`."""
-    first, last = replay.span
-    return f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{', paused' if replay.paused else ''}"
+        place = ""  # such as `replay 1:10 of 4:25, paused`
+        if (replay := self.hangtop.replay) is not None:
+            (first, last), paused = replay.span, ", paused" if replay.paused else ""
+            place = f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{paused}"
+        self.paint((status_row(view, self.size.width, place),))
 
 
 def terminal_title(view: View) -> str:

@@ -41,8 +41,8 @@ def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] 
 
 def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
     edge = ("▏ ", "ok")
-    said = verdict.detail if whole else _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
-    first: Row = ((verdict.headline, "ink bold"), ("  ", ""), (said, "muted"))
+    detail = verdict.detail if whole else _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
+    first: Row = ((verdict.headline, "ink bold"), ("  ", ""), (detail, "muted"))
     rows: list[Row] = [(edge, *row) for row in (folded(first, width - 2, 0) if whole else [cut(first, width - 2)])]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
     if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
@@ -76,7 +76,8 @@ def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> 
         groups.append(_figure(progress.unit, f"{text.pace(progress.step_s)} s", progress.history.get("step_s", ())))
     for name in (*METRICS, *sorted(progress.metrics)):
         if name in progress.metrics and name != "step_s" and (name in METRICS or len(groups) < 4):
-            figure = _figure(name, metric_shown(progress.metrics[name]), progress.history.get(name, ()))
+            value = progress.metrics[name]  # `None` stands for NaN, which JSON lacks
+            figure = _figure(name, "NaN" if value is None else text.metric(value), progress.history.get(name, ()))
             if figure not in groups:
                 groups.append(figure)
     row: Row = ()
@@ -109,11 +110,6 @@ def _stages_done(log: LogReading) -> Row | None:
     return ((filled, "data"), (track, "faint"), (f"  {reached} of {text.some(len(ids), 'stage')}", "ink"))
 
 
-def metric_shown(value: float | None) -> str:
-    """In the records `None` stands for NaN, which JSON lacks."""
-    return "NaN" if value is None else text.metric(value)
-
-
 def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
     shown = text.spark(history, SPARK)
     return (
@@ -127,11 +123,12 @@ def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequenc
     look = verdict_label(verdict)
     sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and (width >= 90 or lines is None) else "")
     first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (verdict.headline, "ink bold"))
-    tail = [row for row in (_refute_row(verdict), _next_row(verdict, keys)) if row]
+    refute: Row = (("  − ", "muted bold"), (f"wrong if {verdict.refute}", "muted")) if verdict.refute else BLANK
+    tail = [row for row in (refute, _next_row(verdict, keys)) if row]
     if lines is None:
-        said = [_evidence_row(fact, look.role) for fact in verdict.evidence]
+        evidence = [_evidence_row(fact, look.role) for fact in verdict.evidence]
         rows = [*folded(first, width - 2, 4), ((f"    {sure}", "muted"),)]
-        rows += [line for row in (*said, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
+        rows += [line for row in (*evidence, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
     else:
         aside: Row = ((sure, "muted"), (" ", ""))
         room = max(1, lines - len(tail) - bool(verdict.evidence))
@@ -154,10 +151,6 @@ def _facts(verdict: Verdict, role: str, lines: int, width: int) -> list[Row]:
 def _evidence_row(fact: Evidence, role: str) -> Row:
     sign, colour = {True: ("+", role), False: ("−", "muted"), None: ("?", "warn")}[fact.supports]
     return ((f"  {sign} ", f"{colour} bold"), align(fact.source, 9, "muted"), (text.first_line(fact.text), "ink"))
-
-
-def _refute_row(verdict: Verdict) -> Row:
-    return (("  − ", "muted bold"), (f"wrong if {verdict.refute}", "muted")) if verdict.refute else BLANK
 
 
 def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:

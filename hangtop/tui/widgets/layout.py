@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from msgspec import Struct
+from textual.geometry import Region
+
+from hangtop.render.spans import BLANK, Row, pad
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 15
 WIDE_WIDTH, WIDE_HEIGHT = 100, 30
 LEAST_LOG = 5
 LEAST_PANE = 4
-SAID_LINES = 3
+REASON_LINES = 3
 """Lines under the tab of a pane that only says why it is empty."""
 RIGHT_WIDTH = 56
 VERDICT_LINES = 6
-
-
-class Rect(Struct, frozen=True):
-    x: int
-    y: int
-    width: int
-    height: int
+GAP = 3
 
 
 class PaneNeed(Struct, frozen=True):
@@ -28,6 +26,11 @@ class PaneNeed(Struct, frozen=True):
 
     lines: int
     wide: bool = False
+
+
+def side_by_side(left: Sequence[Row], right: Sequence[Row], width: int) -> list[Row]:
+    """Two blocks of rows; the left one fills `width` cells, and `GAP` cells are between them."""
+    return [(*pad(near, width), (" " * GAP, ""), *far) for near, far in zip_longest(left, right, fillvalue=BLANK)]
 
 
 def too_small(width: int, height: int) -> bool:
@@ -41,7 +44,7 @@ def is_wide(width: int, height: int) -> bool:
 
 def arrange(
     width: int, height: int, verdict_lines: int, wants: Mapping[str, PaneNeed], *, active: str, maximised: bool
-) -> dict[str, Rect]:
+) -> dict[str, Region]:
     """Rectangles of `status stages verdict footer`, of `tabs` when there are any, and of the panes in `wants` that are shown.
 
     `wants` is in the order of the panes, the log not among them: it takes what is left.
@@ -51,42 +54,42 @@ def arrange(
     y = 3 if wide else 2
     inner = width - 2
     places = {
-        "status": Rect(0, 0, width, 1),
-        "stages": Rect(0, 1, width, 1),
-        "footer": Rect(0, height - 1, width, 1),
+        "status": Region(0, 0, width, 1),
+        "stages": Region(0, 1, width, 1),
+        "footer": Region(0, height - 1, width, 1),
     }
     if maximised and active == "verdict":
-        return places | {"verdict": Rect(1, y, inner, height - 1 - y)}
-    places["verdict"] = Rect(1, y, inner, verdict_lines)
+        return places | {"verdict": Region(1, y, inner, height - 1 - y)}
+    places["verdict"] = Region(1, y, inner, verdict_lines)
     y += verdict_lines + 1
     if wide:
-        below = {active: Rect(1, y, inner, height - 1 - y)} if maximised else _columns(inner, y, height - 1, wants)
+        below = {active: Region(1, y, inner, height - 1 - y)} if maximised else _columns(inner, y, height - 1, wants)
         return places | below
-    return places | {"tabs": Rect(1, y, inner, 1)} | _tab(inner, y + 1, height - 1, wants, active, maximised=maximised)
+    return places | {"tabs": Region(1, y, inner, 1)} | _tab(inner, y + 1, height - 1, wants, active, maximised=maximised)
 
 
-def _tab(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], active: str, *, maximised: bool) -> dict[str, Rect]:
+def _tab(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], active: str, *, maximised: bool) -> dict[str, Region]:
     room = bottom - y
     if maximised or active not in wants:
-        return {active if active in wants else "log": Rect(1, y, width, room)}
-    lines = min(wants[active].lines - 1 or SAID_LINES, room)  # the tab is the head
+        return {active if active in wants else "log": Region(1, y, width, room)}
+    lines = min(wants[active].lines - 1 or REASON_LINES, room)  # the tab is the head
     tail = room - lines - 1
     if tail < 2:
-        return {active: Rect(1, y, width, room)}
-    return {active: Rect(1, y, width, lines), "log": Rect(1, bottom - tail, width, tail)}
+        return {active: Region(1, y, width, room)}
+    return {active: Region(1, y, width, lines), "log": Region(1, bottom - tail, width, tail)}
 
 
-def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed]) -> dict[str, Rect]:
+def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed]) -> dict[str, Region]:
     """Panes in two columns; empty ones, of one line each, below the first row of panes; the log at the bottom."""
     bands = _bands([(name, want) for name, want in wants.items() if want.lines > 1])
     single = [name for name, want in wants.items() if want.lines == 1]
     gaps = len(bands) + bool(single)
     heights = _fit([max(want.lines for _, want in band) for band in bands], bottom - y - LEAST_LOG - len(single) - gaps)
-    places: dict[str, Rect] = {}
+    places: dict[str, Region] = {}
 
     def singles(at: int) -> int:
         for offset, name in enumerate(single):
-            places[name] = Rect(1, at + offset, width, 1)
+            places[name] = Region(1, at + offset, width, 1)
         return at + len(single) + bool(single)
 
     if not bands:
@@ -96,7 +99,7 @@ def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed]) -> 
         y += lines + 1
         if index == 0:
             y = singles(y)
-    return places | {"log": Rect(1, y, width, max(1, bottom - y))}
+    return places | {"log": Region(1, y, width, max(1, bottom - y))}
 
 
 def _bands(panes: Sequence[tuple[str, PaneNeed]]) -> list[list[tuple[str, PaneNeed]]]:
@@ -110,12 +113,12 @@ def _bands(panes: Sequence[tuple[str, PaneNeed]]) -> list[list[tuple[str, PaneNe
     return bands
 
 
-def _band(band: Sequence[tuple[str, PaneNeed]], width: int, y: int, lines: int) -> dict[str, Rect]:
+def _band(band: Sequence[tuple[str, PaneNeed]], width: int, y: int, lines: int) -> dict[str, Region]:
     if len(band) == 1:
-        return {band[0][0]: Rect(1, y, width, lines)}
+        return {band[0][0]: Region(1, y, width, lines)}
     right = RIGHT_WIDTH if width < 158 else (width - 3) // 2
     left = width - 3 - right
-    return {band[0][0]: Rect(1, y, left, lines), band[1][0]: Rect(left + 4, y, right, lines)}
+    return {band[0][0]: Region(1, y, left, lines), band[1][0]: Region(left + 4, y, right, lines)}
 
 
 def _fit(heights: list[int], room: int) -> list[int]:

@@ -20,10 +20,10 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
-from hangtop.tui.shell import Shell
-
 if TYPE_CHECKING:
     from io import TextIOWrapper
+
+    from hangtop.tui.shell import Shell
 
 LEAVE_ON = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which hangtop ends as by `q`, and restores the terminal."""

@@ -1,0 +1,86 @@
+"""What goes on behind the screen: actions under way, and commands in processes of their own, for what takes long or may block."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+from hangtop.actions.execute.client import RunningPlan
+from hangtop.actions.execute.steps import step
+from hangtop.records.plan import Plan, Step
+from hangtop.system.hangtop_child import hangtop_command
+
+WRITE = 'umask 077; cat > "$1"'
+WRITE_LIMIT_S = 10.0
+
+
+class RunningAction:
+    """It goes on whether or not a screen shows it, and its key shows it again.
+
+    `act`: the name of the action. `verb`: the word on its button. `at_once`: it changes nothing of the run.
+    """
+
+    def __init__(self, act: str, verb: str, plan: Plan, work: AsyncIterable[Step], *, at_once: bool = False) -> None:
+        self.act, self.verb, self.plan, self.at_once = act, verb, plan, at_once
+        self.steps: list[Step] = []
+        self.over = False
+        self.breaking_off = False
+        self._work = work
+
+    @property
+    def can_break_off(self) -> bool:
+        return isinstance(self._work, RunningPlan)
+
+    def break_off(self) -> None:
+        """Begin no further step; the current one ends. The executor says what is left undone."""
+        if not self.over and isinstance(self._work, RunningPlan):
+            self.breaking_off = True
+            self._work.break_off()
+
+    async def carry_out(self, on_step: Callable[[], None]) -> None:
+        """Run it to its end; `on_step` is called after each step."""
+        async for taken in self._work:
+            self.steps.append(taken)
+            on_step()
+        self.over = True
+        on_step()
+
+
+async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
+    """`hangtop WORDS`, line by line; the last step says whether it went well."""
+    process = await asyncio.create_subprocess_exec(
+        *hangtop_command("hangtop", *words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    yield step("doing", f"hangtop {words[0]} …")
+    async for line in process.stdout:
+        if words := line.decode(errors="replace").strip():
+            yield step("done", words)
+    if (code := await process.wait()) != 0:
+        yield step("failed", f"hangtop {words[0]} ended with exit code {code}")
+
+
+async def written(path: Path, text: str) -> str:
+    """Write a file in a process of its own: a dead file system must not hold the screen. Gives what went wrong, or nothing."""
+    process = await asyncio.create_subprocess_exec(
+        "sh",
+        "-c",
+        WRITE,
+        "sh",
+        str(path),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, complaint = await asyncio.wait_for(process.communicate(text.encode()), WRITE_LIMIT_S)
+    except TimeoutError:
+        return f"not saved: {path.parent} does not answer"
+    return "" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}"
