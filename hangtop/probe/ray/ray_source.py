@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from urllib.parse import urlsplit
@@ -118,7 +118,7 @@ class RaySource(Source):
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
         if address not in self._clusters:
-            self._clusters[address] = Cluster("", lambda: find_token(None, dict)).use_dashboard(address)
+            self._clusters[address] = Cluster("", lambda: find_token(None, {})).use_dashboard(address)
         return self._clusters[address]
 
     def _far_logs(self, session: str, actor: RayActor) -> Sequence[RemoteLog]:
@@ -142,17 +142,11 @@ class RaySource(Source):
         python = python_of(raylet.start.words) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
             return None
-        return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
+        return RayPython(python, raylet.gcs_address, raylet.start, raylet.uid)
 
     def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
-        return find_token(raylet.uid, lambda: self._environ(raylet.pid)) if raylet else None
-
-    def _environ(self, pid: int) -> Mapping[str, str]:
-        try:
-            return self._table.environ(pid)
-        except OSError:  # gone, or not ours to see: then there is no token to be found there
-            return {}
+        return find_token(raylet.uid, raylet.start.environ) if raylet else None
 
 
 def parse_address(text: str) -> str:

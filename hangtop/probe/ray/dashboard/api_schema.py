@@ -5,6 +5,7 @@ Everything has a default: a field that a version does not have reads as "not kno
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 
 Data = TypeVar("Data")
 ApiNumber = int | float | str | None
+_FIRST_WORD = re.compile(rb'\s*\[\s*("(?:[^"\\]|\\.)*")')
 
 
 class ApiRecord(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -48,9 +50,8 @@ class WorkerStats(ApiRecord, frozen=True, gc=False):
     @property
     def title(self) -> str:
         """The first word of its command line."""
-        first, _, _ = bytes(self.cmdline).partition(b'",')
-        words = msgspec.json.decode(first if first.rstrip().endswith(b"]") else first + b'"]')
-        return str(words[0]) if isinstance(words, list) and words else ""
+        first = _FIRST_WORD.match(bytes(self.cmdline))
+        return str(msgspec.json.decode(first[1])) if first else ""
 
     @property
     def command(self) -> str:

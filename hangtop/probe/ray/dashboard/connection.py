@@ -93,7 +93,7 @@ class Connection(HTTPConnection):
             answer = Answer(0, error="connection refused")
         except StrangerError as stranger:
             answer = Answer(0, error=str(stranger))
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: a path from the server itself may be no text for HTTP
             answer = Answer(0, error=clean_text(f"{type(error).__name__}: {error}").rstrip(": ")[:LONGEST_ERROR])
         if not answer.status or answer.cut:  # the unread rest would be taken for the next answer
             self.close()

@@ -28,7 +28,7 @@ AGENT_AGAIN_S = 60.0
 """An agent that could not be reached is tried again after this."""
 NO_FILE = "not written yet, or removed"
 NOBODY = "its node's agent does not answer, and this cluster has no dashboard to ask"
-_RANGE = re.compile(r"bytes (?:(?P<first>\d+)-\d+|\*)/(?P<size>\d+)")
+_RANGE = re.compile(r"bytes (?:(?P<first>\d{1,18})-\d+|\*)/(?P<size>\d{1,18})")
 
 
 class LogPart(Struct, frozen=True):

@@ -7,7 +7,7 @@ import pwd
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
@@ -15,6 +15,7 @@ from typing import IO
 from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.local.daemons import DaemonStart
 from hangtop.probe.ray.local.start_options import environ_of_start
 
 PROGRAMS = Path(__file__).parent / "spy"
@@ -28,12 +29,12 @@ class ChildError(Exception):
 
 
 class RayPython(Struct, frozen=True):
-    """`python`: the interpreter. `environ`: of a raylet (it may hold a token), else empty. `uid`: owner of the cluster; `None`
-    when not known, and then the interpreter is our own."""
+    """`python`: the interpreter. `raylet`: how a raylet was started, whose environment may hold a token. `uid`: owner of the
+    cluster; `None` when not known, and then the interpreter is our own."""
 
     python: str
     gcs_address: str
-    environ: Callable[[], Mapping[str, str]] = dict
+    raylet: DaemonStart = DaemonStart()
     uid: int | None = None
 
     def start(self, program: str, *words: str, stdin: bytes = b"") -> RayChild:
@@ -55,7 +56,7 @@ class RayPython(Struct, frozen=True):
                     stdin=given,
                     stdout=said,
                     stderr=complaints,
-                    env=environ_of_start(self.environ()) or dict(os.environ),
+                    env=environ_of_start(self.raylet.environ) or dict(os.environ),
                     cwd="/",
                     user=owner[0] if owner else None,
                     group=owner[1] if owner else None,

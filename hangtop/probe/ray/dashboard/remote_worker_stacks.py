@@ -3,6 +3,8 @@ node when a person presses the key for it."""
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,12 +17,12 @@ from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.probe.ray.dashboard.ray_python import ChildError, RayPython
 from hangtop.probe.stacks import pyspy
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
 from hangtop.records.ray.remote_workers import RemoteStacksReading
 from hangtop.records.stack import Stack, Thread
+from hangtop.stacks.frames import table
 
 AT_ONCE = 8
 TRACEBACK_S = 8.0
@@ -35,6 +37,9 @@ OFF_MEND = "for the next run: RAY_DASHBOARD_ENABLE_PROFILING=1 ray start --head 
 NO_PYTHON = "no raylet of this cluster runs on this machine, so no task can be sent: run hangtop on one of its nodes"
 NO_PYSPY = "py-spy is not installed in the Python that Ray uses there"
 LONGEST_PROBLEM = 400
+LONGEST_DUMP = 1 << 20
+_THREAD = re.compile(r'Thread (?P<id>0x[0-9A-Fa-f]+|\d{1,18})(?: \((?P<how>[^)]*)\))?(?:: "(?P<name>.*)")?$')
+_FRAME = re.compile(r"(?P<function>.+) \((?P<file>[^()]*?)(?::(?P<line>\d{1,9}))?\)")
 
 
 class NodeDumps(msgspec.Struct, frozen=True):
@@ -161,14 +166,35 @@ def _dumped(worker: RemoteWorker, told: NodeDumps, at: float) -> Stack:
     if dump is None or problem:
         return _stack(worker, at, problem=clean_text(pyspy.first_words(problem.encode()))[:LONGEST_PROBLEM])
     read = pyspy.read(worker.pid, bytes(dump))
-    threads = tuple(
-        Thread(
-            clean_text(spied.thread_name or f"thread {spied.os_thread_id}"),
-            tuple(pyspy.frame(frame) for frame in spied.frames),
-            spied.os_thread_id,
-            spied.owns_gil,
-            "R" if spied.active else "S",
-        )
-        for spied in read.threads
-    )
-    return _stack(worker, at, threads, problem=read.error)
+    return _stack(worker, at, tuple(map(pyspy.thread, read.threads)), problem=read.error)
+
+
+def threads_of(dump: str) -> tuple[Thread, ...]:
+    """The threads in the text of `py-spy dump`, innermost frame first; none if this is no dump."""
+    found: list[tuple[re.Match[str], list[pyspy.SpyFrame]]] = []
+    for line in dump[:LONGEST_DUMP].splitlines():
+        if head := _THREAD.match(line):
+            found.append((head, []))
+        elif found and line[:1].isspace() and (frame := _FRAME.fullmatch(line.strip())):
+            name = whole_name(clean_text(frame["file"]))
+            found[-1][1].append(pyspy.SpyFrame(frame["function"], name, int(frame["line"] or 0)))
+    return tuple(_thread(head, frames) for head, frames in found)
+
+
+def _thread(head: re.Match[str], frames: Sequence[pyspy.SpyFrame]) -> Thread:
+    tid = int(head["id"]) if head["id"].isdecimal() else None
+    how = (head["how"] or "").split("+")
+    name = head["name"] or f"thread {head['id']}"
+    return pyspy.thread(pyspy.SpyThread(tid or 0, tuple(frames), name, tid, owns_gil="gil" in how, active="active" in how))
+
+
+def whole_name(file: str) -> str:
+    """`threading.py` and `torch/cuda/streams.py` with the folders of their libraries, which the dump leaves out; the user's files
+    as they are."""
+    if file.startswith(("/", "<")) or ("/" not in file.removeprefix("./") and not file.endswith(".py")):
+        return file
+    top = file.partition("/")[0].removesuffix(".py")
+    known = table().packages
+    if top in sys.stdlib_module_names:
+        return f"/lib/python3/{file}"
+    return f"/site-packages/{file}" if "/" in file and top in known.plumbing | known.frameworks else file

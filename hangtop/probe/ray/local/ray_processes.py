@@ -117,7 +117,8 @@ class RayTable:
 
     def _update_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
         found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
-        environs = self._environs_of(found)
+        untold = {d.identity for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None and not d.start.environ}
+        environs = self._environs_of(found.keys() | untold)
         for identity, daemon in found.items():
             self._daemons[identity] = replace(
                 daemon,
@@ -128,6 +129,9 @@ class RayTable:
                 on_our_network=is_on_our_network(identity.pid),
                 start=DaemonStart(commands[identity], environs.get(identity)),
             )
+        for identity in untold & environs.keys():  # the answer was late before, and a token may be in it
+            words = self._daemons[identity].start.words
+            self._daemons[identity] = replace(self._daemons[identity], start=DaemonStart(words, environs[identity]))
         for identity, words in commands.items():
             if identity not in self._daemons and (kind := _part_of(words[0])):
                 self._daemons[identity] = self._part(identity, kind, words[0])
@@ -200,7 +204,7 @@ class RayTable:
             environ = environs.get(identity, {})
             worker = replace(worker, environ={name: environ[name] for name in OF_RANK if name in environ})
             if log := logs.get(identity):
-                worker = replace(worker, folder=log["folder"], job=log["job"], log=log[0])
+                worker = replace(worker, folder=log["folder"], job=log["job"], log=log["path"])
             self._workers[identity] = worker
 
     def _environs_of(self, asked: Iterable[Identity]) -> dict[Identity, Mapping[str, str]]:
