@@ -9,7 +9,6 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.tail import Followed
 from hangtop.probe.log.tracked_log import TrackedLog, TrackedLogs
-from hangtop.probe.ray.dashboard.remote_log import FollowedRemoteLog
 from hangtop.probe.ray.local.worker_files import MOST_FILES, WorkerLog
 from hangtop.records.log import BESIDE
 from hangtop.system.files.network_filesystems import FileSystem
@@ -49,5 +48,5 @@ class WorkerLogs(TrackedLogs):
                 log.settle(log.own_shift_s)
 
     def _opened(self, number: int, file: WorkerLog) -> TrackedLog:
-        followed = Followed(file.path, tail_bytes=TAIL_BYTES) if file.far is None else FollowedRemoteLog(file.far)
+        followed = file.far or Followed(file.path, tail_bytes=TAIL_BYTES)
         return TrackedLog(number, FoundLog(file.path, file.rank), followed, self.index, FileSystem())

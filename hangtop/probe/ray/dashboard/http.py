@@ -25,7 +25,7 @@ TOGETHER_BYTES = 32 * 2**20
 
 
 class Dashboard:
-    """One dashboard, by `host:port`. Counts what it costs there. For one calling thread.
+    """One dashboard, by `host:port`. For one calling thread.
 
     `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all.
     """
@@ -39,7 +39,6 @@ class Dashboard:
         owner: int | None = None,
     ) -> None:
         self.address, self.owner = address, owner
-        self.requests = self.received_bytes = 0
         self._find_token = find_token
         self._token: AuthToken | None = None
         self._deadline_s = deadline_s
@@ -92,9 +91,6 @@ class Dashboard:
             ask(0)
         else:
             run_at_once([partial(ask, index) for index in range(len(requests))], self._deadline_s)
-        told = [answer for answer in answers if answer.status]
-        self.requests += len(told)
-        self.received_bytes += sum(len(answer.body) for answer in told)
         return list(answers)
 
     def _take(self) -> Connection:

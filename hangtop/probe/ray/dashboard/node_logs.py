@@ -1,4 +1,4 @@
-"""Parts of log files on other nodes, over HTTP: from the node's agent, else through the dashboard.
+"""Where the worker of an actor is, and parts of its output files, over HTTP: from the node's agent, else through the dashboard.
 
 The agent serves its session's `logs` folder with byte ranges (ray/dashboard/modules/log/log_agent.py), so that only new bytes
 travel and the head has no work. The dashboard's `/api/v0/logs/file` reaches every node, but gives whole lines only: a long
@@ -15,11 +15,14 @@ from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.text import some
+from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.dashboard.token import AuthToken
-from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
 
+STREAMS = ("out", "err")
+"""Each worker has two output files; tqdm bars go to `err`."""
 PART_BYTES = 16 << 10
 MOST_LINES = 50
 LONGEST_LINES_BYTES = 256 << 10
@@ -29,6 +32,44 @@ AGENT_AGAIN_S = 60.0
 NO_FILE = "not written yet, or removed"
 NOBODY = "its node's agent does not answer, and this cluster has no dashboard to ask"
 _RANGE = re.compile(r"bytes (?:(?P<first>\d{1,18})-\d+|\*)/(?P<size>\d{1,18})")
+
+
+class WorkerPlace(Struct, frozen=True):
+    """A worker on its node. `agent`: `host:port` of the node's agent, `None` where it has no HTTP port."""
+
+    node: str
+    host: str
+    pid: int
+    worker: str
+    job: str
+    folder: str
+    agent: str | None = None
+
+    def file(self, stream: str) -> str:
+        """The name of its output file (python/ray/_private/utils.py, `get_worker_log_file_name`)."""
+        return f"worker-{self.worker}-{self.job}-{self.pid}.{stream}"
+
+    def path(self, stream: str) -> str:
+        return f"{self.host}:{self.folder}/logs/{self.file(stream)}"
+
+
+def place_of(actor_id: str, view: ApiView) -> WorkerPlace | None:
+    """The place of this actor's worker; `None` while it has none, or its node is not known any more."""
+    actor = view.actors.get(actor_id)
+    seen = view.nodes.get(actor.address.node) if actor else None
+    if actor is None or seen is None or not actor.pid or actor.address.worker_id in api_schema.NIL:
+        return None
+    raylet, ip = seen.summary.raylet, seen.summary.ip or actor.address.ip_address
+    port = api_schema.number(raylet.dashboard_agent_listen_port)
+    return WorkerPlace(
+        node=actor.address.node,
+        host=seen.summary.hostname or ip,
+        pid=actor.pid,
+        worker=actor.address.worker_id,
+        job=actor.job_id,
+        folder=raylet.session_dir.rstrip("/"),
+        agent=f"{f'[{ip}]' if ':' in ip else ip}:{port}" if port > 0 and ip else None,
+    )
 
 
 class LogPart(Struct, frozen=True):
@@ -57,9 +98,9 @@ class NodeLogs:
         self._agents: dict[str, Dashboard] = {}
         self._again_at: dict[str, float] = {}
 
-    def read(self, place: WorkerPlace, name: str, after: int | None = None) -> LogPart:
-        """At most `PART_BYTES` of file `name` from byte `after` on; without `after`, or without an agent, the last ones."""
-        address = place.agent
+    def read(self, place: WorkerPlace, stream: str, after: int | None = None) -> LogPart:
+        """At most `PART_BYTES` of an output file from byte `after` on; without `after`, or without an agent, the last ones."""
+        address, name = place.agent, place.file(stream)
         if address is not None and time.monotonic() >= self._again_at.get(address, 0.0):
             agent = self._agents.setdefault(address, Dashboard(address, self._find_token, owner=self._owner))
             wanted = f"bytes=-{PART_BYTES}" if after is None else f"bytes={after}-{after + PART_BYTES - 1}"
@@ -71,14 +112,10 @@ class NodeLogs:
             self._again_at[address] = time.monotonic() + AGENT_AGAIN_S
         return self._lines(place, name)
 
-    @property
-    def servers(self) -> tuple[Dashboard, ...]:
-        """All that were asked: agents, and the dashboard."""
-        return (*([self._dashboard] if self._dashboard else []), *self._agents.values())
-
     def close(self) -> None:
-        for server in self.servers:
-            server.close()
+        for server in (self._dashboard, *self._agents.values()):
+            if server:
+                server.close()
 
     def _lines(self, place: WorkerPlace, name: str) -> LogPart:
         if self._dashboard is None:

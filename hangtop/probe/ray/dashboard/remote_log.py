@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hangtop.probe.log.tail import Appended, Event, Opened
-from hangtop.probe.ray.dashboard.node_logs import LogPart, NodeLogs
-from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
+from hangtop.probe.ray.dashboard.node_logs import LogPart, NodeLogs, WorkerPlace
 from hangtop.records.log import FileStatus
 
 KEPT_BYTES = 32 << 10
@@ -18,22 +17,26 @@ OVERLAP_BYTES = 256
 
 
 class RemoteLog:
-    """The last bytes of one output file, numbered from the first byte read, not as in the file.
+    """The last bytes of one output file, numbered from the first byte read, not as in the file. Followed like a file
+    (`hangtop.probe.log.tail.Followed`).
 
     One thread fetches, another follows: the bytes are replaced as a whole.
     """
 
+    not_kept: str | None = None
+    drain: int | None = None
+
     def __init__(self, place: WorkerPlace, stream: str, logs: NodeLogs) -> None:
         self.place = place
-        self.stream = stream
-        self.name = place.file(stream)
         self.path = place.path(stream)
+        self.offset = 0
         self.modified_at: float | None = None
         self.problem: str | None = None
         self.due_at = 0.0
         self.first_bytes: int | None = None
         """How many bytes were there at the first fetch."""
-        self._logs = logs
+        self._logs, self._stream = logs, stream
+        self._opened = False
         self._kept: tuple[int, bytes] = (0, b"")
         self._next: int | None = None
         self._pause_s = SOON_S
@@ -47,14 +50,40 @@ class RemoteLog:
         start, data = self._kept
         return start + len(data)
 
+    size_bytes = end
+
+    @property
+    def buffer(self) -> RemoteLog:
+        return self
+
+    @property
+    def status(self) -> FileStatus:
+        return "ok" if self.first_bytes is not None else "failed" if self.problem else "waiting"
+
     def pread(self, count: int, offset: int) -> bytes:
         """Up to `count` bytes from `offset` on; empty when they are dropped or not there yet."""
         start, data = self._kept
         return data[offset - start : offset - start + count] if offset >= start else b""
 
+    def poll(self, now: float) -> Iterator[Event]:
+        """What was fetched since the last poll; what was there at the first fetch is not live."""
+        if self.first_bytes is None:
+            return
+        if not self._opened:
+            self._opened = True
+            yield Opened("first", 0)
+        at = max(self.offset, self.start)
+        if data := self.pread(KEPT_BYTES, at):
+            self.offset = at + len(data)
+            yield Appended(at, data, live=at >= self.first_bytes)
+
+    def close(self) -> None:
+        """Whoever follows it next begins anew. The connections belong to the cluster."""
+        self.offset, self._opened = 0, False
+
     def fetch(self, now: float) -> None:
         """Read new bytes. If more came than fits in one part, the newest part is read next and the gap is left out."""
-        part = self._logs.read(self.place, self.name, self._next)
+        part = self._logs.read(self.place, self._stream, self._next)
         self.problem = part.problem or None
         grown = self._take(part, now)
         soon_s = THROUGH_HEAD_S if part.first is None and not part.problem else SOON_S
@@ -91,51 +120,3 @@ class RemoteLog:
         known = self._kept[1][-OVERLAP_BYTES:]
         at = lines.rfind(known) if known else -1
         return lines[at + len(known) :] if at >= 0 else lines
-
-
-class FollowedRemoteLog:
-    """A remote log, followed like a file (`hangtop.probe.log.tail.Followed`)."""
-
-    start = 0
-    not_kept: str | None = None
-    drain: int | None = None
-
-    def __init__(self, buffer: RemoteLog) -> None:
-        self.path = buffer.path
-        self.buffer = buffer
-        self.offset = 0
-        self._opened = False
-
-    @property
-    def status(self) -> FileStatus:
-        return "ok" if self.buffer.first_bytes is not None else "failed" if self.buffer.problem else "waiting"
-
-    @property
-    def problem(self) -> str | None:
-        return self.buffer.problem
-
-    @property
-    def size_bytes(self) -> int:
-        return self.buffer.end
-
-    @property
-    def modified_at(self) -> float | None:
-        return self.buffer.modified_at
-
-    def poll(self, now: float) -> Iterator[Event]:
-        first = self.buffer.first_bytes
-        if first is None:
-            return
-        if not self._opened:
-            self._opened = True
-            yield Opened("first", 0)
-        at = max(self.offset, self.buffer.start)
-        if data := self.buffer.pread(KEPT_BYTES, at):
-            self.offset = at + len(data)
-            yield Appended(at, data, live=at >= first)
-
-    def pread(self, count: int, offset: int) -> bytes:
-        return self.buffer.pread(count, offset)
-
-    def close(self) -> None:
-        """Nothing to close: the connections belong to the cluster."""

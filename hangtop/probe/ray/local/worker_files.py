@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors
+from hangtop.probe.ray.dashboard.node_logs import STREAMS
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
-from hangtop.probe.ray.dashboard.worker_place import STREAMS
 from hangtop.records.ray.cluster import RayActor, RayCluster
 
 MOST_FILES = 512
@@ -16,15 +16,11 @@ MOST_FILES = 512
 
 
 class WorkerLog(Struct, frozen=True):
-    """A worker's output file. `stream`: `out` or `err`; tqdm bars go to `err`. `far`: it is on another node."""
+    """An output file of a rank. `far`: it is on another node."""
 
     path: str
-    pid: int
-    stream: str
-    actor: str
-    name: str = ""
-    rank: int | None = None
-    job: str | None = None
+    rank: int | None
+    job: str | None
     far: RemoteLog | None = None
 
 
@@ -39,7 +35,7 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
     """
     local = [actor for actor in cluster.actors if actor.rank is not None and actor.log is not None and actor.pid is not None]
     return tuple(
-        _log_of(actor, actor.pid, stream, f"{(actor.log or '').rpartition('.')[0]}.{stream}")
+        WorkerLog(f"{(actor.log or '').rpartition('.')[0]}.{stream}", actor.rank, actor.job)
         for actor in sorted(local, key=lambda actor: (actor.rank or 0, actor.pid or 0))
         for stream in STREAMS
     )
@@ -50,15 +46,11 @@ def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
     odd = {id(outlier.actor) for outlier in outlier_actors(cluster)}
     away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
     return tuple(
-        _log_of(actor, actor.ray_pid, log.stream, log.path, log)
+        WorkerLog(log.path, actor.rank, actor.job, log)
         for actor in sorted(away, key=lambda actor: (id(actor) not in odd, actor.rank or 0))
         if actor.ray_pid and actor.node
         for log in far_logs(cluster.session, actor)
     )
-
-
-def _log_of(actor: RayActor, pid: int | None, stream: str, path: str, far: RemoteLog | None = None) -> WorkerLog:
-    return WorkerLog(path, pid or 0, stream, actor.cls, actor.name, actor.rank, actor.job, far)
 
 
 def rank_files(clusters: Sequence[RayCluster], far_logs: FarLogs = lambda session, actor: ()) -> tuple[WorkerLog, ...]:
