@@ -92,11 +92,6 @@ def environ_of_start(environ: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def without_block(words: Sequence[str]) -> tuple[str, ...]:
-    """A `ray start --block` without `--block`, so that it returns."""
-    return tuple(word for word in words if word != "--block")
-
-
 def spill_folder(raylet: Sequence[str]) -> str | None:
     """Where this node spills objects, if that is outside the session's folder: a folder named by the node's id."""
     options = options_of(raylet)
