@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hangtop.probe.ray.actor_records import death_of, verl_ranks
 from hangtop.probe.ray.dashboard.api_schema import WorkerStats
-from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.daemons import daemon_of, without_secrets
 from hangtop.probe.ray.local.session_files import WORKER_LOG
-from hangtop.probe.ray.local.worker_names import verl_ranks
 from hangtop.records.ray.titles import WorkerTitle, assigned_title
 
 

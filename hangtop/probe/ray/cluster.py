@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.actor_records import LocalWorkers, actors_of, cut_to
+from hangtop.probe.ray.actor_records import ActorJoin, cut_to
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.node_logs import STREAMS, NodeLogs, place_of
@@ -90,7 +90,7 @@ class Cluster:
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
         here = set(nodes.values())
-        actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._first_seen, now)
+        actors = ActorJoin(workers, nodes, pids, view, self._first_seen, now).actors()
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
         self._first_seen.turn()
         uid = daemons[0].uid if daemons else None
