@@ -151,7 +151,7 @@ def test_a_spill_folder_outside_the_session_is_named_by_its_node() -> None:
 
 def daemon(kind: DaemonKind, *words: str, **known: Any) -> Daemon:
     environ = known.pop("environ", None)
-    return Daemon(kind, Identity(7, 7), start=DaemonStart(words, environ), **known)
+    return Daemon(kind=kind, identity=Identity(7, 7), start=DaemonStart(words, environ), **known)
 
 
 def test_a_start_that_blocked_comes_back_and_says_who_else_waits_for_it() -> None:

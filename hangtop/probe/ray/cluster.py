@@ -177,8 +177,6 @@ def _node(node: str, seen: NodeView, logical: str, *, local: bool) -> RayNode:
         moved_at=seen.moved_at if seen.summary.now is not None else None,
         death="" if raylet.state == "ALIVE" else clean_text(raylet.state_message or ""),
         cpu_percent=facts.cpu,
-        cores=api_schema.number(facts.cpus[0]) if facts.cpus else None,
-        load_1m=facts.load_avg[0][0] if facts.load_avg and facts.load_avg[0] else None,
         memory_bytes=int(facts.mem[0]) if len(facts.mem) > 3 else None,
         memory_used_bytes=int(facts.mem[3]) >> 20 << 20 if len(facts.mem) > 3 else None,
         workers=len(facts.workers or ()),

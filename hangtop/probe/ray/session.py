@@ -21,10 +21,9 @@ from hangtop.probe.leftovers.leftover_places import Candidate
 from hangtop.probe.leftovers.open_handles import OpenHandles, open_handles
 from hangtop.probe.leftovers.orphans import ADOPTERS
 from hangtop.probe.ray.local.address_file import LATEST, NAME, read_address
-from hangtop.probe.ray.local.daemons import Daemon, without_secrets
+from hangtop.probe.ray.local.daemons import LEADING, Daemon, without_secrets
 from hangtop.probe.ray.local.ray_processes import RayProcesses
 from hangtop.probe.ray.local.session_files import driver_jobs
-from hangtop.probe.ray.local.session_owners import LEADING
 from hangtop.probe.ray.local.start_options import environ_of_start, python_of, resources_of, spill_folder, start_command
 from hangtop.records.plan import LeftAlone, RayStart, Removal
 from hangtop.records.ray.cluster import DaemonKind

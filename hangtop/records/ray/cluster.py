@@ -123,8 +123,6 @@ class RayNode(Struct, frozen=True, omit_defaults=True):
     moved_at: float | None = None
     death: str = ""
     cpu_percent: float | None = None
-    cores: int | None = None
-    load_1m: float | None = None
     memory_bytes: int | None = None
     memory_used_bytes: int | None = None
     workers: int = 0

@@ -122,9 +122,7 @@ class Node(ApiRecord, frozen=True, gc=False):
     hostname: str = ""
     ip: str = ""
     cpu: float | None = None
-    cpus: tuple[ApiNumber, ...] = ()
     mem: tuple[float, ...] = ()
-    load_avg: tuple[tuple[float, ...], ...] = ()
     raylet: Raylet = Raylet()
     workers: tuple[WorkerStats, ...] | None = ()
 
@@ -163,9 +161,7 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     """A row of `/api/v0/actors?detail=1` or `/api/v0/tasks?detail=1`."""
 
     actor_id: str | None = None
-    node_id: str | None = None
     worker_id: str | None = None
-    state: str = ""
     start_time_ms: ApiNumber = None
     serialized_runtime_env: str | None = None
 
@@ -177,10 +173,7 @@ class RuntimeEnv(msgspec.Struct, frozen=True):
 
 
 class StateRows(msgspec.Struct, frozen=True, gc=False):
-    """`total` counts before the server cut the list."""
-
     result: tuple[msgspec.Raw, ...] = ()
-    total: int = 0
 
 
 class StateAnswer(msgspec.Struct, frozen=True, gc=False):
