@@ -170,9 +170,7 @@ def _without_noise(reading: RayReading) -> RayReading:
             replace(
                 cluster,
                 api=replace(cluster.api, actors_at=None, tables_at=None),
-                nodes=tuple(
-                    replace(n, moved_at=None, cpu_percent=None, memory_used_bytes=None) for n in cluster.nodes
-                ),
+                nodes=tuple(replace(n, moved_at=None, cpu_percent=None, memory_used_bytes=None) for n in cluster.nodes),
                 actors=tuple(replace(a, cpu_percent=None, rss_bytes=None) for a in cluster.actors),
             )
             for cluster in reading.clusters

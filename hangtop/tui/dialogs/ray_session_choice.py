@@ -9,7 +9,7 @@ from textual import events
 
 from hangtop.common import text
 from hangtop.records.ray.cluster import RayCluster
-from hangtop.render.ray.ray_sessions import drivers, session_table
+from hangtop.render.ray.ray_lines import drivers, session_table
 from hangtop.render.spans import BLANK, Row, between, cut
 from hangtop.render.view import View
 from hangtop.tui.dialogs.dialog import DialogScreen

@@ -12,8 +12,8 @@ from hangtop.monitor.questions import end_of, late, unanswered
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.records.ray.remote_workers import ActorLogReading, WorkerOutput
+from hangtop.render.ray.ray_lines import clusters_shown
 from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
-from hangtop.render.ray.ray_sessions import clusters_shown
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section, wrapped
