@@ -100,10 +100,6 @@ class Actor(ApiRecord, frozen=True, gc=False):
         return self.state in ("PENDING_CREATION", "RESTARTING")
 
 
-class Actors(ApiRecord, frozen=True, gc=False):
-    actors: dict[str, Actor]
-
-
 class Raylet(ApiRecord, frozen=True, gc=False):
     node_id: str = ""
     state: str = ""
@@ -130,10 +126,6 @@ class Node(ApiRecord, frozen=True, gc=False):
 class Summary(ApiRecord, frozen=True, gc=False):
     summary: tuple[Node, ...]
     node_logical_resources: dict[str, str] = {}
-
-
-class Detail(ApiRecord, frozen=True, gc=False):
-    detail: Node
 
 
 class Bundle(msgspec.Struct, frozen=True, gc=False):
@@ -172,14 +164,6 @@ class RuntimeEnv(msgspec.Struct, frozen=True):
     env_vars: dict[str, str] | None = None
 
 
-class StateRows(msgspec.Struct, frozen=True, gc=False):
-    result: tuple[msgspec.Raw, ...] = ()
-
-
-class StateAnswer(msgspec.Struct, frozen=True, gc=False):
-    result: StateRows
-
-
 class LoadReport(ApiRecord, frozen=True, gc=False):
     resource_demand: tuple[tuple[dict[str, float], int], ...] = ()
 
@@ -213,22 +197,15 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     driver_info: DriverInfo | None = None
 
 
-class Profiling(ApiRecord, frozen=True, gc=False):
-    """`/api/profiling_enabled`: may the dashboard call py-spy?"""
-
-    profiling_enabled: bool = False
-
-
-class _Envelope(msgspec.Struct, frozen=True, gc=False):
-    data: msgspec.Raw
-
-
-_envelope = msgspec.json.Decoder(_Envelope)
-
-
-def data_of(body: bytes, shape: type[Data]) -> Data:
-    """The `data` of an answer. Raises `msgspec.DecodeError` for an unknown shape."""
-    return msgspec.json.decode(_envelope.decode(body).data, type=shape, strict=False)
+def data_of(body: bytes, shape: type[Data], *path: str) -> Data:
+    """What stands at this path in the `data` of an answer. Raises `msgspec.DecodeError` for an unknown shape."""
+    found: msgspec.Raw | bytes = body
+    for name in ("data", *path):
+        inside = msgspec.json.decode(found, type=dict[str, msgspec.Raw])
+        if name not in inside:
+            raise msgspec.DecodeError(f"no `{name}`")
+        found = inside[name]
+    return msgspec.json.decode(found, type=shape, strict=False)
 
 
 def jobs_of(body: bytes) -> tuple[Job, ...]:
@@ -239,7 +216,8 @@ def jobs_of(body: bytes) -> tuple[Job, ...]:
 
 def rows_of(body: bytes, shape: type[Data]) -> tuple[Data, ...]:
     """The rows of a state API answer. Raises `msgspec.DecodeError`."""
-    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in data_of(body, StateAnswer).result.result)
+    rows = data_of(body, tuple[msgspec.Raw, ...], "result", "result")
+    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in rows)
 
 
 def number(value: ApiNumber) -> int:

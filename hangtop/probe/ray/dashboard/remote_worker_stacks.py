@@ -104,7 +104,7 @@ def _by_dashboard(workers: Sequence[RemoteWorker], cluster: Cluster, at: Callabl
 def _forbids(answer: Answer) -> bool:
     """Ray before 2.60 has no such path, and permits."""
     try:
-        return answer.ok and not api_schema.data_of(answer.body, api_schema.Profiling).profiling_enabled
+        return answer.ok and not api_schema.data_of(answer.body, bool, "profilingEnabled")
     except msgspec.DecodeError:
         return False
 
