@@ -51,25 +51,23 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `leader_alone`: workers that were never started leave their leader alone.
     """
-    if not snapshot.is_quiet:
+    waiting = next(filter(None, map(pending_resources, _trusted(snapshot))), ())
+    if not waiting:
         return None
-    for cluster in clusters_of_run(snapshot.state):
-        if stale_since(cluster, snapshot.now) is None and (waiting := pending_resources(cluster)):
-            first = waiting[0]
-            return Verdict(
-                word="waiting",
-                headline=f"{first.who} waits for {first.asks}{': ' + first.lack if first.lack else ''}.",
-                refute="a node joins, or another job frees what is asked for",
-                kind="resources",
-                confidence="likely" if first.impossible else "possible",
-                evidence=(
-                    *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
-                    *_created(snapshot),
-                    silence(snapshot),
-                ),
-                next=(("b", "bundle"),),
-            )
-    return None
+    first = waiting[0]
+    return Verdict(
+        word="waiting",
+        headline=f"{first.who} waits for {first.asks}{': ' + first.lack if first.lack else ''}.",
+        refute="a node joins, or another job frees what is asked for",
+        kind="resources",
+        confidence="likely" if first.impossible else "possible",
+        evidence=(
+            *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
+            *_created(snapshot),
+            silence(snapshot),
+        ),
+        next=(("b", "bundle"),),
+    )
 
 
 def actor_apart(snapshot: Snapshot) -> Verdict | None:
@@ -77,14 +75,11 @@ def actor_apart(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `leader_alone`: a worker apart from its peers is looked at before the one that calls them all.
     """
-    if not snapshot.is_quiet:
-        return None
     stands = {member.pid: member for member in snapshot.members}
-    for cluster in clusters_of_run(snapshot.state):
+    for cluster in _trusted(snapshot):
         apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
-        working = any(member.alive for _, member in known)
-        if apart and not working and stale_since(cluster, snapshot.now) is None:
+        if apart and not any(member.alive for _, member in known):
             first = apart[0]
             evidence = (
                 *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
@@ -107,13 +102,12 @@ def leader_alone(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `standing_still`: the leader stands still, too, and its idle workers tell what it waits for.
     """
-    if not snapshot.is_quiet or snapshot.silence_s is None:
+    if snapshot.silence_s is None:
         return None
-    for cluster in clusters_of_run(snapshot.state):
+    for cluster in _trusted(snapshot):
         leaders = [actor for actor in cluster.actors if actor.state == "running" and _leads(actor)]
         workers = [actor for actor in cluster.actors if actor.state != "dead" and actor not in leaders]
-        idle = bool(workers) and all(actor.state == "idle" for actor in workers)
-        if len(leaders) != 1 or not idle or stale_since(cluster, snapshot.now) is not None:
+        if len(leaders) != 1 or not workers or any(actor.state != "idle" for actor in workers):
             continue
         leader, patience_s = leaders[0], snapshot.log.teacher_wait_s
         patient = snapshot.silence_s <= patience_s
@@ -164,6 +158,12 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
             next=(("b", "bundle"), ("r", "restart")),
         )
     return None
+
+
+def _trusted(snapshot: Snapshot) -> list[RayCluster]:
+    """The clusters of a quiet run, if what is told of them is not old."""
+    own = clusters_of_run(snapshot.state) if snapshot.is_quiet else ()
+    return [cluster for cluster in own if stale_since(cluster, snapshot.now) is None]
 
 
 def _only_actors_here(snapshot: Snapshot) -> bool:

@@ -90,8 +90,10 @@ class Cluster:
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
         here = set(nodes.values())
-        actors = ActorJoin(workers, nodes, pids, view, self._first_seen, now).actors()
-        orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
+        join = ActorJoin(workers, nodes, pids, view, self._first_seen, now)
+        actors = join.actors()
+        alone = [worker for worker in workers if worker.raylet is None and worker.state != "Z"]
+        orphans = tuple(w.pid for w in alone if join.lasts(("parent", w.identity), True, ORPHAN_AFTER_S))
         self._first_seen.turn()
         uid = daemons[0].uid if daemons else None
         return RayCluster(
@@ -120,10 +122,6 @@ class Cluster:
         self.logs.close()
         if self.poll:
             self.poll.dashboard.close()
-
-    def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
-        alone = worker.raylet is None and worker.state != "Z"
-        return alone and now - self._first_seen.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S
 
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:
@@ -202,12 +200,12 @@ def _groups(groups: Sequence[api_schema.PlacementGroupRow]) -> tuple[PlacementGr
             group.placement_group_id,
             clean_text(group.name or ""),
             infeasible=group.stats is not None and group.stats.scheduling_state == "INFEASIBLE",
-            bundles=tuple((dict(bundle), count) for bundle, count in _counted(group).items()),
+            bundles=tuple((dict(bundle), count) for bundle, count in Counter(map(_sorted, group.bundles or ())).items()),
             since=api_schema.number(group.stats.creation_request_received_ns) / 1e9 or None if group.stats else None,
         )
         for group in waiting[:MOST_GROUPS]
     )
 
 
-def _counted(group: api_schema.PlacementGroupRow) -> Counter[tuple[tuple[str, float], ...]]:
-    return Counter(tuple(sorted(bundle.unit_resources.items())) for bundle in group.bundles or ())
+def _sorted(bundle: api_schema.Bundle) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted(bundle.unit_resources.items()))

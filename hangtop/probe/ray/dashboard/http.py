@@ -74,13 +74,15 @@ class Dashboard:
         return answers
 
     def _fetch(self, requests: Sequence[Request]) -> list[Answer]:
-        from hangtop.probe.ray.dashboard.connection import Allowance
+        from hangtop.probe.ray.dashboard.connection import Allowance, Connection
 
+        host, _, port = self.address.rpartition(":")
         allowance = Allowance(self._deadline_s, TOGETHER_BYTES)
         answers = [allowance.late] * len(requests)
 
         def ask(index: int) -> None:
-            connection = self._take()
+            with self._lock:
+                connection = self._free.popleft() if self._free else Connection(host, int(port), self.owner)
             try:
                 answers[index] = connection.ask(requests[index], self._token, allowance)
             finally:
@@ -92,13 +94,6 @@ class Dashboard:
         else:
             run_at_once([partial(ask, index) for index in range(len(requests))], self._deadline_s)
         return list(answers)
-
-    def _take(self) -> Connection:
-        from hangtop.probe.ray.dashboard.connection import Connection
-
-        host, _, port = self.address.rpartition(":")
-        with self._lock:
-            return self._free.popleft() if self._free else Connection(host, int(port), self.owner)
 
 
 def run_at_once(tasks: Iterable[Callable[[], None]], patience_s: float) -> None:
