@@ -23,13 +23,13 @@ class FirstSeen:
 
     def since(self, thing: Hashable, state: Hashable, now: float, began_at: float | None = None) -> Since:
         """Since when `thing` is in `state`. `began_at`: when it began, if Ray tells."""
-        known = self._known.get(thing)
-        if known is not None and known[0] == state:
-            since = known[1]
-            if since.seen and began_at is not None:
-                since = Since(began_at, seen=False)
-        else:
-            since = Since(now, seen=False) if known is not None else Since(began_at or now, seen=began_at is None)
+        before, since = self._known.get(thing, (None, None))
+        if since is None:
+            since = Since(began_at or now, seen=began_at is None)
+        elif before != state:
+            since = Since(now, seen=False)
+        elif since.seen and began_at is not None:
+            since = Since(began_at, seen=False)
         self._asked[thing] = (state, since)
         return since
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors
+from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.node_logs import STREAMS
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
-from hangtop.records.ray.cluster import RayActor, RayCluster
+from hangtop.records.ray.cluster import RayCluster
 
 MOST_FILES = 512
 """Two for each of the first 256 ranks."""
@@ -24,8 +25,13 @@ class WorkerLog(Struct, frozen=True):
     far: RemoteLog | None = None
 
 
-FarLogs = Callable[[str, RayActor], Sequence[RemoteLog]]
-"""Session and actor → its two output files, if it is on another node that can be reached."""
+def rank_files(clusters: Sequence[RayCluster], access: Mapping[str, Cluster]) -> tuple[WorkerLog, ...]:
+    """The files of all ranks in the clusters of a run. None if ranks belong to several jobs: then the run's own ranks cannot be
+    told, and a foreign rank in the table is worse than none. `access`: clusters by session, for the files on other nodes."""
+    here = (file for cluster in clusters for file in worker_files(cluster))
+    far = (file for cluster in clusters if (asked := access.get(cluster.session)) for file in far_files(cluster, asked))
+    found = (*here, *far)
+    return found[:MOST_FILES] if len({file.job for file in found}) <= 1 else ()
 
 
 def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
@@ -41,21 +47,13 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
     )
 
 
-def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
+def far_files(cluster: RayCluster, asked: Cluster) -> tuple[WorkerLog, ...]:
     """Both files of each rank on another node, in the order in which they are read: unusual ranks first, then by number."""
     odd = {id(outlier.actor) for outlier in outlier_actors(cluster)}
     away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
     return tuple(
         WorkerLog(log.path, actor.rank, actor.job, log)
         for actor in sorted(away, key=lambda actor: (id(actor) not in odd, actor.rank or 0))
-        if actor.ray_pid and actor.node
-        for log in far_logs(cluster.session, actor)
+        if actor.ray_pid and actor.node and actor.id
+        for log in asked.far_logs(actor.id)
     )
-
-
-def rank_files(clusters: Sequence[RayCluster], far_logs: FarLogs = lambda session, actor: ()) -> tuple[WorkerLog, ...]:
-    """The files of all ranks in the clusters of a run. None if ranks belong to several jobs: then the run's own ranks cannot be
-    told, and a foreign rank in the table is worse than none."""
-    here = (file for cluster in clusters for file in worker_files(cluster))
-    found = (*here, *(file for cluster in clusters for file in far_files(cluster, far_logs)))
-    return found[:MOST_FILES] if len({file.job for file in found}) <= 1 else ()
