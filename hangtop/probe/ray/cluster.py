@@ -133,15 +133,7 @@ def _node_of(raylet: Daemon, view: ApiView) -> str | None:
 def _drivers(view: ApiView, here: Set[str]) -> tuple[RayDriver, ...]:
     """From the pages of the nodes; of an older Ray, which leaves them out there, from its jobs."""
     told = tuple(
-        RayDriver(
-            stats.job_id,
-            stats.pid,
-            node,
-            _command(stats.command),
-            api_schema.number(core.num_pending_tasks),
-            local=node in here,
-            started_at=stats.create_time,
-        )
+        RayDriver(stats.job_id, stats.pid, node, _command(stats.command), node in here, stats.create_time)
         for node, seen in view.nodes.items()
         for stats in seen.workers
         for core in stats.core_worker_stats
@@ -170,7 +162,6 @@ def _node(node: str, seen: NodeView, logical: str, *, local: bool) -> RayNode:
         host=clean_text(seen.summary.hostname) or clean_text(seen.summary.ip) or node[:8],
         ip=seen.summary.ip,
         alive=raylet.state == "ALIVE",
-        head=raylet.is_head_node,
         local=local,
         moved_at=seen.moved_at if seen.summary.now is not None else None,
         death="" if raylet.state == "ALIVE" else clean_text(raylet.state_message or ""),
