@@ -105,7 +105,12 @@ def leader_alone(snapshot: Snapshot) -> Verdict | None:
     if snapshot.silence_s is None:
         return None
     for cluster in _trusted(snapshot):
-        leaders = [actor for actor in cluster.actors if actor.state == "running" and _leads(actor)]
+        running = (
+            (actor, meaning(actor.cls, actor.method or ""))
+            for actor in cluster.actors
+            if actor.state == "running" and actor.method
+        )
+        leaders = [actor for actor, known in running if known is not None and known.says == LEADS]
         workers = [actor for actor in cluster.actors if actor.state != "dead" and actor not in leaders]
         if len(leaders) != 1 or not workers or any(actor.state != "idle" for actor in workers):
             continue
@@ -174,11 +179,6 @@ def _only_actors_here(snapshot: Snapshot) -> bool:
     known = without_leads(snapshot.procs)
     others = tuple(process for process in known.processes if process.pid not in known.of_ray)
     return nobody_writes(replace(snapshot.state, procs=replace(known, processes=others)))
-
-
-def _leads(actor: RayActor) -> bool:
-    known = meaning(actor.cls, actor.method) if actor.method else None
-    return known is not None and known.says == LEADS
 
 
 def _created(snapshot: Snapshot) -> tuple[Evidence, ...]:

@@ -11,7 +11,7 @@ from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
 from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode
 from hangtop.render.columns import Column, fitting, number_cell, snugged, table_row, title_row
-from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, MarkedRow, meant_to_end
+from hangtop.render.ray.ray_rows import WAITING, MarkedRow, meant_to_end, state_word
 from hangtop.render.spans import Row, cut
 
 MOST_CELLS = 32
@@ -162,7 +162,7 @@ def _doing(row: NodeRow) -> Row:
     """`update_actor ×7, generate_sequences`: the most frequent methods first."""
     if not row.node.alive and row.node.death:
         return ((row.node.death, "bad"),)
-    told = Counter(actor.method or STATE_WORDS[actor.state] for actor in row.actors).most_common()
+    told = Counter(actor.method or state_word(actor) for actor in row.actors).most_common()
     parts = [f"{name} ×{count}" if count > 1 else name for name, count in told[:MOST_METHODS]]
     more = len(told) - MOST_METHODS
     return ((", ".join([*parts, *([f"{more} more"] if more > 0 else [])]) or text.NOT_APPLICABLE, row.role_of("muted")),)

@@ -19,22 +19,10 @@ from hangtop.render.columns import Column, fitting, snugged, table_row, title_ro
 from hangtop.render.spans import Row, Span
 
 WAITING = ("resources", "argument", "constructing", "restarting")
-STATE_WORDS = {
-    "constructing": "constructing",
-    "resources": "waiting",
-    "argument": "waiting",
-    "restarting": "restarting",
-    "idle": "alive",
-    "running": "alive",
-    "unknown": "alive",
-    "stopped": "stopped",
-    "blocked": "blocked, D",
-    "zombie": "zombie",
-    "gone": "gone",
-    "dead": "dead",
-}
-
-
+STATE_WORDS = {"resources": "waiting", "argument": "waiting", "blocked": "blocked, D"} | dict.fromkeys(
+    ("idle", "running", "unknown"), "alive"
+)
+"""Of states that are called otherwise on the screen."""
 Order = Literal["oddness", "rank", "age", "memory", "CPU"]
 ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
 
@@ -55,6 +43,10 @@ class ActorOptions(Struct, frozen=True):
 
 PLAIN = ActorOptions()
 NONE: Span = (text.NOT_APPLICABLE, "stale")
+
+
+def state_word(actor: RayActor) -> str:
+    return STATE_WORDS.get(actor.state, actor.state)
 
 
 def key_of(actor: RayActor) -> str:
@@ -133,7 +125,7 @@ def _names(row: ActorRow) -> str:
     actor = row.first
     rank = f"rank {actor.rank}" if actor.rank is not None else ""
     pid = str(actor.pid or actor.ray_pid or "")
-    return " ".join((actor.cls, actor.name, rank, pid, actor.host or "", STATE_WORDS[actor.state], row.doing, actor.id or ""))
+    return " ".join((actor.cls, actor.name, rank, pid, actor.host or "", state_word(actor), row.doing, actor.id or ""))
 
 
 _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
@@ -190,7 +182,7 @@ def _host(row: ActorRow) -> Row:
 
 def _state(row: ActorRow) -> Row:
     restarts = f" {row.first.restarts}" if row.first.state == "restarting" else ""
-    return ((f"{STATE_WORDS[row.first.state]}{restarts}", row.role_of("warn" if row.first.state in WAITING else "ink")),)
+    return ((f"{state_word(row.first)}{restarts}", row.role_of("warn" if row.first.state in WAITING else "ink")),)
 
 
 def _means(row: ActorRow) -> Row:

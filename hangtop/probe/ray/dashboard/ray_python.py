@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from msgspec import Struct
 
@@ -45,7 +45,6 @@ class RayPython(Struct, frozen=True):
         if self.uid is not None and os.geteuid() not in (0, self.uid):
             why = f"the cluster is of another user (uid {self.uid}), whose Python is not run by yours"
             raise ChildError(f"{self.python}: {why}")
-        owner = _owner(self.uid)
         with ExitStack() as files:
             given, said, complaints = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
             given.write(stdin)
@@ -58,10 +57,8 @@ class RayPython(Struct, frozen=True):
                     stderr=complaints,
                     env=environ_of_start(self.raylet.environ) or dict(os.environ),
                     cwd="/",
-                    user=owner[0] if owner else None,
-                    group=owner[1] if owner else None,
-                    extra_groups=() if owner else None,
                     start_new_session=True,
+                    **_as_owner(self.uid),
                 )
             except OSError as error:
                 raise ChildError(f"{self.python}: {error.strerror or error}") from None
@@ -106,11 +103,12 @@ class RayChild:
         self._files.close()
 
 
-def _owner(uid: int | None) -> tuple[int, int] | None:
-    """User and group as which root runs the child: files that it leaves must belong to the cluster's owner."""
+def _as_owner(uid: int | None) -> dict[str, Any]:
+    """How root runs the child: files that it leaves must belong to the cluster's owner."""
     if not uid or os.geteuid() != 0:
-        return None
+        return {}
     try:
-        return uid, pwd.getpwuid(uid).pw_gid
+        group = pwd.getpwuid(uid).pw_gid
     except KeyError:  # a user id without a name, as in containers
-        return uid, uid
+        group = uid
+    return {"user": uid, "group": group, "extra_groups": ()}
