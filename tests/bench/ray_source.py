@@ -11,14 +11,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from unittest.mock import patch
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors, troubles
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.ray.dashboard.answer import Answer, Request
-from hangtop.probe.ray.dashboard.connection import Allowance, Connection
-from hangtop.probe.ray.dashboard.token import AuthToken
+from hangtop.probe.ray.dashboard.answer import Answer
+from hangtop.probe.ray.dashboard.connection import Connection
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.records import wire
@@ -54,10 +53,10 @@ def _counted() -> Iterator[list[tuple[str, int]]]:
     answers: list[tuple[str, int]] = []
     ask = Connection.ask
 
-    def counting(self: Connection, request: Request, token: AuthToken | None, allowance: Allowance) -> Answer:
-        answer = ask(self, request, token, allowance)
+    def counting(self: Connection, path: str, *rest: Any) -> Answer:
+        answer = ask(self, path, *rest)
         if answer.status:
-            answers.append((request.path, len(answer.body)))
+            answers.append((path, len(answer.body)))
         return answer
 
     with patch.object(Connection, "ask", counting):

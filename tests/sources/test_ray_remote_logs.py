@@ -12,8 +12,16 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.tail import Appended
 from hangtop.probe.ray import workers_source
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.node_logs import MOST_LINES, PART_BYTES, NodeLogs, WorkerPlace
-from hangtop.probe.ray.dashboard.remote_log import LATE_S, SOON_S, THROUGH_HEAD_S, RemoteLog
+from hangtop.probe.ray.dashboard.node_logs import (
+    LATE_S,
+    MOST_LINES,
+    PART_BYTES,
+    SOON_S,
+    THROUGH_HEAD_S,
+    NodeLogs,
+    RemoteLog,
+    WorkerPlace,
+)
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import MOST_FILES_A_LOOK, RayWorkerSource
 from hangtop.probe.source import open_source

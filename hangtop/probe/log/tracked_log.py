@@ -14,7 +14,7 @@ from hangtop.probe.context import WatchedFile
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.pipe_buffer import FollowedPipe
 from hangtop.probe.log.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
-from hangtop.probe.ray.dashboard.remote_log import RemoteLog
+from hangtop.probe.ray.dashboard.node_logs import RemoteLog
 from hangtop.records.log import LogFile, LogLine
 from hangtop.system.files.network_filesystems import FileSystem
 from hangtop.system.files.read_errors import binary, shown

@@ -1,4 +1,4 @@
-"""One record for each actor, from what Ray and its process tell. Pure except for the given `FirstSeen`.
+"""One record for each actor, from what Ray and its process tell. Pure except for what `FirstSeen` remembers.
 
 Ray's `ALIVE` does not mean that an actor works, nor that its process lives; `PENDING_CREATION` does not tell constructing from
 waiting. The process and its title do. They are joined by (node, pid in the raylet's namespace, start time), because pids are
@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
-from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.ray_processes import LocalWorker
 from hangtop.records.ray.cluster import ActorState, Death, RayActor
 from hangtop.records.ray.titles import WorkerTitle, assigned_title, short_class
@@ -42,6 +42,38 @@ _INTENDED = (
     "its owner has died",
     "the job has finished",
 )
+
+
+class Since(Struct, frozen=True, gc=False):
+    """`seen`: it was in this state when first read, so the state may have begun earlier."""
+
+    at: float
+    seen: bool
+
+
+class FirstSeen:
+    """Remembers the state of each thing and since when, because Ray does not tell. Things that are not asked for between two
+    `turn`s are forgotten."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[Hashable, Since]] = {}
+        self._asked: dict[Hashable, tuple[Hashable, Since]] = {}
+
+    def since(self, thing: Hashable, state: Hashable, now: float, began_at: float | None = None) -> Since:
+        """Since when `thing` is in `state`. `began_at`: when it began, if Ray tells."""
+        before, since = self._known.get(thing, (None, None))
+        if since is None:
+            since = Since(began_at or now, seen=began_at is None)
+        elif before != state:
+            since = Since(now, seen=False)
+        elif since.seen and began_at is not None:
+            since = Since(began_at, seen=False)
+        self._asked[thing] = (state, since)
+        return since
+
+    def turn(self) -> None:
+        """End one read."""
+        self._known, self._asked = self._asked, {}
 
 
 class ActorJoin:

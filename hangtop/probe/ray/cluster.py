@@ -9,16 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.actor_records import ActorJoin, cut_to
+from hangtop.probe.ray.actor_records import ActorJoin, FirstSeen, cut_to
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.node_logs import STREAMS, NodeLogs, place_of
+from hangtop.probe.ray.dashboard.node_logs import STREAMS, NodeLogs, RemoteLog, place_of
 from hangtop.probe.ray.dashboard.poll import ApiView, DashboardPoll, NodeView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
 from hangtop.probe.ray.dashboard.token import AuthToken
-from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
 from hangtop.probe.ray.local.ray_processes import LocalWorker
 from hangtop.records.ray.cluster import PlacementGroup, RayCluster, RayDriver, RayNode

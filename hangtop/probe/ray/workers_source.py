@@ -18,8 +18,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.tail import open_log
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import DEADLINE_S, run_at_once
-from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, STREAMS, LogPart, place_of
-from hangtop.probe.ray.dashboard.remote_log import RemoteLog
+from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, STREAMS, LogPart, RemoteLog, place_of
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
 from hangtop.probe.source import Source
 from hangtop.records.ask import ActorLogAsk, RemoteStacksAsk

@@ -1,4 +1,4 @@
-"""One request to a dashboard, and what came back."""
+"""What came back of one request to a dashboard."""
 
 from __future__ import annotations
 
@@ -8,14 +8,6 @@ from msgspec import Struct
 
 MOST_BYTES = 16 * 2**20
 """The largest body that is read: 10,000 actors are 6 MB, and the probe lives in the run's memory limit."""
-
-
-class Request(Struct, frozen=True):
-    """A GET. The body is cut after `cut_bytes`; without it, a body larger than `MOST_BYTES` is an error."""
-
-    path: str
-    headers: Mapping[str, str] = {}
-    cut_bytes: int | None = None
 
 
 class Answer(Struct, frozen=True):

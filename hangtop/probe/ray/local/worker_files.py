@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors
-from hangtop.probe.ray.cluster import Cluster
-from hangtop.probe.ray.dashboard.node_logs import STREAMS
-from hangtop.probe.ray.dashboard.remote_log import RemoteLog
+from hangtop.probe.ray.dashboard.node_logs import STREAMS, RemoteLog
 from hangtop.records.ray.cluster import RayCluster
+
+if TYPE_CHECKING:  # whoever reads logs need not wait for what asks clusters
+    from hangtop.probe.ray.cluster import Cluster
 
 MOST_FILES = 512
 """Two for each of the first 256 ranks."""
