@@ -25,10 +25,15 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet:
         return None
+    recent_from = snapshot.now - (snapshot.silence_s or 0.0) - snapshot.quiet_s  # one that died long before did not stop the run
     for cluster in clusters_of_run(snapshot.state):
-        left = [odd for odd in outlier_actors(cluster) if not odd.actor.has_process and _recent(snapshot, odd.actor)]
+        dead = (odd for odd in outlier_actors(cluster) if not odd.actor.has_process)
+        left = [odd for odd in dead if odd.actor.since is None or odd.actor.since > recent_from]
         if left:
             first = min(left, key=lambda odd: odd.actor.since or 0.0)
+            death, old_since = first.actor.death, stale_since(cluster, snapshot.now)
+            told = (f"{name(first.actor)} {first.why}", *(death.traceback if death else ()))
+            doubt = () if old_since is None else (Evidence("ray", f"what Ray tells is as of {clock(old_since)}", None),)
             return Verdict(
                 word="hung",
                 headline=f"{name(first.actor)}: {first.why}.",
@@ -36,11 +41,7 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
                 kind="dead_process",
                 confidence="likely",
                 culprits=tuple(_culprit(odd) for odd in left[:MOST_CULPRITS]),
-                evidence=(
-                    *(Evidence("ray", line) for line in _death_lines(first)),
-                    *_trust(cluster, snapshot.now),
-                    silence(snapshot),
-                ),
+                evidence=(*(Evidence("ray", line) for line in told[:3]), *doubt, silence(snapshot)),
                 next=(("b", "bundle"), ("r", "restart")),
             )
     return None
@@ -219,27 +220,11 @@ def name(actor: RayActor) -> str:
     return f"{actor.cls} pid {actor.pid or actor.ray_pid}" if actor.pid or actor.ray_pid else actor.cls
 
 
-def _recent(snapshot: Snapshot, actor: RayActor) -> bool:
-    """An actor that died long before the last output did not stop the run."""
-    silent_since = snapshot.now - (snapshot.silence_s or 0.0)
-    return actor.since is None or actor.since > silent_since - snapshot.quiet_s
-
-
 def _culprit(odd: OutlierActor, *, sure: bool = True) -> Culprit:
     actor = odd.actor
     return Culprit(actor.rank, actor.pid or actor.ray_pid, actor.host, "likely" if sure else "possible", (odd.why,))
 
 
-def _death_lines(odd: OutlierActor) -> tuple[str, ...]:
-    death = odd.actor.death
-    return (f"{name(odd.actor)} {odd.why}", *(death.traceback if death else ()))[:3]
-
-
 def _pending_line(pending: PendingResource) -> str:
     since = f" since {clock(pending.since)}" if pending.since is not None else ""
     return f"{pending.who} asks for {pending.asks}{since}{': ' + pending.lack if pending.lack else ''}"
-
-
-def _trust(cluster: RayCluster, now: float) -> tuple[Evidence, ...]:
-    since = stale_since(cluster, now)
-    return () if since is None else (Evidence("ray", f"what Ray tells is as of {clock(since)}", None),)
