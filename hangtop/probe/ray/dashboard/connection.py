@@ -21,10 +21,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.dashboard.answer import MOST_BYTES, Answer
+from hangtop.probe.ray.dashboard.api_schema import Answer
 from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
 
+MOST_BYTES = 16 * 2**20
+"""The largest body that is read: 10,000 actors are 6 MB, and the probe lives in the run's memory limit."""
 CHUNK_BYTES = 1 << 20
 LONGEST_ERROR = 200
 """An error may quote the server."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hangtop.probe.ray.dashboard.answer import Answer
+from hangtop.probe.ray.dashboard.api_schema import Answer
 from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:

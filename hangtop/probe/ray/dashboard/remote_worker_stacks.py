@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard import api_schema
-from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.ray_python import ChildError, RayPython
 from hangtop.probe.stacks import pyspy
@@ -101,7 +100,7 @@ def _by_dashboard(workers: Sequence[RemoteWorker], cluster: Cluster) -> Iterator
         dashboard.close()
 
 
-def _forbids(answer: Answer) -> bool:
+def _forbids(answer: api_schema.Answer) -> bool:
     """Ray before 2.60 has no such path, and permits."""
     try:
         return answer.ok and not api_schema.data_of(answer.body, bool, "profilingEnabled")
@@ -109,7 +108,7 @@ def _forbids(answer: Answer) -> bool:
         return False
 
 
-def _told(worker: RemoteWorker, answer: Answer) -> Stack:
+def _told(worker: RemoteWorker, answer: api_schema.Answer) -> Stack:
     said = answer.body[:LONGEST_DUMP_BYTES].decode("utf-8", "replace")
     if answer.status == 403:
         return _stack(worker, problem=OFF, mend=OFF_MEND)
