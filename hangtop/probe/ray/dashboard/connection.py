@@ -101,7 +101,9 @@ class Connection(HTTPConnection):
             answer = Answer(0, error="connection refused")
         except StrangerError as stranger:
             answer = Answer(0, error=str(stranger))
-        except (OSError, HTTPException, ValueError) as error:  # ValueError: a path from the server itself may be no text for HTTP
+        except ValueError:  # a header, whose text is not for the screen, or a path with a name that the server itself gave
+            answer = Answer(0, error="what is asked is no text for HTTP")
+        except (OSError, HTTPException) as error:
             answer = Answer(0, error=clean_text(f"{type(error).__name__}: {error}").rstrip(": ")[:LONGEST_ERROR])
         if not answer.status or answer.cut:  # the unread rest would be taken for the next answer
             self.close()

@@ -35,8 +35,8 @@ def find_token(owner: int | None, environ_of_raylet: Mapping[str, str]) -> AuthT
     only to our own cluster or a named one. For root, a file that the cluster's environment names counts only if it belongs to the
     cluster's owner, else any user could have root read any file.
     """
-    text = next(_candidates(owner, environ_of_raylet), None)
-    return None if text is None else AuthToken(text)
+    fit = (AuthToken(text) for text in _candidates(owner, environ_of_raylet) if text.isascii() and text.isprintable())
+    return next(fit, None)
 
 
 def _candidates(owner: int | None, raylet: Mapping[str, str]) -> Iterator[str]:
@@ -66,12 +66,11 @@ def _read(path: Path, theirs: int | None) -> str:
             found = os.fstat(fd)
             if not modes.S_ISREG(found.st_mode) or theirs not in (None, found.st_uid):
                 return ""
-            text = os.read(fd, LONGEST).decode("ascii").strip()
+            return os.read(fd, LONGEST).decode("ascii").strip()
         finally:
             os.close(fd)
     except (OSError, ValueError):  # no file, no right, no text: then there is no token to be found here
         return ""
-    return text if text.isprintable() else ""
 
 
 def _home_of(uid: int) -> Path:
