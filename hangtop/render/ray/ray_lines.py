@@ -135,14 +135,13 @@ def drivers(cluster: RayCluster) -> str:
 
 def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row]:
     """A line for each further cluster of the run, and one that counts all others."""
-    rows = [_beside(cluster, width) for cluster in shown[1:]]
+    rows: list[Row] = []
+    for cluster in shown[1:]:
+        where = cluster.session or cluster.api.address or "another cluster"
+        user: Row = ((f"user {cluster.user}", "muted"),) if cluster.user else ()
+        state = "ended" if cluster.ended_at is not None else text.some(len(cluster.actors), "actor")
+        said = dotted(part for part in (((where, "muted"),), user, ((state, "muted"),)) if part)
+        rows.append(cut((("also of this run: ", "muted"), *said), width))
     if others := strangers(view.state):
         rows.append(cut(((f"{text.some(len(others), 'other Ray session')} on this machine, not this run's", "muted"),), width))
     return rows
-
-
-def _beside(cluster: RayCluster, width: int) -> Row:
-    where = cluster.session or cluster.api.address or "another cluster"
-    state = "ended" if cluster.ended_at is not None else text.some(len(cluster.actors), "actor")
-    parts: list[Row] = [((where, "muted"),), ((f"user {cluster.user}", "muted"),) if cluster.user else (), ((state, "muted"),)]
-    return cut((("also of this run: ", "muted"), *dotted(part for part in parts if part)), width)

@@ -137,10 +137,7 @@ class RayTable:
                 above = above or by_gcs.get((daemon.gcs_address or "", daemon.uid))
             if above and (daemon.folder is None or daemon.session == above.session):
                 self._daemons[identity] = replace(daemon, folder=above.folder, node=daemon.node or above.node)
-        self._name_by_logs()
-
-    def _name_by_logs(self) -> None:
-        """A daemon whose ancestors were gone when it was found has the session of its open log."""
+        # one whose ancestors were gone when it was found has the session of its open log
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
         for identity, log in self._open_logs(SESSION_LOG, unnamed, outputs_only=False).items():
             self._daemons[identity] = replace(unnamed[identity], folder=log["folder"])
