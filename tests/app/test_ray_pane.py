@@ -31,7 +31,7 @@ def worker(rank: int, **known: object) -> RayActor:
 
 
 def cluster(*actors: RayActor) -> RayCluster:
-    node = RayNode("n" * 56, "n1", moved_at=NOW - 1, local=True)
+    node = RayNode("n" * 56, "n1", moved_at=NOW - 1, head=True, local=True)
     return RayCluster("session_x", nodes=(node,), actors=actors, actors_total=len(actors))
 
 

@@ -109,6 +109,7 @@ def summary(node: int, now: float, agents: int | None = None) -> dict:
     raylet = {
         "nodeId": node_id(node),
         "state": "ALIVE",
+        "isHeadNode": node == 0,
         "sessionDir": folder,
         "rayletSocketName": SOCKET,
     }

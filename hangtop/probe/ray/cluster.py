@@ -160,6 +160,7 @@ def _node(node: str, seen: NodeView, logical: str, *, local: bool) -> RayNode:
         host=clean_text(seen.summary.hostname) or clean_text(seen.summary.ip) or node[:8],
         ip=seen.summary.ip,
         alive=raylet.state == "ALIVE",
+        head=raylet.is_head_node,
         local=local,
         moved_at=seen.moved_at if seen.summary.now is not None else None,
         death="" if raylet.state == "ALIVE" else clean_text(raylet.state_message or ""),

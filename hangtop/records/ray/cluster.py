@@ -114,6 +114,7 @@ class RayNode(Struct, frozen=True, omit_defaults=True):
     host: str
     ip: str = ""
     alive: bool = True
+    head: bool = False
     local: bool = False
     moved_at: float | None = None
     death: str = ""

@@ -128,6 +128,7 @@ class Raylet(ApiRecord, frozen=True, gc=False):
     node_id: str = ""
     state: str = ""
     state_message: str | None = None
+    is_head_node: bool = False
     session_dir: str = ""
     raylet_socket_name: str = ""
     dashboard_agent_listen_port: ApiNumber = None

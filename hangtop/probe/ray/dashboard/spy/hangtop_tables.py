@@ -14,6 +14,7 @@ from typing import Any
 
 MOST_DEAD = 1_000
 OF_RANK = ("RANK", "WORLD_SIZE")
+HEAD = "node:__internal_head__"
 
 
 def main() -> None:
@@ -122,6 +123,7 @@ def node_row(node: dict[str, Any], actors: Any, jobs: Any) -> dict[str, Any]:
             "nodeId": here,
             "state": "ALIVE" if alive else "DEAD",
             "stateMessage": node.get("DeathReasonMessage") or "",
+            "isHeadNode": HEAD in (node.get("Resources") or {}),
             "sessionDir": node.get("RayletSocketName", "").rpartition("/sockets/")[0],
             "rayletSocketName": node.get("RayletSocketName", ""),
             "dashboardAgentListenPort": node.get("DashboardAgentListenPort"),
