@@ -16,7 +16,9 @@ from hangtop.state.run_state import RunState, fold
 
 NOW = 1_768_125_000.0
 HEALTHY = RayApi("127.0.0.1:8265", "ok", NOW - 60, True, NOW - 60, NOW - 1, version="2.60.0")
-NODE = RayNode("n" * 56, "n1", moved_at=NOW - 3, local=True, used={"GPU": 6.0, "CPU": 1.0}, total={"GPU": 8.0, "CPU": 16.0})
+NODE = RayNode(
+    "n" * 56, "n1", moved_at=NOW - 3, head=True, local=True, used={"GPU": 6.0, "CPU": 1.0}, total={"GPU": 8.0, "CPU": 16.0}
+)
 
 
 def worker(rank: int, method: str | None, **known: object) -> RayActor:

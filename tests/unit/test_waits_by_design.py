@@ -53,7 +53,7 @@ def verdict(lines: list[str] | tuple[str, ...], silent_s: float, *actors: RayAct
         digest.feed(f"(TaskRunner pid=133947) {line}\n".encode(), at=last - 10.0 * (len(lines) - 1 - place))
     size = sum(len(line) for line in lines)
     log = join_logs([digest.facts()], [LogFile("train.log", "ok", size, size)], INDEX.catalog, last_output_at=last)
-    node = RayNode(NODE, "n1", moved_at=NOW - 1, local=True, used={"GPU": 4.0}, total={"GPU": 4.0})
+    node = RayNode(NODE, "n1", moved_at=NOW - 1, head=True, local=True, used={"GPU": 4.0}, total={"GPU": 4.0})
     api = RayApi("127.0.0.1:8265", "ok", gcs_ok=True, actors_at=NOW)
     ray = RayCluster("s", api=api, nodes=(node,), actors=actors, actors_total=len(actors))
     driver = Process(DRIVER, NOW - 9_000, 0, 1, "python", "python -m verl.trainer.main_ppo", "S")
