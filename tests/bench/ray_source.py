@@ -8,12 +8,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from unittest.mock import patch
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors, troubles
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.ray.dashboard.api_schema import Answer
+from hangtop.probe.ray.dashboard.connection import Connection
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.records import wire
@@ -39,10 +43,27 @@ def rows(options: Options) -> Iterator[Row]:
     ) as server:  # its end is that of its input, which is closed here
         assert server.stdin is not None
         assert server.stdout is not None
-        yield from _measured(server.stdin, server.stdout, options.seconds)
+        with _counted() as answers:
+            yield from _measured(server.stdin, server.stdout, options.seconds, answers)
 
 
-def _measured(tick: IO[str], told: IO[str], seconds: float) -> Iterator[Row]:
+@contextmanager
+def _counted() -> Iterator[list[tuple[str, int]]]:
+    """Path and size of every answer that comes meanwhile."""
+    answers: list[tuple[str, int]] = []
+    ask = Connection.ask
+
+    def counting(self: Connection, path: str, *rest: Any) -> Answer:
+        answer = ask(self, path, *rest)
+        if answer.status:
+            answers.append((path, len(answer.body)))
+        return answer
+
+    with patch.object(Connection, "ask", counting):
+        yield answers
+
+
+def _measured(tick: IO[str], told: IO[str], seconds: float, answers: Sequence[tuple[str, int]]) -> Iterator[Row]:
     context = ProbeContext(WatchSpec(ray=f"127.0.0.1:{int(told.readline())}"))
     context.log = LogReading((), profiles=("verl", "ray"))  # so that its ranks are taken for those of the run
     ray, workers = RaySource(context), RayWorkerSource(context)
@@ -68,18 +89,17 @@ def _measured(tick: IO[str], told: IO[str], seconds: float) -> Iterator[Row]:
         time.sleep(max(0.0, ray.interval_s - took_ms / 1000))
     spent_s, lasted_s = time.process_time() - cpu_s, time.monotonic() - began
     cluster = next(iter(ray._clusters.values()))
-    assert cluster.poll is not None
-    dashboard, servers = cluster.poll.dashboard, cluster.logs.servers
     far = [log for files in cluster._far_logs.values() for log in files]
-    requests, received_kb = sum(server.requests for server in servers), sum(server.received_bytes for server in servers) / 1e3
+    of_logs = [size for path, size in answers if "/logs/" in path]
+    of_dashboard = [size for path, size in answers if "/logs/" not in path]
     what = f"Ray of {NODES} nodes × {WORKERS} workers"
     yield Row(f"{what}: CPU of a look, all nodes have reported", _middle(full_cpu), "ms", 100)
     yield Row(f"{what}: the same, from question to answer", _middle(full), "ms")
     yield Row(f"{what}: a look in between", _middle(usual), "ms")
-    yield Row(f"{what}: put on the cluster", dashboard.requests / lasted_s, "asks/s")
-    yield Row(f"{what}: put on the cluster", dashboard.received_bytes / lasted_s / 1e3, "kB/s")
-    yield Row(f"{what}: put on its agents, for the steps of ranks", requests / lasted_s, "asks/s", 8)
-    yield Row(f"{what}: put on its agents, for the steps of ranks", received_kb / lasted_s, "kB/s", 128)
+    yield Row(f"{what}: put on the cluster", len(of_dashboard) / lasted_s, "asks/s")
+    yield Row(f"{what}: put on the cluster", sum(of_dashboard) / lasted_s / 1e3, "kB/s")
+    yield Row(f"{what}: put on its agents, for the steps of ranks", len(of_logs) / lasted_s, "asks/s", 8)
+    yield Row(f"{what}: put on its agents, for the steps of ranks", sum(of_logs) / lasted_s / 1e3, "kB/s", 128)
     yield Row(f"{what}: output files read in {lasted_s:.0f} s", sum(log.first_bytes is not None for log in far), f"of {len(far)}")
     yield Row(f"{what}: CPU of both sources", 100 * spent_s / lasted_s, "%")
     yield Row(f"{what}: a reading", len(wire.encode(Reading("ray", "head", 0.0, last))) / 1e3, "kB")

@@ -135,7 +135,7 @@ def ray(at: float, *, method: str, since: float, odd: tuple[int, str, float] | N
         )
         for n in range(2)
     ]
-    node = RayNode("node1", HOST, head=True, local=True, moved_at=at, cores=128, workers=11)
+    node = RayNode("node1", HOST, head=True, local=True, moved_at=at, workers=11)
     driver = RayDriver("01", DRIVER_PID, "node1", "python -m verl.trainer.main_ppo", local=True, started_at=DRIVER_SINCE)
     api = RayApi("127.0.0.1:8265", "ok", since=at - started, gcs_ok=True, actors_at=at, version="2.60.0")
     cluster = RayCluster("session_2026-01-11", api=api, actors=tuple(actors), actors_total=11, drivers=(driver,), nodes=(node,))

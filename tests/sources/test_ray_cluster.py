@@ -156,7 +156,7 @@ def test_every_state_of_an_actor_is_told_apart(head, watch, play):
 def test_a_worker_tells_its_files_and_that_it_is_stopped_at_once_by_its_process(head, watch, play):
     play("fleet.py", "3", "1", until="FLEET HANGS")
     found = watch.until(lambda c: {file.rank for file in worker_files(c)} >= {0, 1, 2})
-    files = {file.rank: file for file in worker_files(found) if file.rank is not None and file.stream == "out"}
+    files = {file.rank: file for file in worker_files(found) if file.path.endswith(".out")}
     assert sorted(files) == [0, 1, 2]
     with open(files[1].path) as file:
         assert "rank 1 generates" in file.read()

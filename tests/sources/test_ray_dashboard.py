@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -13,7 +15,7 @@ from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.token import AuthToken
+from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.local.daemons import daemon_of
 from hangtop.probe.ray.ray_source import RaySource, parse_address
 from hangtop.probe.source import Absent, SourceError
@@ -209,20 +211,26 @@ def test_a_wrong_token_is_told_apart_from_none(fake, monkeypatch, source):
     assert cluster_of(source(dashboard.address), 1000.0).api.answer == "wrong_token"
 
 
-def test_our_token_is_not_given_to_the_cluster_of_another_user(monkeypatch):
-    from hangtop.probe.ray.dashboard.token import find_token
+@pytest.mark.parametrize("odd", ["s3cr3t\nHost: elsewhere", "s3cr3t\u20ac"])
+def test_a_token_that_fits_into_no_header_is_none_and_is_not_quoted(fake, monkeypatch, source, odd):
+    monkeypatch.setenv("RAY_AUTH_TOKEN", odd)
+    dashboard = fake(token="right")
+    assert cluster_of(source(dashboard.address), 1000.0).api.answer == "needs_token"
+    client = Dashboard(dashboard.address, lambda: AuthToken(odd))
+    assert client.get("/nodes?view=summary").error == "what is asked is no text for HTTP"
+    client.close()
 
+
+def test_our_token_is_not_given_to_the_cluster_of_another_user(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_TOKEN", "mine")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert find_token(1000, dict) is not None
-    assert find_token(1001, dict) is None
+    assert find_token(1000, {}) is not None
+    assert find_token(1001, {}) is None
 
 
 def test_what_the_raylet_was_started_with_goes_before_a_file_that_a_later_cluster_wrote(monkeypatch, tmp_path):
-    from hangtop.probe.ray.dashboard.token import find_token
-
     def of_raylet(**environ: str) -> str:
-        token = find_token(os.geteuid(), lambda: {"HOME": str(tmp_path / "home"), **environ})
+        token = find_token(os.geteuid(), {"HOME": str(tmp_path / "home"), **environ})
         return token.header()["Authorization"] if token else ""
 
     for folder, text in (("", "of another cluster"), ("home", "of its home")):
@@ -294,9 +302,34 @@ def test_a_connection_that_the_server_closed_is_opened_again(fake):
     client.close()
 
 
+def test_an_answer_that_leads_elsewhere_is_not_followed(fake, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "s3cr3t")
+    there, requests = fake(token="s3cr3t"), []
+
+    class Leads(BaseHTTPRequestHandler):
+        def do_GET(self):
+            requests.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", f"http://{there.address}/logical/actors")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Leads) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        answer = Dashboard(f"127.0.0.1:{server.server_port}", lambda: find_token(None, {})).get("/x")
+    assert (answer.status, answer.body, requests) == (302, b"", ["/x"])
+    assert not there.asked
+
+
+def test_a_path_that_is_no_text_for_http_is_an_answer_and_no_crash(fake):
+    assert Dashboard(fake().address, lambda: None).get("/nodes/\u00e9").error == "what is asked is no text for HTTP"
+
+
 def test_a_body_that_comes_in_drops_is_cut_off_at_the_deadline(fake):
     import socket
-    import threading
 
     listener = socket.create_server(("127.0.0.1", 0))
     ended = threading.Event()

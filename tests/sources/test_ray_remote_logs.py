@@ -12,9 +12,16 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.tail import Appended
 from hangtop.probe.ray import workers_source
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.node_logs import MOST_LINES, PART_BYTES, NodeLogs
-from hangtop.probe.ray.dashboard.remote_log import LATE_S, SOON_S, THROUGH_HEAD_S, FollowedRemoteLog, RemoteLog
-from hangtop.probe.ray.dashboard.worker_place import WorkerPlace
+from hangtop.probe.ray.dashboard.node_logs import (
+    LATE_S,
+    MOST_LINES,
+    PART_BYTES,
+    SOON_S,
+    THROUGH_HEAD_S,
+    NodeLogs,
+    RemoteLog,
+    WorkerPlace,
+)
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import MOST_FILES_A_LOOK, RayWorkerSource
 from hangtop.probe.source import open_source
@@ -64,15 +71,19 @@ def log_of_shut_agent(fake, logs) -> RemoteLog:
     return RemoteLog(place(fake, agent=False), "err", logs)
 
 
+def name(log: RemoteLog) -> str:
+    return log.path.rpartition("/")[2]
+
+
 def text(log: RemoteLog) -> bytes:
     return log.pread(1 << 20, log.start)
 
 
 def test_only_what_is_new_travels(fake, log):
-    fake.files[log.name] = b"step 1\n" * 10
+    fake.files[name(log)] = b"step 1\n" * 10
     log.fetch(NOW)
     assert text(log) == b"step 1\n" * 10
-    fake.files[log.name] += b"step 2\n"
+    fake.files[name(log)] += b"step 2\n"
     log.fetch(NOW + 5)
     assert text(log).endswith(b"step 1\nstep 2\n")
     assert fake.sent_bytes == 77
@@ -81,13 +92,13 @@ def test_only_what_is_new_travels(fake, log):
 
 
 def test_the_age_of_a_file_is_told_by_the_clock_of_its_node(fake, log):
-    fake.files[log.name], fake.written_at = b"step 1\n", time.time() - 100
+    fake.files[name(log)], fake.written_at = b"step 1\n", time.time() - 100
     log.fetch(NOW)
     assert log.modified_at == pytest.approx(NOW - 100, abs=2)
 
 
 def test_of_a_big_file_only_the_end_is_read_from_a_line_start_on(fake, log):
-    fake.files[log.name] = b"".join(b"a line of output, number %06d\n" % number for number in range(20_000))
+    fake.files[name(log)] = b"".join(b"a line of output, number %06d\n" % number for number in range(20_000))
     log.fetch(NOW)
     assert fake.sent_bytes == PART_BYTES
     assert text(log).startswith(b"a line of output")
@@ -95,16 +106,16 @@ def test_of_a_big_file_only_the_end_is_read_from_a_line_start_on(fake, log):
 
 
 def test_a_bar_that_is_one_endless_line_is_read_at_its_end(fake, log):
-    fake.files[log.name] = b"".join(b"\rtrain: %d/99999 [00:01<00:02, 1.0it/s]" % step for step in range(50_000))
+    fake.files[name(log)] = b"".join(b"\rtrain: %d/99999 [00:01<00:02, 1.0it/s]" % step for step in range(50_000))
     log.fetch(NOW)
     assert text(log).endswith(b"train: 49999/99999 [00:01<00:02, 1.0it/s]")
     assert len(text(log)) <= PART_BYTES
 
 
 def test_a_worker_that_prints_faster_than_it_is_read_loses_what_is_between(fake, log):
-    fake.files[log.name] = b"first\n"
+    fake.files[name(log)] = b"first\n"
     log.fetch(NOW)
-    fake.files[log.name] += b"step 7/100 and more\n" * PART_BYTES + b"last\n"
+    fake.files[name(log)] += b"step 7/100 and more\n" * PART_BYTES + b"last\n"
     log.fetch(NOW + 1)
     assert log.due_at == NOW + 1, "at once: there is more"
     ends = log.end
@@ -116,16 +127,16 @@ def test_a_worker_that_prints_faster_than_it_is_read_loses_what_is_between(fake,
 
 
 def test_a_file_that_was_cut_is_read_anew(fake, log):
-    fake.files[log.name] = b"step 1\n" * 100
+    fake.files[name(log)] = b"step 1\n" * 100
     log.fetch(NOW)
-    fake.files[log.name] = b"anew\n"
+    fake.files[name(log)] = b"anew\n"
     log.fetch(NOW + 5)
     log.fetch(NOW + 5)
     assert text(log).endswith(b"\nanew\n")
 
 
 def test_a_file_that_does_not_grow_is_asked_for_less_and_less(fake, log):
-    fake.files[log.name] = b"step 1\n"
+    fake.files[name(log)] = b"step 1\n"
     at, pauses = NOW, []
     for _ in range(8):
         log.fetch(at)
@@ -133,18 +144,18 @@ def test_a_file_that_does_not_grow_is_asked_for_less_and_less(fake, log):
         at = log.due_at
     assert pauses[:3] == [SOON_S, 2 * SOON_S, 4 * SOON_S]
     assert pauses[-1] == LATE_S
-    fake.files[log.name] += b"step 2\n"
+    fake.files[name(log)] += b"step 2\n"
     log.fetch(at)
     assert log.due_at == at + SOON_S
 
 
 def test_where_the_agent_cannot_be_reached_the_dashboard_gives_the_last_lines(fake, log_of_shut_agent):
     log = log_of_shut_agent
-    fake.files[log.name] = b"".join(b"step %d\n" % step for step in range(200))
+    fake.files[name(log)] = b"".join(b"step %d\n" % step for step in range(200))
     log.fetch(NOW)
     assert text(log).count(b"\n") == MOST_LINES
     assert log.due_at == NOW + THROUGH_HEAD_S, "the head has work with it"
-    fake.files[log.name] += b"step 200\n"
+    fake.files[name(log)] += b"step 200\n"
     log.fetch(NOW + 20)
     assert text(log).count(b"step 199\n") == 1, "what was there before is not there twice"
     assert text(log).endswith(b"step 200\n")
@@ -154,7 +165,7 @@ def test_an_endless_line_through_the_dashboard_is_said_to_be_too_long_and_its_be
     fake, log_of_shut_agent
 ):
     log = log_of_shut_agent
-    fake.files[log.name] = b"".join(b"\rtrain: %d/99999" % step for step in range(50_000))
+    fake.files[name(log)] = b"".join(b"\rtrain: %d/99999" % step for step in range(50_000))
     log.fetch(NOW)
     assert text(log) == b""
     assert log.problem == f"its last {MOST_LINES} lines are more than 256 kB"
@@ -163,21 +174,20 @@ def test_an_endless_line_through_the_dashboard_is_said_to_be_too_long_and_its_be
 def test_a_file_that_is_not_there_yet_is_no_trouble_for_long(fake, log):
     log.fetch(NOW)
     assert log.problem == "not written yet, or removed"
-    fake.files[log.name] = b"step 1\n"
+    fake.files[name(log)] = b"step 1\n"
     log.fetch(log.due_at)
     assert (log.problem, text(log)) == (None, b"step 1\n")
 
 
 def test_what_was_there_at_first_is_old_and_what_comes_then_is_of_now(fake, log):
-    followed = FollowedRemoteLog(log)
-    assert list(followed.poll(NOW)) == []
-    fake.files[log.name] = b"step 1\n"
+    assert list(log.poll(NOW)) == []
+    fake.files[name(log)] = b"step 1\n"
     log.fetch(NOW)
-    _, first = followed.poll(NOW)
+    _, first = log.poll(NOW)
     assert first == Appended(0, b"step 1\n", live=False)
-    fake.files[log.name] += b"step 2\n"
+    fake.files[name(log)] += b"step 2\n"
     log.fetch(NOW + 4)
-    assert list(followed.poll(NOW + 4)) == [Appended(7, b"step 2\n", live=True)]
+    assert list(log.poll(NOW + 4)) == [Appended(7, b"step 2\n", live=True)]
 
 
 def look(spec: WatchSpec, seconds: float) -> RunState:
@@ -186,11 +196,11 @@ def look(spec: WatchSpec, seconds: float) -> RunState:
     sources = {"ray": RaySource(context), "rayworkers": RayWorkerSource(context), "log": open_source("log", context)}
     state, at = RunState(), time.time()
     for step in range(int(seconds / 2)):
-        for name in (*sources, "log"):
-            for value in sources[name].read(at + 2 * step):
-                state = fold(state, Reading(name, "here", at, value))
-    for name in ("ray", "log"):
-        sources[name].close()
+        for source in (*sources, "log"):
+            for value in sources[source].read(at + 2 * step):
+                state = fold(state, Reading(source, "here", at, value))
+    for source in ("ray", "log"):
+        sources[source].close()
     return state
 
 

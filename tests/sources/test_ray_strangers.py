@@ -160,7 +160,7 @@ def test_who_took_the_port_of_our_dead_dashboard_is_not_asked_and_that_is_said(p
 def test_an_address_that_was_named_gets_no_token_where_a_stranger_listens(place, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_TOKEN", SECRET)
     with place.impostor() as port:
-        dashboard = Dashboard(f"127.0.0.1:{port}", lambda: find_token(None, dict))
+        dashboard = Dashboard(f"127.0.0.1:{port}", lambda: find_token(None, {}))
         assert dashboard.get("/asked/by/this/test").status == 401
         dashboard.close()
     ours = [line for line in place.asked if "/asked/by/this/test" in line]  # whoever lists sessions here may ask that port too
@@ -179,9 +179,9 @@ def test_root_reads_no_file_for_the_environment_of_another_user(tmp_path):
         {"RAY_AUTH_TOKEN_PATH": str(tmp_path / "link")},
         {"HOME": str(tmp_path)},
     ):
-        assert find_token(STRANGER, lambda environ=environ: environ) is None
+        assert find_token(STRANGER, environ) is None
     os.chown(tmp_path / "secret", STRANGER, STRANGER)
-    assert find_token(STRANGER, lambda: {"RAY_AUTH_TOKEN_PATH": str(tmp_path / "secret")}) is not None
+    assert find_token(STRANGER, {"RAY_AUTH_TOKEN_PATH": str(tmp_path / "secret")}) is not None
 
 
 def test_a_program_that_acts_for_another_user_does_not_speak_for_them(place, ends):

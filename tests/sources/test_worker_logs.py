@@ -68,7 +68,7 @@ class Run:
         )
 
     def meet(self) -> None:
-        self.context.workers = rank_files((self.cluster(),))
+        self.context.workers = rank_files((self.cluster(),), {})
 
     def read(self, until) -> RunState:
         end = time.monotonic() + PATIENCE_S
@@ -126,7 +126,7 @@ def test_a_worker_that_died_keeps_its_file(run):
     run.meet()
     run.say(1, bar(5, 101))
     run.read(lambda s: steps(s).get(1) == 5)
-    run.context.workers = tuple(file for file in rank_files((run.cluster(),)) if file.rank != 1)
+    run.context.workers = tuple(file for file in rank_files((run.cluster(),), {}) if file.rank != 1)
     run.say(1, bar(6, 101))
     run.read(lambda s: steps(s)[1] == 6)
 
@@ -153,7 +153,7 @@ def test_lines_of_a_worker_s_file_can_be_asked_for_by_its_number(run):
 
 def test_ranks_of_several_jobs_are_nobody_s(run):
     both = replace(run.cluster(), actors=(*run.actors(), *run.actors("02000000")))
-    assert rank_files((both,)) == ()
+    assert rank_files((both,), {}) == ()
     assert len(worker_files(both)) == 4 * RANKS
 
 
@@ -165,6 +165,6 @@ def test_the_ray_source_finds_the_files_of_the_job_whose_driver_writes_the_log(r
     both = replace(run.cluster(), actors=(*run.actors(), *run.actors("02000000")))
     source = RaySource(run.context)
     run.context.procs = ProcessReading(writers=(Writer(90, 0.0, 0, "python", "python train.py", (str(run.log),)),))
-    found = rank_files(clusters_of_run(source.run_with(RayReading((both,)))))
+    found = rank_files(clusters_of_run(source.run_with(RayReading((both,)))), {})
     assert {file.job for file in found} == {JOB}
     source.close()

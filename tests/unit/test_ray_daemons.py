@@ -6,7 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.local.ray_processes import RayTable
+from hangtop.probe.ray.ray_source import RaySource
+from hangtop.records import wire
+from hangtop.records.ray.cluster import RayReading
+from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.table import Stat
 
 NOW = 1_768_125_000.0
@@ -42,8 +48,15 @@ class WrittenTable:
     def cwd(self, pid):
         return ""
 
+    environs: Mapping[str, str] = {}
+    late = 0
+    """So many times the environment is not told in time."""
+
     def environ(self, pid):
-        return {}
+        self.late -= 1
+        if self.late >= 0:
+            raise TimeoutError
+        return self.environs
 
     def open_files(self, pid):
         return ()
@@ -80,3 +93,29 @@ def test_a_part_with_a_title_alone_has_session_and_node_of_the_raylet_above_it(p
 
 def test_a_cluster_that_a_worker_of_another_started_has_none_of_its_nodes(parts):
     assert (parts[5].session, parts[5].node) == ("session_inner", None)
+
+
+SECRETS = {"RAY_AUTH_TOKEN": "s3cr3t-1", "RAY_REDIS_PASSWORD": "s3cr3t-2", "WANDB_API_KEY": "s3cr3t-3", "HOME": "/home/s3cr3t-4"}
+
+
+def test_neither_the_environment_nor_a_password_of_a_daemon_is_in_what_the_source_tells():
+    table = WrittenTable({1: (0, f"{raylet(OUTER, 'a')} --redis-password=s3cr3t-5 --gcs-address=10.0.0.1:6379")})
+    table.environs = SECRETS
+    source = RaySource(ProbeContext(WatchSpec()), table)
+    (reading,) = source.read(NOW)
+    assert isinstance(reading, RayReading)
+    assert [cluster.session for cluster in reading.clusters] == ["session_outer"]
+    daemon = next(iter(source._here.daemons))
+    assert daemon.start.environ == SECRETS, "a restart needs it"
+    shown = wire.encode(Reading("ray", "here", NOW, reading)).decode() + repr(reading) + repr(source._here)
+    assert "s3cr3t" not in shown
+    source.close()
+
+
+def test_an_environment_that_came_too_late_is_asked_for_again():
+    table = WrittenTable({1: (0, raylet(OUTER, "a"))})
+    table.environs, table.late = SECRETS, 1
+    found = RayTable(table)
+    assert [daemon.start.environ for daemon in found.read(NOW).daemons] == [{}]
+    (daemon,) = found.read(NOW + 2).daemons
+    assert (daemon.start.environ, daemon.session) == (SECRETS, "session_outer")

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import stat
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hangtop.probe.ray.local.start_options import environ_of_start, resources_of, spill_folder, start_command, without_block
+from hangtop.probe.ray.local.daemons import Daemon, DaemonStart
+from hangtop.probe.ray.local.start_options import environ_of_start, resources_of, spill_folder, start_command
+from hangtop.probe.ray.session import starts_of
+from hangtop.records.ray.cluster import DaemonKind
+from hangtop.system.processes.table import Identity
+from hangtop.system.stores import launch_store
 
 SESSION = "/tmp/r/session_2026-01-01_00-00-00_0_1"
 AGENT = "/env/bin/python -u /env/ray/dashboard/agent.py --node-id=n1"
@@ -141,5 +149,30 @@ def test_a_spill_folder_outside_the_session_is_named_by_its_node() -> None:
     assert spill_folder(raylet()) is None
 
 
-def test_a_start_that_blocked_comes_back() -> None:
-    assert without_block(("ray", "start", "--head", "--block")) == ("ray", "start", "--head")
+def daemon(kind: DaemonKind, *words: str, **known: Any) -> Daemon:
+    environ = known.pop("environ", None)
+    return Daemon(kind=kind, identity=Identity(7, 7), start=DaemonStart(words, environ), **known)
+
+
+def test_a_start_that_blocked_comes_back_and_says_who_else_waits_for_it() -> None:
+    head = daemon("raylet", *raylet(), node="n1")
+    blocked = ("/x/bin/ray", "start", "--head", "--block")
+    (start,), unknown, warnings = starts_of([head, daemon("client_server", "x")], {head.pid: (5, blocked)}, None)
+    assert (start.argv, unknown) == (("/x/bin/ray", "start", "--head"), "")
+    assert [words[:19] for words in warnings] == ["ray start --block e"]
+
+
+def test_what_a_restart_needs_is_kept_for_us_alone_and_its_command_is_shown_without_secrets() -> None:
+    words = {"gcs_server": gcs(redis_password="s3cr3t"), "raylet": raylet()}
+    told = [daemon(kind, *line, environ={"RAY_AUTH_TOKEN": "t0ken", "HOME": "/h"}) for kind, line in words.items()]
+    (start,), _, _ = starts_of(told, {}, None)
+    assert "--redis-password=***" in start.argv
+    assert "s3cr3t" not in repr(start) + repr(told)
+    assert "t0ken" not in repr(start) + repr(told)
+    kept = Path(start.environ_file)
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert launch_store.environ_of(start.environ_file) == {
+        "RAY_AUTH_TOKEN": "t0ken",
+        "HOME": "/h",
+        "--redis-password": "--redis-password=s3cr3t",
+    }

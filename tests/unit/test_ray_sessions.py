@@ -10,7 +10,7 @@ from hangtop.records.ray.cluster import RayCluster, RayDriver, RayPart, RayReadi
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines, session_table
+from hangtop.render.ray.ray_lines import clusters_shown, nothing, other_lines, session_table
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
 from tests.unit.test_ray_rules import NOW, cluster, worker

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from hangtop.probe.ray.local.actor_deaths import death_of
+from hangtop.probe.ray.actor_records import death_of, verl_ranks
+from hangtop.probe.ray.dashboard.api_schema import WorkerStats
 from hangtop.probe.ray.local.daemons import daemon_of, without_secrets
 from hangtop.probe.ray.local.session_files import WORKER_LOG
-from hangtop.probe.ray.local.worker_names import verl_ranks
 from hangtop.records.ray.titles import WorkerTitle, assigned_title
 
 
@@ -29,6 +30,20 @@ def test_a_title_says_class_method_and_name(text, title):
     assert assigned_title(text) == title
 
 
+@pytest.mark.parametrize(
+    ("cmdline", "title"),
+    [
+        (b'["ray::Worker.step", "", ""]', "ray::Worker.step"),
+        (b' [ "ray::a\\", b:Worker" ]', 'ray::a", b:Worker'),
+        (b"[]", ""),
+        (b"null", ""),
+        (b"[null]", ""),
+    ],
+)
+def test_the_title_in_a_dashboard_s_answer_is_the_first_word_whatever_else_stands_there(cmdline, title):
+    assert msgspec.json.decode(b'{"cmdline":%b}' % cmdline, type=WorkerStats).title == title
+
+
 def test_a_worker_s_file_names_its_session_and_its_job():
     folder = "/tmp/ray/session_2026-01-10_08-00-00_1_5"
     name = f"{folder}/logs/worker-{'a' * 56}-01000000-4242"
@@ -36,6 +51,7 @@ def test_a_worker_s_file_names_its_session_and_its_job():
         found = WORKER_LOG.fullmatch(path)
         assert found is not None
         assert (found["folder"], found["job"]) == (folder, "01000000")
+        assert found["path"] == path.removesuffix(".1"), "where the newest lines are"
     assert WORKER_LOG.fullmatch(f"{folder}/logs/raylet.out") is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, same_files, with_remote_stacks
 from hangtop.monitor.headless import RemoteStackRequester
-from hangtop.probe.ray.dashboard.pyspy_report import threads_of
+from hangtop.probe.ray.dashboard.remote_worker_stacks import threads_of
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray.cluster import RayActor, RayCluster, RayReading
 from hangtop.records.ray.remote_workers import RemoteStacksReading, add_remote
@@ -76,6 +76,12 @@ def test_the_text_of_a_dashboard_becomes_threads_again():
     assert (computes.name, computes.state, computes.owns_gil) == ("compute ", "R", True)
     assert computes.frames[0] == Frame("step", "fleet.py", 60)
     assert threads_of("Failed to execute: py-spy is not installed") == ()
+
+
+def test_a_text_that_is_made_to_be_slow_to_read_is_read_at_once():
+    assert threads_of(f"Thread 1 (idle)\n{' ' * 1_000_000}x") == (Thread("thread 1", (), 1, state="S"),)
+    assert threads_of(f"Thread 1 (idle)\n    {'f (' * 300_000}x") == (Thread("thread 1", (), 1, state="S"),)
+    assert threads_of(f"Thread {'1' * 10_000} (idle)\n") == ()
 
 
 def test_a_shortened_name_still_tells_whose_code_it_is():

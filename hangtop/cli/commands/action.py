@@ -23,7 +23,7 @@ from hangtop.records.ask import Ask
 from hangtop.records.plan import Fit, Plan, Refusal, fit_ask
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows, step_rows
-from hangtop.render.ray.ray_sessions import session_table
+from hangtop.render.ray.ray_lines import session_table
 from hangtop.render.spans import plain
 from hangtop.state.run_state import RunState
 from hangtop.system.stores import launch_store

@@ -25,10 +25,15 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet:
         return None
+    recent_from = snapshot.now - (snapshot.silence_s or 0.0) - snapshot.quiet_s  # one that died long before did not stop the run
     for cluster in clusters_of_run(snapshot.state):
-        left = [odd for odd in outlier_actors(cluster) if not odd.actor.has_process and _recent(snapshot, odd.actor)]
+        dead = (odd for odd in outlier_actors(cluster) if not odd.actor.has_process)
+        left = [odd for odd in dead if odd.actor.since is None or odd.actor.since > recent_from]
         if left:
             first = min(left, key=lambda odd: odd.actor.since or 0.0)
+            death, old_since = first.actor.death, stale_since(cluster, snapshot.now)
+            told = (f"{name(first.actor)} {first.why}", *(death.traceback if death else ()))
+            doubt = () if old_since is None else (Evidence("ray", f"what Ray tells is as of {clock(old_since)}", None),)
             return Verdict(
                 word="hung",
                 headline=f"{name(first.actor)}: {first.why}.",
@@ -36,11 +41,7 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
                 kind="dead_process",
                 confidence="likely",
                 culprits=tuple(_culprit(odd) for odd in left[:MOST_CULPRITS]),
-                evidence=(
-                    *(Evidence("ray", line) for line in _death_lines(first)),
-                    *_trust(cluster, snapshot.now),
-                    silence(snapshot),
-                ),
+                evidence=(*(Evidence("ray", line) for line in told[:3]), *doubt, silence(snapshot)),
                 next=(("b", "bundle"), ("r", "restart")),
             )
     return None
@@ -51,25 +52,23 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `leader_alone`: workers that were never started leave their leader alone.
     """
-    if not snapshot.is_quiet:
+    waiting = next(filter(None, map(pending_resources, _trusted(snapshot))), ())
+    if not waiting:
         return None
-    for cluster in clusters_of_run(snapshot.state):
-        if stale_since(cluster, snapshot.now) is None and (waiting := pending_resources(cluster)):
-            first = waiting[0]
-            return Verdict(
-                word="waiting",
-                headline=f"{first.who} waits for {first.asks}{': ' + first.lack if first.lack else ''}.",
-                refute="a node joins, or another job frees what is asked for",
-                kind="resources",
-                confidence="likely" if first.impossible else "possible",
-                evidence=(
-                    *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
-                    *_created(snapshot),
-                    silence(snapshot),
-                ),
-                next=(("b", "bundle"),),
-            )
-    return None
+    first = waiting[0]
+    return Verdict(
+        word="waiting",
+        headline=f"{first.who} waits for {first.asks}{': ' + first.lack if first.lack else ''}.",
+        refute="a node joins, or another job frees what is asked for",
+        kind="resources",
+        confidence="likely" if first.impossible else "possible",
+        evidence=(
+            *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
+            *_created(snapshot),
+            silence(snapshot),
+        ),
+        next=(("b", "bundle"),),
+    )
 
 
 def actor_apart(snapshot: Snapshot) -> Verdict | None:
@@ -77,14 +76,11 @@ def actor_apart(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `leader_alone`: a worker apart from its peers is looked at before the one that calls them all.
     """
-    if not snapshot.is_quiet:
-        return None
     stands = {member.pid: member for member in snapshot.members}
-    for cluster in clusters_of_run(snapshot.state):
+    for cluster in _trusted(snapshot):
         apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
-        working = any(member.alive for _, member in known)
-        if apart and not working and stale_since(cluster, snapshot.now) is None:
+        if apart and not any(member.alive for _, member in known):
             first = apart[0]
             evidence = (
                 *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
@@ -107,13 +103,17 @@ def leader_alone(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `standing_still`: the leader stands still, too, and its idle workers tell what it waits for.
     """
-    if not snapshot.is_quiet or snapshot.silence_s is None:
+    if snapshot.silence_s is None:
         return None
-    for cluster in clusters_of_run(snapshot.state):
-        leaders = [actor for actor in cluster.actors if actor.state == "running" and _leads(actor)]
+    for cluster in _trusted(snapshot):
+        running = (
+            (actor, meaning(actor.cls, actor.method or ""))
+            for actor in cluster.actors
+            if actor.state == "running" and actor.method
+        )
+        leaders = [actor for actor, known in running if known is not None and known.says == LEADS]
         workers = [actor for actor in cluster.actors if actor.state != "dead" and actor not in leaders]
-        idle = bool(workers) and all(actor.state == "idle" for actor in workers)
-        if len(leaders) != 1 or not idle or stale_since(cluster, snapshot.now) is not None:
+        if len(leaders) != 1 or not workers or any(actor.state != "idle" for actor in workers):
             continue
         leader, patience_s = leaders[0], snapshot.log.teacher_wait_s
         patient = snapshot.silence_s <= patience_s
@@ -166,6 +166,12 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
     return None
 
 
+def _trusted(snapshot: Snapshot) -> list[RayCluster]:
+    """The clusters of a quiet run, if what is told of them is not old."""
+    own = clusters_of_run(snapshot.state) if snapshot.is_quiet else ()
+    return [cluster for cluster in own if stale_since(cluster, snapshot.now) is None]
+
+
 def _only_actors_here(snapshot: Snapshot) -> bool:
     """Nobody writes the log, and no process of the run is here but workers of its Ray session. A lead is no driver: Ray knows all
     of its own."""
@@ -174,11 +180,6 @@ def _only_actors_here(snapshot: Snapshot) -> bool:
     known = without_leads(snapshot.state.procs)
     others = tuple(process for process in known.processes if process.pid not in known.of_ray)
     return nobody_writes(replace(snapshot.state, procs=replace(known, processes=others)))
-
-
-def _leads(actor: RayActor) -> bool:
-    known = meaning(actor.cls, actor.method) if actor.method else None
-    return known is not None and known.says == LEADS
 
 
 def _created(snapshot: Snapshot) -> tuple[Evidence, ...]:
@@ -219,27 +220,11 @@ def name(actor: RayActor) -> str:
     return f"{actor.cls} pid {actor.pid or actor.ray_pid}" if actor.pid or actor.ray_pid else actor.cls
 
 
-def _recent(snapshot: Snapshot, actor: RayActor) -> bool:
-    """An actor that died long before the last output did not stop the run."""
-    silent_since = snapshot.now - (snapshot.silence_s or 0.0)
-    return actor.since is None or actor.since > silent_since - snapshot.quiet_s
-
-
 def _culprit(odd: OutlierActor, *, sure: bool = True) -> Culprit:
     actor = odd.actor
     return Culprit(actor.rank, actor.pid or actor.ray_pid, actor.host, "likely" if sure else "possible", (odd.why,))
 
 
-def _death_lines(odd: OutlierActor) -> tuple[str, ...]:
-    death = odd.actor.death
-    return (f"{name(odd.actor)} {odd.why}", *(death.traceback if death else ()))[:3]
-
-
 def _pending_line(pending: PendingResource) -> str:
     since = f" since {clock(pending.since)}" if pending.since is not None else ""
     return f"{pending.who} asks for {pending.asks}{since}{': ' + pending.lack if pending.lack else ''}"
-
-
-def _trust(cluster: RayCluster, now: float) -> tuple[Evidence, ...]:
-    since = stale_since(cluster, now)
-    return () if since is None else (Evidence("ray", f"what Ray tells is as of {clock(since)}", None),)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hangtop.probe.processes.probable_writers import reads_only
-from hangtop.probe.ray.local.daemons import daemon_of
+from hangtop.probe.ray.local.daemons import LEADING, daemon_of
 from hangtop.probe.ray.local.session_files import SESSION_LOG
-from hangtop.probe.ray.local.session_owners import LEADING
 from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.roles import SHELLS, role_by_name
 from hangtop.system.processes.table import OpenFile, Stat

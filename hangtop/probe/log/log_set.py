@@ -15,7 +15,6 @@ from hangtop.probe.log.followed_pipe import FollowedPipe
 from hangtop.probe.log.latest_attempt import LatestAttempt
 from hangtop.probe.log.tail import TAIL_BYTES, Followed
 from hangtop.probe.log.tracked_log import TrackedLog
-from hangtop.probe.ray.dashboard.remote_log import FollowedRemoteLog
 from hangtop.probe.ray.local.worker_files import MOST_FILES, WorkerLog
 from hangtop.records.log import BESIDE, LogFile
 from hangtop.system.files.network_filesystems import FileSystem, file_system_of
@@ -178,7 +177,7 @@ class WorkerLogs(TrackedLogs):
                 log.settle(log.own_shift_s)
 
     def _opened(self, number: int, file: WorkerLog) -> TrackedLog:
-        followed = Followed(file.path, tail_bytes=WORKER_TAIL_BYTES) if file.far is None else FollowedRemoteLog(file.far)
+        followed = file.far or Followed(file.path, tail_bytes=WORKER_TAIL_BYTES)
         return TrackedLog(number, FoundLog(file.path, file.rank), followed, self.index, FileSystem())
 
 

@@ -13,12 +13,12 @@ from hangtop.logs.lines.timestamps import year_in
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.followed_pipe import FollowedPipe
 from hangtop.probe.log.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
-from hangtop.probe.ray.dashboard.remote_log import FollowedRemoteLog
+from hangtop.probe.ray.dashboard.node_logs import RemoteLog
 from hangtop.records.log import LogFile, LogLine
 from hangtop.system.files.network_filesystems import FileSystem
 from hangtop.system.files.read_errors import binary, shown
 
-Followable = Followed | FollowedPipe | FollowedRemoteLog
+Followable = Followed | FollowedPipe | RemoteLog
 
 Came = tuple[float | None, float | None]
 """When bytes arrived (`None`: before we came), and when they were not there yet."""

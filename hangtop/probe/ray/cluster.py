@@ -9,17 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.actor_records import LocalWorkers, actors_of, cut_to
+from hangtop.probe.ray.actor_records import ActorJoin, FirstSeen, cut_to
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.node_logs import NodeLogs
+from hangtop.probe.ray.dashboard.node_logs import STREAMS, NodeLogs, RemoteLog, place_of
 from hangtop.probe.ray.dashboard.poll import ApiView, DashboardPoll, NodeView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
 from hangtop.probe.ray.dashboard.token import AuthToken
-from hangtop.probe.ray.dashboard.worker_place import STREAMS, place_of
-from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
 from hangtop.probe.ray.local.ray_processes import LocalWorker
 from hangtop.records.ray.cluster import PlacementGroup, RayCluster, RayDriver, RayNode
@@ -91,8 +88,10 @@ class Cluster:
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
         here = set(nodes.values())
-        actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._first_seen, now)
-        orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
+        join = ActorJoin(workers, nodes, pids, view, self._first_seen, now)
+        actors = join.actors()
+        alone = [worker for worker in workers if worker.raylet is None and worker.state != "Z"]
+        orphans = tuple(w.pid for w in alone if join.lasts(("parent", w.identity), True, ORPHAN_AFTER_S))
         self._first_seen.turn()
         uid = daemons[0].uid if daemons else None
         return RayCluster(
@@ -122,10 +121,6 @@ class Cluster:
         if self.poll:
             self.poll.dashboard.close()
 
-    def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
-        alone = worker.raylet is None and worker.state != "Z"
-        return alone and now - self._first_seen.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S
-
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:
     """The node of this raylet, by its address and socket."""
@@ -136,15 +131,7 @@ def _node_of(raylet: Daemon, view: ApiView) -> str | None:
 def _drivers(view: ApiView, here: Set[str]) -> tuple[RayDriver, ...]:
     """From the pages of the nodes; of an older Ray, which leaves them out there, from its jobs."""
     told = tuple(
-        RayDriver(
-            stats.job_id,
-            stats.pid,
-            node,
-            _command(stats.command),
-            api_schema.number(core.num_pending_tasks),
-            local=node in here,
-            started_at=stats.create_time,
-        )
+        RayDriver(stats.job_id, stats.pid, node, _command(stats.command), node in here, stats.create_time)
         for node, seen in view.nodes.items()
         for stats in seen.workers
         for core in stats.core_worker_stats
@@ -178,8 +165,6 @@ def _node(node: str, seen: NodeView, logical: str, *, local: bool) -> RayNode:
         moved_at=seen.moved_at if seen.summary.now is not None else None,
         death="" if raylet.state == "ALIVE" else clean_text(raylet.state_message or ""),
         cpu_percent=facts.cpu,
-        cores=api_schema.number(facts.cpus[0]) if facts.cpus else None,
-        load_1m=facts.load_avg[0][0] if facts.load_avg and facts.load_avg[0] else None,
         memory_bytes=int(facts.mem[0]) if len(facts.mem) > 3 else None,
         memory_used_bytes=int(facts.mem[3]) >> 20 << 20 if len(facts.mem) > 3 else None,
         workers=len(facts.workers or ()),
@@ -205,12 +190,12 @@ def _groups(groups: Sequence[api_schema.PlacementGroupRow]) -> tuple[PlacementGr
             group.placement_group_id,
             clean_text(group.name or ""),
             infeasible=group.stats is not None and group.stats.scheduling_state == "INFEASIBLE",
-            bundles=tuple((dict(bundle), count) for bundle, count in _counted(group).items()),
+            bundles=tuple((dict(bundle), count) for bundle, count in Counter(map(_sorted, group.bundles or ())).items()),
             since=api_schema.number(group.stats.creation_request_received_ns) / 1e9 or None if group.stats else None,
         )
         for group in waiting[:MOST_GROUPS]
     )
 
 
-def _counted(group: api_schema.PlacementGroupRow) -> Counter[tuple[tuple[str, float], ...]]:
-    return Counter(tuple(sorted(bundle.unit_resources.items())) for bundle in group.bundles or ())
+def _sorted(bundle: api_schema.Bundle) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted(bundle.unit_resources.items()))

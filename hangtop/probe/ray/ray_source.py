@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import partial
 from importlib.util import find_spec
 from urllib.parse import urlsplit
@@ -19,7 +19,6 @@ from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
@@ -28,7 +27,7 @@ from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.ask import RayAsk
-from hangtop.records.ray.cluster import RayActor, RayCluster, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayReading
 from hangtop.records.reading import Value
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.open_table import open_table
@@ -67,7 +66,7 @@ class RaySource(Source):
         own = clusters_of_run(self.run_with(reading))
         pids = {actor.pid for cluster in own for actor in cluster.actors}
         self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
-        self._context.workers = rank_files(own, self._far_logs)
+        self._context.workers = rank_files(own, self._context.access)
         standing = _without_noise(reading)
         if standing != self._last or now - self._said_at >= REPEAT_S:
             self._last, self._said_at = standing, now
@@ -118,12 +117,8 @@ class RaySource(Source):
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
         if address not in self._clusters:
-            self._clusters[address] = Cluster("", lambda: find_token(None, dict)).use_dashboard(address)
+            self._clusters[address] = Cluster("", lambda: find_token(None, {})).use_dashboard(address)
         return self._clusters[address]
-
-    def _far_logs(self, session: str, actor: RayActor) -> Sequence[RemoteLog]:
-        cluster = self._context.access.get(session)
-        return cluster.far_logs(actor.id) if cluster and actor.id else ()
 
     def _read_cluster(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
         if session not in self._clusters:
@@ -142,17 +137,11 @@ class RaySource(Source):
         python = python_of(raylet.start.words) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
             return None
-        return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
+        return RayPython(python, raylet.gcs_address, raylet.start, raylet.uid)
 
     def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
-        return find_token(raylet.uid, lambda: self._environ(raylet.pid)) if raylet else None
-
-    def _environ(self, pid: int) -> Mapping[str, str]:
-        try:
-            return self._table.environ(pid)
-        except OSError:  # gone, or not ours to see: then there is no token to be found there
-            return {}
+        return find_token(raylet.uid, raylet.start.environ) if raylet else None
 
 
 def parse_address(text: str) -> str:
@@ -176,9 +165,7 @@ def _without_noise(reading: RayReading) -> RayReading:
             replace(
                 cluster,
                 api=replace(cluster.api, actors_at=None, tables_at=None),
-                nodes=tuple(
-                    replace(n, moved_at=None, cpu_percent=None, load_1m=None, memory_used_bytes=None) for n in cluster.nodes
-                ),
+                nodes=tuple(replace(n, moved_at=None, cpu_percent=None, memory_used_bytes=None) for n in cluster.nodes),
                 actors=tuple(replace(a, cpu_percent=None, rss_bytes=None) for a in cluster.actors),
             )
             for cluster in reading.clusters

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import structs
 
 from hangtop.common.clean_text import clean_text
-from hangtop.records.stack import Frame
+from hangtop.records.stack import Frame, Thread
 
 AT_ONCE = 16
 LIMIT_S = 3.0
@@ -154,3 +154,10 @@ def frame(spied: SpyFrame) -> Frame:
     """A frame as hangtop keeps it, its text cleaned."""
     kept = tuple((clean_text(local.name), clean_text(local.repr or "")[:LONGEST_REPR]) for local in spied.locals or ())
     return Frame(clean_text(spied.name), clean_text(spied.filename), spied.line, kept)
+
+
+def thread(spied: SpyThread) -> Thread:
+    """A thread as hangtop keeps it. Of its state py-spy tells only whether it runs."""
+    name = spied.thread_name or (f"thread {spied.os_thread_id}" if spied.os_thread_id else "thread")
+    frames = tuple(map(frame, spied.frames))
+    return Thread(clean_text(name), frames, spied.os_thread_id, spied.owns_gil, "R" if spied.active else "S")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.facts.stack_pauses import STOPPABLE
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
@@ -93,9 +92,7 @@ def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
 
 def _thread(pid: int, spied: pyspy.SpyThread) -> Thread:
     stands = kernel_thread(pid, spied.os_thread_id) if spied.os_thread_id else kernel_thread(pid, pid)
-    name = clean_text(spied.thread_name or (f"thread {spied.os_thread_id}" if spied.os_thread_id else "thread"))
-    frames = tuple(pyspy.frame(frame) for frame in spied.frames)
-    return Thread(name, frames, spied.os_thread_id, spied.owns_gil, stands.state, stands.wait, stands.wchan)
+    return replace(pyspy.thread(spied), state=stands.state, wait=stands.wait, wchan=stands.wchan)
 
 
 def _may_stop(pid: int, start_ticks: int | None) -> bool:

@@ -94,16 +94,12 @@ class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RayDriver(Struct, frozen=True, omit_defaults=True):
-    """A program that started a job. `pid`: on its node. `pending_tasks`: calls it made that are not answered yet.
-
-    `started_at`: unix time, `None` if Ray does not tell.
-    """
+    """A program that started a job. `pid`: on its node. `started_at`: unix time, `None` if Ray does not tell."""
 
     job: str
     pid: int
     node: str
     command: str
-    pending_tasks: int = 0
     local: bool = False
     started_at: float | None = None
 
@@ -123,8 +119,6 @@ class RayNode(Struct, frozen=True, omit_defaults=True):
     moved_at: float | None = None
     death: str = ""
     cpu_percent: float | None = None
-    cores: int | None = None
-    load_1m: float | None = None
     memory_bytes: int | None = None
     memory_used_bytes: int | None = None
     workers: int = 0

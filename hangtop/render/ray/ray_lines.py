@@ -1,42 +1,45 @@
-"""The lines around the table of the Ray pane: head, faults, what waits, why the first dead actor died. Pure."""
+"""The lines around the tables of Ray: head, faults, what waits, why the first dead actor died, which sessions there are. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from hangtop.common import text
-from hangtop.diagnosis.facts.ray_health import RayTrouble, stale_since, troubles
-from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
+from hangtop.diagnosis.facts.ray_health import stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import pending_resources
+from hangtop.diagnosis.members.ray_ownership import owned, said_of, started_at, strangers
 from hangtop.records.ray.cluster import RayCluster
+from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.render.ray.ray_rows import WAITING, ActorRow, meant_to_end
-from hangtop.render.source_status import old_row
+from hangtop.render.source_status import old_row, source_line
 from hangtop.render.spans import Row, cut, dotted
+from hangtop.render.view import View
 
 LATE_S, STUCK_S = 10.0, 30.0
 
 
 def trouble_rows(cluster: RayCluster, now: float, width: int) -> list[Row]:
     """The faults of Ray, each with its remedy."""
-    return [row for trouble in troubles(cluster, now) for row in _trouble_lines(trouble, width)]
-
-
-def _trouble_lines(trouble: RayTrouble, width: int) -> list[Row]:
-    role = "muted" if trouble.part == "session" else "warn" if trouble.part in ("token", "version", "dashboard_part") else "bad"
-    said: Row = (("▸ ", role), (trouble.text, role))
-    mend: Row = ((f"  {trouble.mend}", "ink"),) if trouble.mend else ()
-    return [cut(said, width), *([cut(mend, width)] if mend else [])]
+    rows: list[Row] = []
+    for trouble in troubles(cluster, now):
+        role = (
+            "muted" if trouble.part == "session" else "warn" if trouble.part in ("token", "version", "dashboard_part") else "bad"
+        )
+        rows.append((("▸ ", role), (trouble.text, role)))
+        if trouble.mend:
+            rows.append(((f"  {trouble.mend}", "ink"),))
+    return [cut(row, width) for row in rows]
 
 
 def wish_rows(cluster: RayCluster, width: int) -> list[Row]:
     """Waiting placement groups and tasks; waiting actors are in the table."""
-    return [
-        cut(_wish_line(wish), width) for wish in pending_resources(cluster) if wish.who.startswith(("placement group", "task"))
-    ]
-
-
-def _wish_line(wish: PendingResource) -> Row:
-    role = "bad" if wish.impossible else "warn"
-    return (("▸ ", role), (f"{wish.who} waits for {wish.asks}", role), (f": {wish.lack}" if wish.lack else "", role))
+    rows: list[Row] = []
+    for wish in pending_resources(cluster):
+        if wish.who.startswith(("placement group", "task")):
+            role = "bad" if wish.impossible else "warn"
+            lack = f": {wish.lack}" if wish.lack else ""
+            rows.append(cut((("▸ ", role), (f"{wish.who} waits for {wish.asks}", role), (lack, role)), width))
+    return rows
 
 
 def death_rows(rows: Sequence[ActorRow], width: int) -> list[Row]:
@@ -69,19 +72,76 @@ def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
     return dotted(part for part in parts if part)
 
 
-def _way(cluster: RayCluster, now: float) -> Row:
-    """The source of the values, if it is not the dashboard."""
+def _age(cluster: RayCluster, now: float) -> Row:
+    """The age of old values, or their source, if it is not the dashboard."""
     api = cluster.api
+    if cluster.ended_at is not None:
+        return (("ended", "muted"),)
+    if (since := stale_since(cluster, now)) is not None:
+        return old_row(now - since, LATE_S, STUCK_S)
     if api.tables_at is not None:
         return ((f"from the GCS {text.age(now - api.tables_at)} ago", "muted"),)
     return (("processes only", "muted"),) if api.answer == "none" else ()
 
 
-def _age(cluster: RayCluster, now: float) -> Row:
-    """The age of old values, or their source."""
-    if cluster.ended_at is not None:
-        return (("ended", "muted"),)
-    since = stale_since(cluster, now)
-    if since is None:
-        return _way(cluster, now)
-    return old_row(now - since, LATE_S, STUCK_S)
+def clusters_shown(view: View) -> tuple[RayCluster, ...]:
+    """The clusters of the run; an ended one only if there is no other."""
+    own = tuple(session.cluster for session in owned(view.state))
+    return tuple(cluster for cluster in own if cluster.ended_at is None) or own
+
+
+def nothing(view: View) -> Row:
+    """Why there is no cluster to show. Whose a session is, is known once the log is read."""
+    others = strangers(view.state)
+    if not others:
+        told = view.state.health.get("ray")
+        answered = told is not None and told.read_at is not None and not told.problem and not told.absent
+        return (("none: no Ray session on this machine", "muted"),) if answered else source_line(view, "ray")
+    if not view.reading_yet:
+        return (("reading …", "muted"),)
+    return ((said_of(others, view.now), "muted"),)
+
+
+def session_table(known: Sequence[RayCluster], now: float, width: int) -> tuple[Row, list[Row]]:
+    """(column titles, a row for each session) to choose from."""
+    columns = fitting(snugged(_columns(now), known), width)
+    return title_row(columns, width), [table_row(columns, cluster, width) for cluster in known]
+
+
+def _columns(now: float) -> list[Column[RayCluster]]:
+    def started(cluster: RayCluster) -> Row:
+        at = started_at(cluster)
+        return ((text.UNKNOWN, "stale"),) if at is None else ((text.moment(at, now), "muted"),)
+
+    return [
+        Column("session", 48, 0, lambda cluster: ((cluster.session, "ink"),), snug=True),
+        Column("user", 10, 5, lambda cluster: ((cluster.user or str(cluster.uid), "muted"),), snug=True),
+        Column("started", 16, 4, started, snug=True),
+        Column(
+            "nodes", 5, 2, lambda cluster: ((str(len(cluster.nodes)) if cluster.nodes else text.UNKNOWN, "muted"),), right=True
+        ),
+        Column("state", 6, 1, lambda cluster: (("ended" if cluster.ended_at is not None else "alive", "muted"),)),
+        Column("driver", 0, 3, lambda cluster: ((drivers(cluster), "muted"),), least=16),
+    ]
+
+
+def drivers(cluster: RayCluster) -> str:
+    """The commands of its jobs, as far as the dashboard tells."""
+    if cluster.drivers:
+        more = f" and {len(cluster.drivers) - 1} more" if len(cluster.drivers) > 1 else ""
+        return f"{text.first_line(cluster.drivers[0].command)}{more}"
+    return "none" if cluster.api.answer == "ok" else text.UNKNOWN
+
+
+def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row]:
+    """A line for each further cluster of the run, and one that counts all others."""
+    rows: list[Row] = []
+    for cluster in shown[1:]:
+        where = cluster.session or cluster.api.address or "another cluster"
+        user: Row = ((f"user {cluster.user}", "muted"),) if cluster.user else ()
+        state = "ended" if cluster.ended_at is not None else text.some(len(cluster.actors), "actor")
+        said = dotted(part for part in (((where, "muted"),), user, ((state, "muted"),)) if part)
+        rows.append(cut((("also of this run: ", "muted"), *said), width))
+    if others := strangers(view.state):
+        rows.append(cut(((f"{text.some(len(others), 'other Ray session')} on this machine, not this run's", "muted"),), width))
+    return rows

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
 from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
 from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode
 from hangtop.render.columns import Column, fitting, number_cell, snugged, table_row, title_row
-from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, meant_to_end
+from hangtop.render.ray.ray_rows import WAITING, MarkedRow, meant_to_end, state_word
 from hangtop.render.spans import Row, cut
 
 MOST_CELLS = 32
@@ -25,20 +23,14 @@ LEGEND: Row = (
 """An idle rank is between two calls."""
 
 
-class NodeRow(Struct, frozen=True):
+class NodeRow(MarkedRow, frozen=True, kw_only=True):
     """A node and its living actors, ranks first. `odd`: ids of actors that stand out."""
 
     node: RayNode
     label: str
     actors: tuple[RayActor, ...]
     odd: frozenset[str | None]
-    silent_s: float | None = None
-    stale: bool = False
-    chosen: bool = False
-
-    @property
-    def role(self) -> str:
-        return "bad" if not self.node.alive or self.silent_s is not None or self.odd else ""
+    silent_s: float | None
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -55,18 +47,21 @@ def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None
     odd = {outlier.actor.id: outlier.actor.node for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     names = Counter(node.host for node in cluster.nodes)
     stale = stale_since(cluster, now) is not None
-    rows = [
-        NodeRow(
-            node,
-            f"{node.host}/{node.id[:4]}" if names[node.host] > 1 else node.host,
-            tuple(sorted(held.get(node.id, ()), key=lambda actor: (actor.rank is None, actor.rank or 0))),
-            frozenset(id_ for id_, where in odd.items() if where == node.id),
-            _silent_s(node, now),
-            stale,
-            chosen is not None and node.id == chosen,
+    rows = []
+    for node in cluster.nodes:
+        silent_s = _silent_s(node, now)
+        odd_here = frozenset(id_ for id_, where in odd.items() if where == node.id)
+        row = NodeRow(
+            node=node,
+            label=f"{node.host}/{node.id[:4]}" if names[node.host] > 1 else node.host,
+            actors=tuple(sorted(held.get(node.id, ()), key=lambda actor: (actor.rank is None, actor.rank or 0))),
+            odd=odd_here,
+            silent_s=silent_s,
+            role="bad" if not node.alive or silent_s is not None or odd_here else "",
+            stale=stale,
+            chosen=node.id == chosen,
         )
-        for node in cluster.nodes
-    ]
+        rows.append(row)
     # by the length of the label first: n9 before n10
     return tuple(
         sorted(rows, key=lambda row: (not row.role, not row.ranks, min(row.ranks, default=0), len(row.label), row.label))
@@ -90,11 +85,11 @@ def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
     gpus = any(row.node.total.get("GPU") for row in rows)
     columns: list[tuple[bool, Column[NodeRow]]] = [
         (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
-        (True, Column("node", 16, 0, _label, gap=1, snug=True)),
+        (True, Column("node", 16, 0, lambda row: ((row.label, row.name_role),), gap=1, snug=True)),
         (
             any(row.ranks for row in rows),
             Column(
-                "ranks", 9, 0, lambda row: ((text.rank_ranges(row.ranks) or text.NOT_APPLICABLE, _plain(row, "ink")),), snug=True
+                "ranks", 9, 0, lambda row: ((text.rank_ranges(row.ranks) or text.NOT_APPLICABLE, row.role_of("ink")),), snug=True
             ),
         ),
         (cells > 0, Column("workers", max(7, cells), 0, _cells)),
@@ -112,18 +107,9 @@ def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
     return [column for there, column in columns if there]
 
 
-def _plain(row: NodeRow, role: str) -> str:
-    return row.role or ("stale" if row.stale else role)
-
-
 def _quiet(row: NodeRow) -> str:
     """Role of numbers, which never make a node odd."""
     return "stale" if row.stale or row.silent_s is not None or not row.node.alive else "ink"
-
-
-def _label(row: NodeRow) -> Row:
-    role = "accent bold reverse" if row.chosen else f"{row.role} bold" if row.role else "stale" if row.stale else "ink"
-    return ((row.label, role),)
 
 
 def _cells(row: NodeRow) -> Row:
@@ -176,7 +162,7 @@ def _doing(row: NodeRow) -> Row:
     """`update_actor ×7, generate_sequences`: the most frequent methods first."""
     if not row.node.alive and row.node.death:
         return ((row.node.death, "bad"),)
-    told = Counter(actor.method or STATE_WORDS[actor.state] for actor in row.actors).most_common()
+    told = Counter(actor.method or state_word(actor) for actor in row.actors).most_common()
     parts = [f"{name} ×{count}" if count > 1 else name for name, count in told[:MOST_METHODS]]
     more = len(told) - MOST_METHODS
-    return ((", ".join([*parts, *([f"{more} more"] if more > 0 else [])]) or text.NOT_APPLICABLE, _plain(row, "muted")),)
+    return ((", ".join([*parts, *([f"{more} more"] if more > 0 else [])]) or text.NOT_APPLICABLE, row.role_of("muted")),)

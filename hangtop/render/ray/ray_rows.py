@@ -16,25 +16,13 @@ from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import meaning
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.render.spans import Row
+from hangtop.render.spans import Row, Span
 
 WAITING = ("resources", "argument", "constructing", "restarting")
-STATE_WORDS = {
-    "constructing": "constructing",
-    "resources": "waiting",
-    "argument": "waiting",
-    "restarting": "restarting",
-    "idle": "alive",
-    "running": "alive",
-    "unknown": "alive",
-    "stopped": "stopped",
-    "blocked": "blocked, D",
-    "zombie": "zombie",
-    "gone": "gone",
-    "dead": "dead",
-}
-
-
+STATE_WORDS = {"resources": "waiting", "argument": "waiting", "blocked": "blocked, D"} | dict.fromkeys(
+    ("idle", "running", "unknown"), "alive"
+)
+"""Of states that are called otherwise on the screen."""
 Order = Literal["oddness", "rank", "age", "memory", "CPU"]
 ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
 
@@ -54,6 +42,11 @@ class ActorOptions(Struct, frozen=True):
 
 
 PLAIN = ActorOptions()
+NONE: Span = (text.NOT_APPLICABLE, "stale")
+
+
+def state_word(actor: RayActor) -> str:
+    return STATE_WORDS.get(actor.state, actor.state)
 
 
 def key_of(actor: RayActor) -> str:
@@ -61,18 +54,30 @@ def key_of(actor: RayActor) -> str:
     return actor.id or f"pid {actor.pid or actor.ray_pid} of {actor.node or ''}"
 
 
-class ActorRow(Struct, frozen=True):
-    """Alike actors as one row. `role`: `bad` if it stands out, `warn` if others wait for it, else empty. `since`: of the first of
-    them."""
+class MarkedRow(Struct, frozen=True):
+    """A row of a table. `role`: `bad` if it stands out, `warn` if others wait for it, else empty. `stale`: its values are old."""
+
+    role: str
+    stale: bool
+    chosen: bool
+
+    def role_of(self, plain: str) -> str:
+        """Of a cell that is `plain` in a row without a mark."""
+        return self.role or ("stale" if self.stale else plain)
+
+    @property
+    def name_role(self) -> str:
+        return "accent bold reverse" if self.chosen else f"{self.role} bold" if self.role else self.role_of("ink")
+
+
+class ActorRow(MarkedRow, frozen=True):
+    """Alike actors as one row. `since`: of the first of them."""
 
     actors: tuple[RayActor, ...]
     doing: str
     since: float | None
     seen: bool
-    role: str = ""
-    stale: bool = False
-    now: float = 0.0
-    chosen: bool = False
+    now: float
 
     @property
     def first(self) -> RayActor:
@@ -104,10 +109,13 @@ def actor_rows(
         alone = not folded or shape.single or actor.cls in shape.opened
         key = (alike, id(actor) in odd, actor.rank in at_work, number if alone else None)
         groups.setdefault(key, []).append(actor)
-    rows = [
-        _row(actors, "bad" if id(actors[0]) in odd else "warn" if actors[0].rank in at_work else "", lacks, stale, now, chosen)
-        for actors in groups.values()
-    ]
+    rows = []
+    for actors in groups.values():
+        first = min(actors, key=lambda actor: actor.since or now)
+        role = "bad" if id(actors[0]) in odd else "warn" if actors[0].rank in at_work else ""
+        is_chosen = chosen is not None and any(key_of(actor) == chosen for actor in actors)
+        doing = _doing(actors[0], lacks)
+        rows.append(ActorRow(role, stale, is_chosen, tuple(actors), doing, first.since, first.since_seen, now))
     rows = [row for row in rows if shape.pattern.casefold() in _names(row).casefold()] if shape.pattern else rows
     return tuple(sorted(rows, key=_ORDER_KEYS[shape.order]))
 
@@ -117,7 +125,7 @@ def _names(row: ActorRow) -> str:
     actor = row.first
     rank = f"rank {actor.rank}" if actor.rank is not None else ""
     pid = str(actor.pid or actor.ray_pid or "")
-    return " ".join((actor.cls, actor.name, rank, pid, actor.host or "", STATE_WORDS[actor.state], row.doing, actor.id or ""))
+    return " ".join((actor.cls, actor.name, rank, pid, actor.host or "", state_word(actor), row.doing, actor.id or ""))
 
 
 _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
@@ -131,20 +139,6 @@ _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
 
 def meant_to_end(actor: RayActor) -> bool:
     return actor.state == "dead" and actor.death is not None and actor.death.intended and not actor.pid_alive
-
-
-def _row(actors: list[RayActor], role: str, lacks: dict[str, str], stale: bool, now: float, chosen: str | None) -> ActorRow:
-    first = min(actors, key=lambda actor: actor.since or now)
-    return ActorRow(
-        tuple(actors),
-        _doing(actors[0], lacks),
-        first.since,
-        first.since_seen,
-        role,
-        stale,
-        now,
-        chosen is not None and any(key_of(actor) == chosen for actor in actors),
-    )
 
 
 def _doing(actor: RayActor, lacks: dict[str, str]) -> str:
@@ -169,66 +163,68 @@ def _doing(actor: RayActor, lacks: dict[str, str]) -> str:
 
 
 def _name(row: ActorRow) -> Row:
-    role = f"{row.role} bold" if row.role else "stale" if row.stale else "ink"
-    role = "accent bold reverse" if row.chosen else role
     count = len(row.actors)
-    return ((row.first.cls, role), *(((f" ×{count}", row.role or "muted"),) if count > 1 else ()))
+    return ((row.first.cls, row.name_role), *(((f" ×{count}", row.role or "muted"),) if count > 1 else ()))
 
 
 def _ranks(row: ActorRow) -> Row:
     known = [actor.rank for actor in row.actors if actor.rank is not None]
-    return ((text.rank_ranges(known), _role(row, "ink", bold=True)),) if known else ((text.NOT_APPLICABLE, "stale"),)
+    role = f"{row.role} bold" if row.role else row.role_of("ink")
+    return ((text.rank_ranges(known), role),) if known else (NONE,)
 
 
 def _host(row: ActorRow) -> Row:
     hosts = {actor.host or (actor.node or "")[:6] for actor in row.actors if actor.node}
     if not hosts:
-        return ((text.NOT_APPLICABLE, "stale"),)
-    return ((min(hosts) if len(hosts) == 1 else text.some(len(hosts), "node"), _role(row, "muted")),)
+        return (NONE,)
+    return ((min(hosts) if len(hosts) == 1 else text.some(len(hosts), "node"), row.role_of("muted")),)
 
 
 def _state(row: ActorRow) -> Row:
     restarts = f" {row.first.restarts}" if row.first.state == "restarting" else ""
-    return ((f"{STATE_WORDS[row.first.state]}{restarts}", _role(row, "warn" if row.first.state in WAITING else "ink")),)
+    return ((f"{state_word(row.first)}{restarts}", row.role_of("warn" if row.first.state in WAITING else "ink")),)
 
 
 def _means(row: ActorRow) -> Row:
     known = meaning(row.first.cls, row.first.method) if row.first.method else None
-    return ((known.says if known else text.NOT_APPLICABLE, _role(row, "muted" if known else "stale")),)
+    return ((known.says if known else text.NOT_APPLICABLE, row.role_of("muted" if known else "stale")),)
 
 
 def _for(row: ActorRow) -> Row:
     if row.since is None:
         return ((text.UNKNOWN, "stale"),)
     age = text.age(row.now - row.since)
-    return ((f"≥{age}" if row.seen and not age.startswith("<") else age, _role(row, "ink")),)
-
-
-def _role(row: ActorRow, plain: str, *, bold: bool = False) -> str:
-    return (f"{row.role} bold" if bold else row.role) if row.role else "stale" if row.stale else plain
+    return ((f"≥{age}" if row.seen and not age.startswith("<") else age, row.role_of("ink")),)
 
 
 def _pids(row: ActorRow) -> Row:
     if len(row.actors) > 1:
         return ((text.some(len(row.actors), "pid"), "muted"),)
     pid = row.first.pid or row.first.ray_pid
-    return ((str(pid) if pid else text.NOT_APPLICABLE, _role(row, "muted")),)
+    return ((str(pid) if pid else text.NOT_APPLICABLE, row.role_of("muted")),)
 
 
 def _gpus(row: ActorRow) -> Row:
     slots = {slot for actor in row.actors for slot in actor.gpus}
-    return ((text.rank_ranges(slots) or text.NOT_APPLICABLE, _role(row, "ink")),)
+    return ((text.rank_ranges(slots) or text.NOT_APPLICABLE, row.role_of("ink")),)
 
 
-def _sum_column(title: str, width: int, read: Callable[[RayActor], float | None], unit: int = 1) -> Column[ActorRow]:
-    """The sum over the actors of a row, in units of `unit`; `?` if known of none."""
+ReadNumber = Callable[[RayActor], float | None]
+Shown = tuple[bool, Column[ActorRow]]
+"""Whether a column is shown, and the column."""
+
+
+def _sum_cell(read: ReadNumber, unit: int, unknown: Span | None) -> Callable[[ActorRow], Row]:
+    """The sum over the actors of a row, in units of `unit`; `?` or `unknown` if known of none."""
 
     def cell(row: ActorRow) -> Row:
         known = [value for actor in row.actors if (value := read(actor)) is not None]
+        if not known and unknown:
+            return (unknown,)
         shown = text.UNKNOWN if not known else f"{sum(known) / unit:.1f}" if unit > 1 else f"{sum(known):.0f}"
-        return ((shown, _role(row, "ink")),)
+        return ((shown, row.role_of("ink")),)
 
-    return Column(title, width, 1, cell, right=True)
+    return cell
 
 
 def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[ActorRow]]:
@@ -236,29 +232,25 @@ def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[
     actors = [actor for row in rows for actor in row.actors]
     hosts = {actor.host for actor in actors if actor.host}
 
-    def known(read: Callable[[RayActor], object]) -> bool:
-        return full and any(read(actor) is not None for actor in actors)
+    def summed(title: str, width: int, read: ReadNumber, unit: int = 1, unknown: Span | None = None) -> Shown:
+        column = Column(title, width, 1, _sum_cell(read, unit, unknown), right=True)
+        return full and any(read(actor) is not None for actor in actors), column
 
-    columns: list[tuple[bool, Column[ActorRow]]] = [
+    columns: list[Shown] = [
         (True, Column("actor", 24 if full else 15, 0, _name, snug=full)),
         (any(actor.rank is not None for actor in actors), Column("rank", 8, 0, _ranks, snug=True)),
         (len(hosts) > 1, Column("node", 8, 2, _host)),
         (full, Column("pid", 8, 1, _pids, right=True)),
         (full and any(actor.gpus for actor in actors), Column("gpu", 5, 1, _gpus, right=True)),
-        (known(lambda actor: actor.cpu_percent), _sum_column("cpu", 5, lambda actor: actor.cpu_percent)),
-        (known(lambda actor: actor.rss_bytes), _sum_column("rss G", 6, lambda actor: actor.rss_bytes, GIB)),
-        (full and any(actor.gpu_memory_bytes for actor in actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
-        (known(lambda actor: actor.pending_tasks), _sum_column("calls", 5, lambda actor: actor.pending_tasks)),
+        summed("cpu", 5, lambda actor: actor.cpu_percent),
+        summed("rss G", 6, lambda actor: actor.rss_bytes, GIB),
+        summed("gpu G", 6, lambda actor: actor.gpu_memory_bytes or None, GIB, NONE),  # 0: it has no GPU
+        summed("calls", 5, lambda actor: actor.pending_tasks),
         (True, Column("state", 12, 0, _state, snug=True)),
         (full, Column("means", 14, 3, _means)),
-        (True, Column("doing", 0, 0, lambda row: ((row.doing, _role(row, "muted")),), least=10)),
+        (True, Column("doing", 0, 0, lambda row: ((row.doing, row.role_of("muted")),), least=10)),
     ]
     return [column for there, column in columns if there]
-
-
-def _gpu_memory(row: ActorRow) -> Row:
-    known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
-    return ((f"{sum(known) / GIB:.1f}" if known else text.NOT_APPLICABLE, _role(row, "ink") if known else "stale"),)
 
 
 FOR: Column[ActorRow] = Column("for", 7, 0, _for, right=True)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hangtop.common.text import UNKNOWN, some
 from hangtop.records.ray.cluster import RayCluster
-from hangtop.render.ray.ray_sessions import drivers, session_table
+from hangtop.render.ray.ray_lines import drivers, session_table
 from hangtop.render.spans import BLANK, Row, between, folded
 from hangtop.render.view import View
 from hangtop.tui.dialogs.dialog import DialogScreen

@@ -12,8 +12,8 @@ from hangtop.monitor.questions import end_of, late, unanswered
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.records.ray.remote_workers import ActorLogReading, WorkerOutput
-from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
-from hangtop.render.ray.ray_sessions import clusters_shown
+from hangtop.render.ray.ray_lines import clusters_shown
+from hangtop.render.ray.ray_rows import key_of, state_word
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section, wrapped
@@ -118,7 +118,7 @@ def _of_output(output: WorkerOutput, width: int) -> list[Row]:
 def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:
     """(label, value) of all that applies."""
     since = "" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}"
-    yield "state", f"{STATE_WORDS[actor.state]}{since}"
+    yield "state", f"{state_word(actor)}{since}"
     if actor.method:
         yield "runs", in_words(actor.cls, actor.method)
     yield "id", actor.id or "unknown: the dashboard does not answer, or this is a task"

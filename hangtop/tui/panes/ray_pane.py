@@ -11,10 +11,9 @@ from textual.binding import BindingType
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.ray_health import troubles
 from hangtop.records.ray.cluster import RayCluster
-from hangtop.render.ray.ray_lines import death_rows, summary, trouble_rows, wish_rows
+from hangtop.render.ray.ray_lines import clusters_shown, death_rows, nothing, other_lines, summary, trouble_rows, wish_rows
 from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, actor_rows, key_of, table_rows
-from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.render.spans import Row, cut
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import TablePane, one_line

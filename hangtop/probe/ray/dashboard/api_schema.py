@@ -5,6 +5,7 @@ Everything has a default: a field that a version does not have reads as "not kno
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -12,6 +13,31 @@ import msgspec
 
 Data = TypeVar("Data")
 ApiNumber = int | float | str | None
+_FIRST_WORD = re.compile(rb'\s*\[\s*("(?:[^"\\]|\\.)*")')
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back of one request. `status`: the HTTP status, 0 when there was no answer; then `error` says why.
+
+    `late`: it took longer than the deadline. `headers`: by name in lower case. `cut`: the body goes on after `cut_bytes`.
+    """
+
+    status: int
+    body: bytes = b""
+    error: str = ""
+    late: bool = False
+    took_s: float = 0.0
+    headers: Mapping[str, str] = {}
+    cut: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 200
+
+    @property
+    def in_words(self) -> str:
+        """One line for a person."""
+        return f"HTTP {self.status}" if self.status else self.error
 
 
 class ApiRecord(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -48,9 +74,8 @@ class WorkerStats(ApiRecord, frozen=True, gc=False):
     @property
     def title(self) -> str:
         """The first word of its command line."""
-        first, _, _ = bytes(self.cmdline).partition(b'",')
-        words = msgspec.json.decode(first if first.rstrip().endswith(b"]") else first + b'"]')
-        return str(words[0]) if isinstance(words, list) and words else ""
+        first = _FIRST_WORD.match(bytes(self.cmdline))
+        return str(msgspec.json.decode(first[1])) if first else ""
 
     @property
     def command(self) -> str:
@@ -99,10 +124,6 @@ class Actor(ApiRecord, frozen=True, gc=False):
         return self.state in ("PENDING_CREATION", "RESTARTING")
 
 
-class Actors(ApiRecord, frozen=True, gc=False):
-    actors: dict[str, Actor]
-
-
 class Raylet(ApiRecord, frozen=True, gc=False):
     node_id: str = ""
     state: str = ""
@@ -121,9 +142,7 @@ class Node(ApiRecord, frozen=True, gc=False):
     hostname: str = ""
     ip: str = ""
     cpu: float | None = None
-    cpus: tuple[ApiNumber, ...] = ()
     mem: tuple[float, ...] = ()
-    load_avg: tuple[tuple[float, ...], ...] = ()
     raylet: Raylet = Raylet()
     workers: tuple[WorkerStats, ...] | None = ()
 
@@ -131,10 +150,6 @@ class Node(ApiRecord, frozen=True, gc=False):
 class Summary(ApiRecord, frozen=True, gc=False):
     summary: tuple[Node, ...]
     node_logical_resources: dict[str, str] = {}
-
-
-class Detail(ApiRecord, frozen=True, gc=False):
-    detail: Node
 
 
 class Bundle(msgspec.Struct, frozen=True, gc=False):
@@ -162,9 +177,7 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     """A row of `/api/v0/actors?detail=1` or `/api/v0/tasks?detail=1`."""
 
     actor_id: str | None = None
-    node_id: str | None = None
     worker_id: str | None = None
-    state: str = ""
     start_time_ms: ApiNumber = None
     serialized_runtime_env: str | None = None
 
@@ -173,17 +186,6 @@ class RuntimeEnv(msgspec.Struct, frozen=True):
     """A `serialized_runtime_env`."""
 
     env_vars: dict[str, str] | None = None
-
-
-class StateRows(msgspec.Struct, frozen=True, gc=False):
-    """`total` counts before the server cut the list."""
-
-    result: tuple[msgspec.Raw, ...] = ()
-    total: int = 0
-
-
-class StateAnswer(msgspec.Struct, frozen=True, gc=False):
-    result: StateRows
 
 
 class LoadReport(ApiRecord, frozen=True, gc=False):
@@ -219,22 +221,15 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     driver_info: DriverInfo | None = None
 
 
-class Profiling(ApiRecord, frozen=True, gc=False):
-    """`/api/profiling_enabled`: may the dashboard call py-spy?"""
-
-    profiling_enabled: bool = False
-
-
-class _Envelope(msgspec.Struct, frozen=True, gc=False):
-    data: msgspec.Raw
-
-
-_envelope = msgspec.json.Decoder(_Envelope)
-
-
-def data_of(body: bytes, shape: type[Data]) -> Data:
-    """The `data` of an answer. Raises `msgspec.DecodeError` for an unknown shape."""
-    return msgspec.json.decode(_envelope.decode(body).data, type=shape, strict=False)
+def data_of(body: bytes, shape: type[Data], *path: str) -> Data:
+    """What stands at this path in the `data` of an answer. Raises `msgspec.DecodeError` for an unknown shape."""
+    found: msgspec.Raw | bytes = body
+    for name in ("data", *path):
+        inside = msgspec.json.decode(found, type=dict[str, msgspec.Raw])
+        if name not in inside:
+            raise msgspec.DecodeError(f"no `{name}`")
+        found = inside[name]
+    return msgspec.json.decode(found, type=shape, strict=False)
 
 
 def jobs_of(body: bytes) -> tuple[Job, ...]:
@@ -245,7 +240,8 @@ def jobs_of(body: bytes) -> tuple[Job, ...]:
 
 def rows_of(body: bytes, shape: type[Data]) -> tuple[Data, ...]:
     """The rows of a state API answer. Raises `msgspec.DecodeError`."""
-    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in data_of(body, StateAnswer).result.result)
+    rows = data_of(body, tuple[msgspec.Raw, ...], "result", "result")
+    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in rows)
 
 
 def number(value: ApiNumber) -> int:

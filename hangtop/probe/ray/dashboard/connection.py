@@ -12,6 +12,8 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Mapping
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -19,10 +21,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.dashboard.answer import MOST_BYTES, Answer, Request
+from hangtop.probe.ray.dashboard.api_schema import Answer
 from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
 
+MOST_BYTES = 16 * 2**20
+"""The largest body that is read: 10,000 actors are 6 MB, and the probe lives in the run's memory limit."""
 CHUNK_BYTES = 1 << 20
 LONGEST_ERROR = 200
 """An error may quote the server."""
@@ -75,39 +79,45 @@ class Connection(HTTPConnection):
         """Whether a token may be sent there."""
         self.response_class = self._response  # type: ignore[assignment]
 
-    def ask(self, request: Request, token: AuthToken | None, allowance: Allowance) -> Answer:
-        """Never raises: what went wrong is the `error` of the answer."""
+    def ask(
+        self, path: str, headers: Mapping[str, str], cut_bytes: int | None, token: AuthToken | None, allowance: Allowance
+    ) -> Answer:
+        """What a GET gives, its body cut after `cut_bytes`; without that, one of more than `MOST_BYTES` is an error. Never
+        raises: what went wrong is the `error` of the answer."""
         self._allowance = allowance
+        exchange = partial(self._exchange, path, headers, cut_bytes, token)
         began, reused = time.monotonic(), self.sock is not None
         try:
             try:
-                answer = self._exchange(request, token)
+                answer = exchange()
             except (BrokenPipeError, ConnectionResetError):
                 if not reused:  # the server hung up on a fresh connection: that is its answer
                     raise
                 self.close()
-                answer = self._exchange(request, token)
+                answer = exchange()
         except TimeoutError:
             answer = allowance.late
         except ConnectionRefusedError:
             answer = Answer(0, error="connection refused")
         except StrangerError as stranger:
             answer = Answer(0, error=str(stranger))
+        except ValueError:  # a header, whose text is not for the screen, or a path with a name that the server itself gave
+            answer = Answer(0, error="what is asked is no text for HTTP")
         except (OSError, HTTPException) as error:
             answer = Answer(0, error=clean_text(f"{type(error).__name__}: {error}").rstrip(": ")[:LONGEST_ERROR])
         if not answer.status or answer.cut:  # the unread rest would be taken for the next answer
             self.close()
         return replace(answer, took_s=time.monotonic() - began)
 
-    def _exchange(self, request: Request, token: AuthToken | None) -> Answer:
+    def _exchange(self, path: str, headers: Mapping[str, str], cut_bytes: int | None, token: AuthToken | None) -> Answer:
         self.timeout = self._allowance.left_s()
         if self.sock is None:
             self._connect()
         self.sock.settimeout(self.timeout)
         secret = token.header() if token and self._trusted else {}
-        self.request("GET", request.path, headers={**NAME, **request.headers, **secret})
+        self.request("GET", path, headers={**NAME, **headers, **secret})
         response = self.getresponse()
-        body, cut = _body(response, request.cut_bytes)
+        body, cut = _body(response, cut_bytes)
         return Answer(response.status, body, headers={k.lower(): v for k, v in response.getheaders()}, cut=cut)
 
     def _connect(self) -> None:

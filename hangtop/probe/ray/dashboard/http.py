@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hangtop.probe.ray.dashboard.answer import Answer, Request
+from hangtop.probe.ray.dashboard.api_schema import Answer
 from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TOGETHER_BYTES = 32 * 2**20
 
 
 class Dashboard:
-    """One dashboard, by `host:port`. Counts what it costs there. For one calling thread.
+    """One dashboard, by `host:port`. For one calling thread.
 
     `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all.
     """
@@ -39,7 +39,6 @@ class Dashboard:
         owner: int | None = None,
     ) -> None:
         self.address, self.owner = address, owner
-        self.requests = self.received_bytes = 0
         self._find_token = find_token
         self._token: AuthToken | None = None
         self._deadline_s = deadline_s
@@ -52,57 +51,50 @@ class Dashboard:
 
     def get(self, path: str, *, headers: Mapping[str, str] | None = None, cut_bytes: int | None = None) -> Answer:
         """One answer, its body cut after `cut_bytes`. `headers` are sent beside the token's."""
-        return self._answers([Request(path, headers or {}, cut_bytes)])[0]
+        return self._answers([path], headers or {}, cut_bytes)[0]
 
     def get_all(self, paths: Sequence[str]) -> list[Answer]:
         """The answers in the order of the paths, all within one deadline."""
-        return self._answers([Request(path) for path in paths])
+        return self._answers(paths, {}, None)
 
     def close(self) -> None:
         with self._lock:
             while self._free:
                 self._free.pop().close()
 
-    def _answers(self, requests: Sequence[Request]) -> list[Answer]:
+    def _answers(self, paths: Sequence[str], headers: Mapping[str, str], cut_bytes: int | None) -> list[Answer]:
         """A challenge is answered once, with the token looked for anew, since it may have been changed."""
-        answers = self._fetch(requests)
+        answers = self._fetch(paths, headers, cut_bytes)
         refused = [i for i, answer in enumerate(answers) if answer.status in (401, 403)]
         if refused:
             self._token = self._find_token()
             if self._token is not None:
-                for i, answer in zip(refused, self._fetch([requests[i] for i in refused]), strict=True):
+                again = self._fetch([paths[i] for i in refused], headers, cut_bytes)
+                for i, answer in zip(refused, again, strict=True):
                     answers[i] = answer
         return answers
 
-    def _fetch(self, requests: Sequence[Request]) -> list[Answer]:
-        from hangtop.probe.ray.dashboard.connection import Allowance
+    def _fetch(self, paths: Sequence[str], headers: Mapping[str, str], cut_bytes: int | None) -> list[Answer]:
+        from hangtop.probe.ray.dashboard.connection import Allowance, Connection
 
+        host, _, port = self.address.rpartition(":")
         allowance = Allowance(self._deadline_s, TOGETHER_BYTES)
-        answers = [allowance.late] * len(requests)
+        answers = [allowance.late] * len(paths)
 
         def ask(index: int) -> None:
-            connection = self._take()
+            with self._lock:
+                connection = self._free.popleft() if self._free else Connection(host, int(port), self.owner)
             try:
-                answers[index] = connection.ask(requests[index], self._token, allowance)
+                answers[index] = connection.ask(paths[index], headers, cut_bytes, self._token, allowance)
             finally:
                 with self._lock:
                     self._free.append(connection)
 
-        if len(requests) == 1:
+        if len(paths) == 1:
             ask(0)
         else:
-            run_at_once([partial(ask, index) for index in range(len(requests))], self._deadline_s)
-        told = [answer for answer in answers if answer.status]
-        self.requests += len(told)
-        self.received_bytes += sum(len(answer.body) for answer in told)
+            run_at_once([partial(ask, index) for index in range(len(paths))], self._deadline_s)
         return list(answers)
-
-    def _take(self) -> Connection:
-        from hangtop.probe.ray.dashboard.connection import Connection
-
-        host, _, port = self.address.rpartition(":")
-        with self._lock:
-            return self._free.popleft() if self._free else Connection(host, int(port), self.owner)
 
 
 def run_at_once(tasks: Iterable[Callable[[], None]], patience_s: float) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.ray.dashboard import api_schema
-from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.records.ray.cluster import ApiAnswer, Demand, RayApi
 
@@ -114,22 +112,22 @@ class DashboardPoll:
         actors = any(actor.starts or actor.state == "DEPENDENCIES_UNREADY" for actor in self.view.actors.values())
         return actors or any(group.waits for group in self.view.groups)
 
-    def _read_actors(self, answer: Answer | None, now: float) -> None:
+    def _read_actors(self, answer: api_schema.Answer | None, now: float) -> None:
         if answer is None or not answer.ok:
             return
         pause_s = max(S_PER_MB * len(answer.body) / 1e6, 20 * answer.took_s)
         self._due[ACTORS] = now + pause_s if pause_s > LOOK_S else 0.0
         if answer.body != self._actors_body:
-            data = self._decoded(ACTORS, answer, partial(api_schema.data_of, shape=api_schema.Actors))
-            if data is None:
+            actors = self._decoded(ACTORS, answer, lambda body: api_schema.data_of(body, dict[str, api_schema.Actor], "actors"))
+            if actors is None:
                 return
             self._actors_body = answer.body
-            self._keep(actors=data.actors)
+            self._keep(actors=actors)
         self._keep(api=replace(self.view.api, actors_at=now))
 
-    def _read_nodes(self, answer: Answer | None, now: float) -> list[str]:
+    def _read_nodes(self, answer: api_schema.Answer | None, now: float) -> list[str]:
         """The nodes with a page to read: their report moved, or their page was left out before."""
-        data = self._decoded(NODES, answer, partial(api_schema.data_of, shape=api_schema.Summary))
+        data = self._decoded(NODES, answer, lambda body: api_schema.data_of(body, api_schema.Summary))
         if data is None:
             return []
         nodes, moved = {}, []
@@ -143,7 +141,7 @@ class DashboardPoll:
         self._keep(nodes=nodes, logical=data.node_logical_resources)
         return moved
 
-    def _read_rest(self, answers: Mapping[str, Answer], now: float) -> None:
+    def _read_rest(self, answers: Mapping[str, api_schema.Answer], now: float) -> None:
         for path in {GROUPS, STATUS, JOBS} & answers.keys():
             self._due[path] = now + (WAITING_S if self._waiting() else SELDOM_S)
         if (answer := answers.get(VERSION)) and answer.ok:
@@ -151,15 +149,9 @@ class DashboardPoll:
             with suppress(msgspec.DecodeError):  # something else listens there; its other answers tell
                 told = msgspec.json.decode(answer.body, type=api_schema.Version)
                 self._keep(session=told.session_name, api=replace(self.view.api, version=told.ray_version))
-        groups = self._decoded(GROUPS, answers.get(GROUPS), partial(api_schema.rows_of, shape=api_schema.PlacementGroupRow))
-        if groups is not None:
-            self._keep(groups=groups)
-        status = self._decoded(STATUS, answers.get(STATUS), partial(api_schema.data_of, shape=api_schema.Status))
-        if status is not None:
-            load = status.cluster_status.load_metrics_report if status.cluster_status else None
-            self._keep(demand=tuple(Demand(resources, count) for resources, count in load.resource_demand) if load else ())
-        if (jobs := self._decoded(JOBS, answers.get(JOBS), api_schema.jobs_of)) is not None:
-            self._keep(jobs=jobs)
+        self._learn("groups", GROUPS, answers, lambda body: api_schema.rows_of(body, api_schema.PlacementGroupRow))
+        self._learn("demand", STATUS, answers, _demand)
+        self._learn("jobs", JOBS, answers, api_schema.jobs_of)
 
     def _second_round(self, moved: list[str], *, lists: bool) -> None:
         """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote
@@ -175,12 +167,12 @@ class DashboardPoll:
         for node, answer in zip(moved, answers, strict=False):
             if not answer.ok:
                 self._unread.add(node)
-            data = self._decoded(PAGE, answer, partial(api_schema.data_of, shape=api_schema.Detail))
-            if data is not None:
-                nodes[node] = replace(nodes[node], detail=data.detail)
+            detail = self._decoded(PAGE, answer, lambda body: api_schema.data_of(body, api_schema.Node, "detail"))
+            if detail is not None:
+                nodes[node] = replace(nodes[node], detail=detail)
         self._keep(nodes=nodes)
         for path, answer in zip(more, answers[len(moved) :], strict=True):
-            rows = self._decoded(path, answer, partial(api_schema.rows_of, shape=api_schema.StateRow))
+            rows = self._decoded(path, answer, lambda body: api_schema.rows_of(body, api_schema.StateRow))
             if rows is not None:
                 self._read_list(path, rows, alive)
 
@@ -194,7 +186,7 @@ class DashboardPoll:
             envs = {row.actor_id: row.serialized_runtime_env for row in rows if row.actor_id and row.serialized_runtime_env}
             self._keep(runtime_envs=envs)
 
-    def _judge(self, answers: Mapping[str, Answer], now: float) -> RayApi:
+    def _judge(self, answers: Mapping[str, api_schema.Answer], now: float) -> RayApi:
         """How it answers, as one word, and since when."""
         before = self.view.api
         asked = [answer for path, answer in answers.items() if path != HEALTH]
@@ -217,7 +209,11 @@ class DashboardPoll:
             problem=failed.in_words if failed else "",
         )
 
-    def _decoded(self, path: str, answer: Answer | None, decode: Callable[[bytes], Data]) -> Data | None:
+    def _learn(self, field: str, path: str, answers: Mapping[str, api_schema.Answer], decode: Callable[[bytes], object]) -> None:
+        if (told := self._decoded(path, answers.get(path), decode)) is not None:
+            self._keep(**{field: told})
+
+    def _decoded(self, path: str, answer: api_schema.Answer | None, decode: Callable[[bytes], Data]) -> Data | None:
         """What the answer holds; `None` where there is none, or it has a shape that we do not know, which is remembered."""
         if answer is None or not answer.ok:
             return None
@@ -230,7 +226,7 @@ class DashboardPoll:
         return data
 
 
-def _word(answers: Collection[Answer], has_token: bool) -> ApiAnswer:
+def _word(answers: Collection[api_schema.Answer], has_token: bool) -> ApiAnswer:
     statuses = {answer.status for answer in answers}
     if 403 in statuses or (has_token and 401 in statuses):
         return "wrong_token"
@@ -241,3 +237,9 @@ def _word(answers: Collection[Answer], has_token: bool) -> ApiAnswer:
     if all(answer.late for answer in answers):
         return "silent"
     return "refused" if any(answer.error == "connection refused" for answer in answers) else "error"
+
+
+def _demand(body: bytes) -> tuple[Demand, ...]:
+    status = api_schema.data_of(body, api_schema.Status).cluster_status
+    load = status.load_metrics_report if status else None
+    return tuple(Demand(resources, count) for resources, count in load.resource_demand) if load else ()

@@ -7,14 +7,15 @@ import pwd
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.local.daemons import DaemonStart
 from hangtop.probe.ray.local.start_options import environ_of_start
 
 PROGRAMS = Path(__file__).parent / "spy"
@@ -28,12 +29,12 @@ class ChildError(Exception):
 
 
 class RayPython(Struct, frozen=True):
-    """`python`: the interpreter. `environ`: of a raylet (it may hold a token), else empty. `uid`: owner of the cluster; `None`
-    when not known, and then the interpreter is our own."""
+    """`python`: the interpreter. `raylet`: how a raylet was started, whose environment may hold a token. `uid`: owner of the
+    cluster; `None` when not known, and then the interpreter is our own."""
 
     python: str
     gcs_address: str
-    environ: Callable[[], Mapping[str, str]] = dict
+    raylet: DaemonStart = DaemonStart()
     uid: int | None = None
 
     def start(self, program: str, *words: str, stdin: bytes = b"") -> RayChild:
@@ -44,7 +45,6 @@ class RayPython(Struct, frozen=True):
         if self.uid is not None and os.geteuid() not in (0, self.uid):
             why = f"the cluster is of another user (uid {self.uid}), whose Python is not run by yours"
             raise ChildError(f"{self.python}: {why}")
-        owner = _owner(self.uid)
         with ExitStack() as files:
             given, said, complaints = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
             given.write(stdin)
@@ -55,12 +55,10 @@ class RayPython(Struct, frozen=True):
                     stdin=given,
                     stdout=said,
                     stderr=complaints,
-                    env=environ_of_start(self.environ()) or dict(os.environ),
+                    env=environ_of_start(self.raylet.environ) or dict(os.environ),
                     cwd="/",
-                    user=owner[0] if owner else None,
-                    group=owner[1] if owner else None,
-                    extra_groups=() if owner else None,
                     start_new_session=True,
+                    **_as_owner(self.uid),
                 )
             except OSError as error:
                 raise ChildError(f"{self.python}: {error.strerror or error}") from None
@@ -105,11 +103,12 @@ class RayChild:
         self._files.close()
 
 
-def _owner(uid: int | None) -> tuple[int, int] | None:
-    """User and group as which root runs the child: files that it leaves must belong to the cluster's owner."""
+def _as_owner(uid: int | None) -> dict[str, Any]:
+    """How root runs the child: files that it leaves must belong to the cluster's owner."""
     if not uid or os.geteuid() != 0:
-        return None
+        return {}
     try:
-        return uid, pwd.getpwuid(uid).pw_gid
+        group = pwd.getpwuid(uid).pw_gid
     except KeyError:  # a user id without a name, as in containers
-        return uid, uid
+        group = uid
+    return {"user": uid, "group": group, "extra_groups": ()}

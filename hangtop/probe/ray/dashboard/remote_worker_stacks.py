@@ -3,24 +3,26 @@ node when a person presses the key for it."""
 
 from __future__ import annotations
 
+import re
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 
 import msgspec
+from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard import api_schema
-from hangtop.probe.ray.dashboard.answer import Answer
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.probe.ray.dashboard.ray_python import ChildError, RayPython
 from hangtop.probe.stacks import pyspy
 from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
 from hangtop.records.ray.remote_workers import RemoteStacksReading
 from hangtop.records.stack import Stack, Thread
+from hangtop.stacks.frames import table
 
 AT_ONCE = 8
 TRACEBACK_S = 8.0
@@ -35,6 +37,9 @@ OFF_MEND = "for the next run: RAY_DASHBOARD_ENABLE_PROFILING=1 ray start --head 
 NO_PYTHON = "no raylet of this cluster runs on this machine, so no task can be sent: run hangtop on one of its nodes"
 NO_PYSPY = "py-spy is not installed in the Python that Ray uses there"
 LONGEST_PROBLEM = 400
+LONGEST_DUMP_BYTES = 1 << 20
+_THREAD = re.compile(r'Thread (?P<id>0x[0-9A-Fa-f]+|\d{1,18})(?: \((?P<how>[^)]*)\))?(?:: "(?P<name>.*)")?$')
+_FRAME = re.compile(r"(?P<function>.+) \((?P<file>[^()]*?)(?::(?P<line>\d{1,9}))?\)")
 
 
 class NodeDumps(msgspec.Struct, frozen=True):
@@ -50,75 +55,74 @@ def remote_worker_stacks(ask: RemoteStacksAsk, cluster: Cluster | None, now: flo
     """Parts of one look: each with stacks, or with the reason why there are none."""
     began = time.monotonic()
 
-    def at() -> float:
-        return now + time.monotonic() - began
+    def part(stacks: Iterable[Stack] = (), *, done: bool = False) -> RemoteStacksReading:
+        at = now + time.monotonic() - began
+        dated = tuple(replace(stack, at=at) for stack in stacks)
+        return RemoteStacksReading(ask.ask, at, len(ask.workers), dated, ask.task, done)
 
-    yield RemoteStacksReading(ask.ask, now, len(ask.workers), task=ask.task)
+    yield part()
     if cluster is None:
-        parts = iter([_refused(ask.workers, "its cluster is not known here", "hangtop --ray HOST:8265", at())])
+        parts = iter([_refused(ask.workers, "its cluster is not known here", "hangtop --ray HOST:8265")])
     else:
-        parts = _by_task(ask.workers, cluster.python, at) if ask.task else _by_dashboard(ask.workers, cluster, at)
-    for stacks in parts:
-        yield RemoteStacksReading(ask.ask, at(), len(ask.workers), stacks, ask.task)
-    yield RemoteStacksReading(ask.ask, at(), len(ask.workers), task=ask.task, done=True)
+        parts = _by_task(ask.workers, cluster.python) if ask.task else _by_dashboard(ask.workers, cluster)
+    yield from map(part, parts)
+    yield part(done=True)
 
 
-def _refused(workers: Iterable[RemoteWorker], problem: str, mend: str | None, at: float) -> tuple[Stack, ...]:
+def _refused(workers: Iterable[RemoteWorker], problem: str, mend: str | None = None) -> list[Stack]:
     """One reason for all of these workers."""
-    return tuple(_stack(worker, at, problem=problem, mend=mend) for worker in workers)
+    return [_stack(worker, problem=problem, mend=mend) for worker in workers]
 
 
-def _stack(
-    worker: RemoteWorker, at: float, threads: tuple[Thread, ...] = (), problem: str | None = None, mend: str | None = None
-) -> Stack:
-    return Stack(worker.pid, at, threads, rank=worker.rank, host=worker.host, problem=problem, mend=mend)
+def _stack(worker: RemoteWorker, threads: tuple[Thread, ...] = (), problem: str | None = None, mend: str | None = None) -> Stack:
+    return Stack(worker.pid, 0.0, threads, rank=worker.rank, host=worker.host, problem=problem, mend=mend)
 
 
-def _by_dashboard(workers: Sequence[RemoteWorker], cluster: Cluster, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
+def _by_dashboard(workers: Sequence[RemoteWorker], cluster: Cluster) -> Iterator[list[Stack]]:
     if cluster.poll is None:
-        yield _refused(workers, "this cluster has no dashboard, which could ask py-spy there", None, at())
+        yield _refused(workers, "this cluster has no dashboard, which could ask py-spy there")
         return
     known = cluster.poll.dashboard
     dashboard = Dashboard(known.address, cluster.find_token, TRACEBACK_S, owner=known.owner)
     until = time.monotonic() + WHOLE_S
     try:
         if _forbids(dashboard.get("/api/profiling_enabled")):
-            yield _refused(workers, OFF, OFF_MEND, at())
+            yield _refused(workers, OFF, OFF_MEND)
             return
         for first in range(0, len(workers), AT_ONCE):
             if time.monotonic() >= until:
-                yield _refused(workers[first:], f"the dashboard did not come to it within {WHOLE_S:g} s", None, at())
+                yield _refused(workers[first:], f"the dashboard did not come to it within {WHOLE_S:g} s")
                 return
             some = workers[first : first + AT_ONCE]
             answers = dashboard.get_all([f"/worker/traceback?pid={w.pid}&node_id={w.node}&native=0" for w in some])
-            yield tuple(_told(worker, answer, at()) for worker, answer in zip(some, answers, strict=True))
+            yield list(map(_told, some, answers))
     finally:
         dashboard.close()
 
 
-def _forbids(answer: Answer) -> bool:
+def _forbids(answer: api_schema.Answer) -> bool:
     """Ray before 2.60 has no such path, and permits."""
     try:
-        return answer.ok and not api_schema.data_of(answer.body, api_schema.Profiling).profiling_enabled
+        return answer.ok and not api_schema.data_of(answer.body, bool, "profilingEnabled")
     except msgspec.DecodeError:
         return False
 
 
-def _told(worker: RemoteWorker, answer: Answer, at: float) -> Stack:
-    said = answer.body.decode("utf-8", "replace")
+def _told(worker: RemoteWorker, answer: api_schema.Answer) -> Stack:
+    said = answer.body[:LONGEST_DUMP_BYTES].decode("utf-8", "replace")
     if answer.status == 403:
-        return _stack(worker, at, problem=OFF, mend=OFF_MEND)
+        return _stack(worker, problem=OFF, mend=OFF_MEND)
     if not answer.ok:
-        first = clean_text(next((line for line in said.splitlines() if line.strip()), answer.in_words))[:LONGEST_PROBLEM]
-        return _stack(worker, at, problem=NO_PYSPY if "py-spy is not installed" in said else first)
+        first = next((line for line in said.splitlines() if line.strip()), answer.in_words)[: 4 * LONGEST_PROBLEM]
+        return _stack(worker, problem=NO_PYSPY if "py-spy is not installed" in said else clean_text(first)[:LONGEST_PROBLEM])
     threads = threads_of(said)
-    return _stack(worker, at, threads) if threads else _stack(worker, at, problem="the dashboard gave no stack")
+    return _stack(worker, threads, None if threads else "the dashboard gave no stack")
 
 
-def _by_task(workers: Sequence[RemoteWorker], python: RayPython | None, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
+def _by_task(workers: Sequence[RemoteWorker], python: RayPython | None) -> Iterator[list[Stack]]:
     """One short task on each node, sent by a child."""
     if python is None:
-        yield _refused(workers, NO_PYTHON, None, at())
+        yield _refused(workers, NO_PYTHON)
         return
     nodes: dict[str, list[RemoteWorker]] = {}
     for worker in workers:
@@ -126,11 +130,11 @@ def _by_task(workers: Sequence[RemoteWorker], python: RayPython | None, at: Call
     why = f"the cluster did not run the task within {TASK_S:g} s"
     for told in _dumps(python, {node: [worker.pid for worker in there] for node, there in nodes.items()}):
         if told.node:
-            yield tuple(_dumped(worker, told, at()) for worker in nodes.pop(told.node, []))
+            yield [_dumped(worker, told) for worker in nodes.pop(told.node, [])]
         else:
             why = told.error
     if nodes:
-        yield _refused(chain.from_iterable(nodes.values()), why, None, at())
+        yield _refused(chain.from_iterable(nodes.values()), why)
 
 
 def _dumps(python: RayPython, pids: Mapping[str, Sequence[int]]) -> Iterator[NodeDumps]:
@@ -154,21 +158,42 @@ def _dumps(python: RayPython, pids: Mapping[str, Sequence[int]]) -> Iterator[Nod
         child.end()
 
 
-def _dumped(worker: RemoteWorker, told: NodeDumps, at: float) -> Stack:
+def _dumped(worker: RemoteWorker, told: NodeDumps) -> Stack:
     dump, problem = told.dumps.get(str(worker.pid), (None, told.error or "nothing was told of it"))
     if problem == "no py-spy":
-        return _stack(worker, at, problem=NO_PYSPY, mend="pip install py-spy, there")
+        return _stack(worker, problem=NO_PYSPY, mend="pip install py-spy, there")
     if dump is None or problem:
-        return _stack(worker, at, problem=clean_text(pyspy.first_words(problem.encode()))[:LONGEST_PROBLEM])
+        return _stack(worker, problem=clean_text(pyspy.first_words(problem.encode()))[:LONGEST_PROBLEM])
     read = pyspy.read(worker.pid, bytes(dump))
-    threads = tuple(
-        Thread(
-            clean_text(spied.thread_name or f"thread {spied.os_thread_id}"),
-            tuple(pyspy.frame(frame) for frame in spied.frames),
-            spied.os_thread_id,
-            spied.owns_gil,
-            "R" if spied.active else "S",
-        )
-        for spied in read.threads
-    )
-    return _stack(worker, at, threads, problem=read.error)
+    return _stack(worker, tuple(map(pyspy.thread, read.threads)), problem=read.error)
+
+
+def threads_of(dump: str) -> tuple[Thread, ...]:
+    """The threads in the text of `py-spy dump`, innermost frame first; none if this is no dump."""
+    found: list[tuple[re.Match[str], list[pyspy.SpyFrame]]] = []
+    for line in dump.splitlines():
+        if head := _THREAD.match(line):
+            found.append((head, []))
+        elif found and line[:1].isspace() and (frame := _FRAME.fullmatch(line.strip())):
+            name = whole_name(clean_text(frame["file"]))
+            found[-1][1].append(pyspy.SpyFrame(frame["function"], name, int(frame["line"] or 0)))
+    return tuple(_thread(head, frames) for head, frames in found)
+
+
+def _thread(head: re.Match[str], frames: Sequence[pyspy.SpyFrame]) -> Thread:
+    tid = int(head["id"]) if head["id"].isdecimal() else None
+    how = (head["how"] or "").split("+")
+    name = head["name"] or f"thread {head['id']}"
+    return pyspy.thread(pyspy.SpyThread(tid or 0, tuple(frames), name, tid, owns_gil="gil" in how, active="active" in how))
+
+
+def whole_name(file: str) -> str:
+    """`threading.py` and `torch/cuda/streams.py` with the folders of their libraries, which the dump leaves out; the user's files
+    as they are."""
+    if file.startswith(("/", "<")) or ("/" not in file.removeprefix("./") and not file.endswith(".py")):
+        return file
+    top = file.partition("/")[0].removesuffix(".py")
+    known = table().packages
+    if top in sys.stdlib_module_names:
+        return f"/lib/python3/{file}"
+    return f"/site-packages/{file}" if "/" in file and top in known.plumbing | known.frameworks else file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import stat as modes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 VARIABLE, PATH_VARIABLE, DEFAULT_PATH = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", ".ray/auth_token"
@@ -27,7 +27,7 @@ class AuthToken:
         return {"Authorization": f"Bearer {self._text}"}
 
 
-def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> AuthToken | None:
+def find_token(owner: int | None, environ_of_raylet: Mapping[str, str]) -> AuthToken | None:
     """The token for this cluster: from the raylet's environment, else from ours, else from the file in a home, which any later
     `ray.init()` may have written (Ray 2.59 and later).
 
@@ -35,14 +35,14 @@ def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, s
     only to our own cluster or a named one. For root, a file that the cluster's environment names counts only if it belongs to the
     cluster's owner, else any user could have root read any file.
     """
-    text = next(_candidates(owner, environ_of_raylet), None)
-    return None if text is None else AuthToken(text)
+    fit = (AuthToken(text) for text in _candidates(owner, environ_of_raylet) if text.isascii() and text.isprintable())
+    return next(fit, None)
 
 
-def _candidates(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> Iterator[str]:
+def _candidates(owner: int | None, raylet: Mapping[str, str]) -> Iterator[str]:
     homes = []
     if owner is not None and os.geteuid() in (0, owner):
-        raylet, theirs = environ_of_raylet(), owner if owner != os.geteuid() else None
+        theirs = owner if owner != os.geteuid() else None
         yield from _of_variables(raylet, theirs)
         homes.append((Path(raylet["HOME"]) if "HOME" in raylet else _home_of(owner), theirs))
     if owner in (None, os.geteuid()):
@@ -66,12 +66,11 @@ def _read(path: Path, theirs: int | None) -> str:
             found = os.fstat(fd)
             if not modes.S_ISREG(found.st_mode) or theirs not in (None, found.st_uid):
                 return ""
-            text = os.read(fd, LONGEST).decode("ascii").strip()
+            return os.read(fd, LONGEST).decode("ascii").strip()
         finally:
             os.close(fd)
     except (OSError, ValueError):  # no file, no right, no text: then there is no token to be found here
         return ""
-    return text if text.isprintable() else ""
 
 
 def _home_of(uid: int) -> Path:

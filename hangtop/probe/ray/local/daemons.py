@@ -12,14 +12,18 @@ from hangtop.probe.ray.local.start_options import options_of
 from hangtop.records.ray.cluster import DaemonKind, RayPart
 from hangtop.system.processes.table import Identity
 
-SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
+LEADING = ("gcs_server", "raylet")
+PROGRAMS: tuple[tuple[str, DaemonKind], ...] = (
     ("/ray/dashboard/dashboard.py", "dashboard"),
     ("/ray/autoscaler/_private/monitor.py", "autoscaler"),
     ("/ray/autoscaler/v2/monitor.py", "autoscaler"),
     ("/ray/_private/log_monitor.py", "log_monitor"),
     ("/ray/dashboard/agent.py", "agent"),
     ("/ray/_private/runtime_env/agent/main.py", "runtime_env_agent"),
+    ("ray.util.client.server", "client_server"),
 )
+"""What the interpreter runs, by the end of one of its first words."""
+TITLES: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
 _SECRET_OPTION = re.compile(
     r"(?<!\S)(-{0,2}[\w.+-]*(?:password|passwd|token|secret|credentials?|api[_-]?key)(?:=|\s+))(?!-)\S+", re.IGNORECASE
 )
@@ -38,27 +42,14 @@ class DaemonStart:
         return "DaemonStart(hidden)"
 
 
-class Daemon(Struct, frozen=True):
-    """A daemon. `folder`: of its session. `gcs_address` and `dashboard`: `host:port`. `node`: id of its node.
+class OfSession(Struct, frozen=True, kw_only=True):
+    """A process of Ray on this machine. `folder`: of its session, where that is known."""
 
-    `socket`: of a raylet, its address and the path of its socket, which tell its node if it has no id (Ray 2.9).
-    `on_our_network`: 127.0.0.1 is the same machine for it as for us."""
-
-    kind: DaemonKind
     identity: Identity = Identity(0, 0)
     started_at: float = 0.0
     state: str = "S"
-    name: str = ""
-    folder: str | None = None
-    node: str | None = None
-    gcs_address: str | None = None
-    dashboard: str | None = None
-    socket: tuple[str, str] = ("", "")
     uid: int | None = None
-    cwd: str | None = None
-    gone_at: float | None = None
-    start: DaemonStart = DaemonStart()
-    on_our_network: bool = False
+    folder: str | None = None
 
     @property
     def pid(self) -> int:
@@ -66,8 +57,26 @@ class Daemon(Struct, frozen=True):
 
     @property
     def session(self) -> str:
-        """`session_<date>_<time>_<microseconds>_<pid>`."""
+        """`session_<date>_<time>_<microseconds>_<pid>`; empty where it is not known."""
         return (self.folder or "").rstrip("/").rpartition("/")[2]
+
+
+class Daemon(OfSession, frozen=True, kw_only=True):
+    """A daemon. `gcs_address` and `dashboard`: `host:port`. `node`: id of its node.
+
+    `socket`: of a raylet, its address and the path of its socket, which tell its node if it has no id (Ray 2.9).
+    `on_our_network`: 127.0.0.1 is the same machine for it as for us."""
+
+    kind: DaemonKind
+    name: str = ""
+    node: str | None = None
+    gcs_address: str | None = None
+    dashboard: str | None = None
+    socket: tuple[str, str] = ("", "")
+    cwd: str | None = None
+    gone_at: float | None = None
+    start: DaemonStart = DaemonStart()
+    on_our_network: bool = False
 
     def part(self) -> RayPart:
         return RayPart(
@@ -102,10 +111,9 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
         return None
     options = options_of(words)
     logs = options.get("logs-dir") or options.get("log-dir", "")
-    folder = options.get("session-dir") or logs.removesuffix("/logs") or None
     return Daemon(
-        kind,
-        folder=folder,
+        kind=kind,
+        folder=options.get("session-dir") or logs.removesuffix("/logs") or None,
         node=options.get("node-id"),
         gcs_address=_gcs(kind, options),
         dashboard=_dashboard(kind, options),
@@ -114,20 +122,24 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
     )
 
 
+def daemon_by_title(title: str) -> Daemon | None:
+    """The daemon that has set this title in place of its command line, which is lost with it."""
+    if title.startswith("ray-dashboard-"):
+        name = title.split("(")[0].strip().removeprefix("ray-dashboard-").partition("-")[0]
+        return Daemon(kind="dashboard_part", name=name)
+    return Daemon(kind=TITLES[title]) if title in TITLES else None
+
+
 def without_secrets(word: str) -> str:
     """A word of a command line with passwords and tokens taken out."""
     return _URL_LOGIN.sub(r"\1:***@", _SECRET_OPTION.sub(r"\1***", word))
 
 
 def _kind(words: Sequence[str]) -> DaemonKind | None:
-    program = words[0].rpartition("/")[2]
-    if program in ("raylet", "gcs_server"):
-        return "raylet" if program == "raylet" else "gcs_server"
-    for word in words[1:4]:
-        for script, kind in SCRIPTS:
-            if word.endswith(script):
-                return kind
-    return "client_server" if "ray.util.client.server" in words[1:4] else None
+    match words[0].rpartition("/")[2]:
+        case ("raylet" | "gcs_server") as kind:
+            return kind
+    return next((kind for word in words[1:4] for end, kind in PROGRAMS if word.endswith(end)), None)
 
 
 def _gcs(kind: DaemonKind, options: Mapping[str, str]) -> str | None:

@@ -6,17 +6,17 @@ A session is told by the command lines and open files of its processes, never by
 
 from __future__ import annotations
 
+import os
 import re
+import stat as modes
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.probe.ray.local.daemons import Daemon, DaemonStart, daemon_of
+from hangtop.probe.ray.local.daemons import LEADING, Daemon, DaemonStart, OfSession, daemon_by_title, daemon_of
 from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
-from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.records.ray.cluster import DaemonKind
 from hangtop.records.ray.titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import is_on_our_network
@@ -29,34 +29,18 @@ UNKNOWN = -1
 YOUNG_S = 5.0
 """A younger process may still become another program: its command line is read again."""
 OF_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
-PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
 
 
-class LocalWorker(Struct, frozen=True):
-    """A worker process on this machine. `ray_pid`: its pid in the namespace of its raylet. `title`: `None` for an idle worker in
-    reserve. `raylet`: pid of the raylet above it; an orphan has none.
-    """
+class LocalWorker(OfSession, frozen=True, kw_only=True):
+    """A worker process. `ray_pid`: its pid in the namespace of its raylet. `title`: `None` for an idle worker in reserve.
+    `raylet`: pid of the raylet above it; an orphan has none."""
 
-    identity: Identity
-    started_at: float
-    state: str
     ray_pid: int
     title: WorkerTitle | None = None
     raylet: int | None = None
-    uid: int | None = None
-    folder: str | None = None
     job: str | None = None
     log: str | None = None
     environ: Mapping[str, str] = {}
-
-    @property
-    def pid(self) -> int:
-        return self.identity.pid
-
-    @property
-    def session(self) -> str:
-        """Name of its session; empty when its files cannot be read."""
-        return (self.folder or "").rpartition("/")[2]
 
 
 class RayProcesses(Struct, frozen=True):
@@ -116,8 +100,7 @@ class RayTable:
         return commands
 
     def _update_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
-        found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
-        environs = self._environs_of(found)
+        found = {i: daemon for i, words in commands.items() if (daemon := daemon_of(words) or daemon_by_title(words[0]))}
         for identity, daemon in found.items():
             self._daemons[identity] = replace(
                 daemon,
@@ -126,11 +109,12 @@ class RayTable:
                 uid=user_of(self._table, identity.pid),
                 cwd=cwd_of(self._table, identity.pid),
                 on_our_network=is_on_our_network(identity.pid),
-                start=DaemonStart(commands[identity], environs.get(identity)),
             )
-        for identity, words in commands.items():
-            if identity not in self._daemons and (kind := _part_of(words[0])):
-                self._daemons[identity] = self._part(identity, kind, words[0])
+        new = {identity for identity, daemon in found.items() if daemon.start.words}
+        late = {i for i, d in self._daemons.items() if d.kind == "raylet" and i in stats and not d.start.environ}
+        for identity, environ in self._environs_of(new | late).items():
+            daemon = self._daemons[identity]
+            self._daemons[identity] = replace(daemon, start=DaemonStart(daemon.start.words, environ))
         for identity, daemon in self._daemons.items():
             stat = stats.get(identity)
             self._daemons[identity] = replace(
@@ -139,11 +123,6 @@ class RayTable:
                 gone_at=None if stat else daemon.gone_at or now,
             )
         self._name_sessions(stats)
-
-    def _part(self, identity: Identity, kind: DaemonKind, title: str) -> Daemon:
-        name = title.split("(")[0].strip().removeprefix("ray-dashboard-").partition("-")[0] if kind == "dashboard_part" else ""
-        uid = user_of(self._table, identity.pid)
-        return Daemon(kind, identity=identity, started_at=self._table.started_at(identity.start_ticks), name=name, uid=uid)
 
     def _name_sessions(self, stats: Mapping[Identity, Stat]) -> None:
         """A daemon whose command line names no session or node has those of the daemon above it, else the session of its GCS."""
@@ -158,10 +137,7 @@ class RayTable:
                 above = above or by_gcs.get((daemon.gcs_address or "", daemon.uid))
             if above and (daemon.folder is None or daemon.session == above.session):
                 self._daemons[identity] = replace(daemon, folder=above.folder, node=daemon.node or above.node)
-        self._name_by_logs()
-
-    def _name_by_logs(self) -> None:
-        """A daemon whose ancestors were gone when it was found has the session of its open log."""
+        # one whose ancestors were gone when it was found has the session of its open log
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
         for identity, log in self._open_logs(SESSION_LOG, unnamed, outputs_only=False).items():
             self._daemons[identity] = replace(unnamed[identity], folder=log["folder"])
@@ -177,11 +153,10 @@ class RayTable:
             if identity not in known and stat.ppid in titled:  # a data loader: forked by a worker, it keeps that one's title
                 continue
             worker = known.get(identity) or LocalWorker(
-                identity,
-                self._table.started_at(identity.start_ticks),
-                stat.state,
-                _ray_pid(stat.pid),
+                identity=identity,
+                started_at=self._table.started_at(identity.start_ticks),
                 uid=self._table.owner(stat.pid),
+                ray_pid=_ray_pid(stat.pid),
             )
             self._workers[identity] = replace(
                 worker,
@@ -200,7 +175,7 @@ class RayTable:
             environ = environs.get(identity, {})
             worker = replace(worker, environ={name: environ[name] for name in OF_RANK if name in environ})
             if log := logs.get(identity):
-                worker = replace(worker, folder=log["folder"], job=log["job"], log=log[0])
+                worker = replace(worker, folder=log["folder"], job=log["job"], log=log["path"])
             self._workers[identity] = worker
 
     def _environs_of(self, asked: Iterable[Identity]) -> dict[Identity, Mapping[str, str]]:
@@ -220,11 +195,53 @@ class RayTable:
         return found
 
 
-def _part_of(title: str) -> DaemonKind | None:
-    return "dashboard_part" if title.startswith("ray-dashboard-") else PARTS.get(title)
-
-
 def _ray_pid(pid: int) -> int:
     """Its pid in its innermost pid namespace (proc(5), NSpid), as its raylet knows it."""
     numbers = status_of(pid).get("NSpid", "").split()
     return int(numbers[-1]) if numbers else pid
+
+
+class SessionOwners:
+    """The owners of sessions, by folder, and so whether a process may speak for one. For one calling thread.
+
+    Any command line can name any session, since their names are public. So the owner of the session's folder owns the session,
+    and processes of other users count for nothing: an address that they name would get the owner's token.
+    """
+
+    def __init__(self) -> None:
+        self._guard: Guard[str, os.stat_result] = Guard()
+        self._known: dict[str, int] = {}
+
+    def of(self, daemons: Iterable[Daemon]) -> Mapping[str, int | None]:
+        """User ids by session folder. If the folder cannot be read, as in another container, the first GCS or raylet decides,
+        else the first daemon."""
+        speaking: dict[str, list[Daemon]] = {}
+        for daemon in daemons:
+            if daemon.folder is not None and daemon.uid is not None:
+                speaking.setdefault(daemon.folder, []).append(daemon)
+        unknown = speaking.keys() - self._known.keys()
+        found = self._guard.known({folder: partial(os.lstat, folder) for folder in unknown})
+        self._known |= {folder: status.st_uid for folder, status in found.items()}
+
+        def rank(daemon: Daemon) -> tuple[bool, bool, float]:
+            return daemon.uid != self._known.get(daemon.folder or ""), daemon.kind not in LEADING, daemon.started_at
+
+        return {folder: min(daemons, key=rank).uid for folder, daemons in speaking.items()}
+
+
+def user_of(table: ProcessTable, pid: int) -> int | None:
+    """The user of this process; `None` when it is gone, or runs a set-user-id program, whose arguments another user chose."""
+    if (users := status_of(pid).get("Uid")) is None:  # gone, or no Linux
+        return table.owner(pid)
+    real, effective = users.split()[:2]
+    if real != effective or _sets_user(pid):
+        return None
+    return int(effective)
+
+
+def _sets_user(pid: int) -> bool:
+    """A set-user-id program may have changed all its ids, as `sudo` does while it asks for a password."""
+    try:
+        return bool(os.stat(f"/proc/{pid}/exe").st_mode & modes.S_ISUID)
+    except OSError:  # another user's
+        return False

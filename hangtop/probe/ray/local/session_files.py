@@ -15,8 +15,8 @@ SESSION_NAME = r"session_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+_\d+"
 _FOLDER = r"(?P<folder>.*/session_[^/]+)/logs/"
 SESSION_LOG = re.compile(_FOLDER + r"[^/]+")
 DRIVER_LOG = re.compile(_FOLDER + r"python-core-driver-(?P<job>[0-9a-f]{8})[0-9a-f]*_\d+\.log")
-WORKER_LOG = re.compile(_FOLDER + r"worker-[0-9a-f]+-(?P<job>[0-9a-f]{8})-\d+\.(?:out|err)(?:\.\d+)?")
-"""With a number at its end where it was rotated."""
+WORKER_LOG = re.compile(rf"(?P<path>{_FOLDER}worker-[0-9a-f]+-(?P<job>[0-9a-f]{{8}})-\d+\.(?:out|err))(?:\.\d+)?")
+"""With a number after its path where it was rotated."""
 
 
 def ray_workers(stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, ...]], members: Collection[int]) -> list[int]:

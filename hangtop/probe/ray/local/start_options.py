@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -48,7 +47,7 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
 def start_command(words: Words) -> tuple[str, ...]:
     """`ray start` with all options, without the program. `words` holds a raylet. Raises `ValueError` when they are strange."""
     raylet = options_of(words["raylet"])
-    agent = options_of(_split(raylet.get("dashboard-agent-command", "")))
+    agent = options_of(raylet.get("dashboard-agent-command", "").split())
     address, head = raylet.get("node-ip-address", ""), "head" in raylet
     return (
         "start",
@@ -92,11 +91,6 @@ def environ_of_start(environ: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def without_block(words: Sequence[str]) -> tuple[str, ...]:
-    """A `ray start --block` without `--block`, so that it returns."""
-    return tuple(word for word in words if word != "--block")
-
-
 def spill_folder(raylet: Sequence[str]) -> str | None:
     """Where this node spills objects, if that is outside the session's folder: a folder named by the node's id."""
     options = options_of(raylet)
@@ -137,7 +131,8 @@ def _system_config(encoded: str) -> str:
 
 def _resources(raylet: Sequence[str]) -> list[str]:
     """A missing `GPU` means 0; Ray would count again."""
-    found = {name: _whole(value) for name, value in ({"GPU": 0.0} | resources_of(raylet)).items()}
+    amounts = {"GPU": 0.0} | resources_of(raylet)
+    found = {name: int(amount) if amount.is_integer() else amount for name, amount in amounts.items()}
     counted = [f"--{COUNTED[name]}={found[name]}" for name in COUNTED if name in found]
     custom = {name: value for name, value in found.items() if name not in COUNTED and not name.startswith(OWN_RESOURCES)}
     return [*counted, *([f"--resources={json.dumps(custom)}"] if custom else [])]
@@ -149,14 +144,3 @@ def _labels(text: str) -> str:
     except json.JSONDecodeError:
         raise ValueError(f"its labels cannot be read: {text}") from None
     return ",".join(f"{name}={value}" for name, value in labels.items() if not name.startswith("ray.io/"))
-
-
-def _whole(number: float) -> float:
-    return int(number) if number.is_integer() else number
-
-
-def _split(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return command.split()

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors
-from hangtop.probe.ray.dashboard.remote_log import RemoteLog
-from hangtop.probe.ray.dashboard.worker_place import STREAMS
-from hangtop.records.ray.cluster import RayActor, RayCluster
+from hangtop.probe.ray.dashboard.node_logs import STREAMS, RemoteLog
+from hangtop.records.ray.cluster import RayCluster
+
+if TYPE_CHECKING:  # whoever reads logs need not wait for what asks clusters
+    from hangtop.probe.ray.cluster import Cluster
 
 MOST_FILES = 512
 """Two for each of the first 256 ranks."""
 
 
 class WorkerLog(Struct, frozen=True):
-    """A worker's output file. `stream`: `out` or `err`; tqdm bars go to `err`. `far`: it is on another node."""
+    """An output file of a rank. `far`: it is on another node."""
 
     path: str
-    pid: int
-    stream: str
-    actor: str
-    name: str = ""
-    rank: int | None = None
-    job: str | None = None
+    rank: int | None
+    job: str | None
     far: RemoteLog | None = None
 
 
-FarLogs = Callable[[str, RayActor], Sequence[RemoteLog]]
-"""Session and actor → its two output files, if it is on another node that can be reached."""
+def rank_files(clusters: Sequence[RayCluster], access: Mapping[str, Cluster]) -> tuple[WorkerLog, ...]:
+    """The files of all ranks in the clusters of a run. None if ranks belong to several jobs: then the run's own ranks cannot be
+    told, and a foreign rank in the table is worse than none. `access`: clusters by session, for the files on other nodes."""
+    here = (file for cluster in clusters for file in worker_files(cluster))
+    far = (file for cluster in clusters if (asked := access.get(cluster.session)) for file in far_files(cluster, asked))
+    found = (*here, *far)
+    return found[:MOST_FILES] if len({file.job for file in found}) <= 1 else ()
 
 
 def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
@@ -39,31 +43,19 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
     """
     local = [actor for actor in cluster.actors if actor.rank is not None and actor.log is not None and actor.pid is not None]
     return tuple(
-        _log_of(actor, actor.pid, stream, f"{(actor.log or '').rpartition('.')[0]}.{stream}")
+        WorkerLog(f"{(actor.log or '').rpartition('.')[0]}.{stream}", actor.rank, actor.job)
         for actor in sorted(local, key=lambda actor: (actor.rank or 0, actor.pid or 0))
         for stream in STREAMS
     )
 
 
-def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
+def far_files(cluster: RayCluster, asked: Cluster) -> tuple[WorkerLog, ...]:
     """Both files of each rank on another node, in the order in which they are read: unusual ranks first, then by number."""
     odd = {id(outlier.actor) for outlier in outlier_actors(cluster)}
     away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
     return tuple(
-        _log_of(actor, actor.ray_pid, log.stream, log.path, log)
+        WorkerLog(log.path, actor.rank, actor.job, log)
         for actor in sorted(away, key=lambda actor: (id(actor) not in odd, actor.rank or 0))
-        if actor.ray_pid and actor.node
-        for log in far_logs(cluster.session, actor)
+        if actor.ray_pid and actor.node and actor.id
+        for log in asked.far_logs(actor.id)
     )
-
-
-def _log_of(actor: RayActor, pid: int | None, stream: str, path: str, far: RemoteLog | None = None) -> WorkerLog:
-    return WorkerLog(path, pid or 0, stream, actor.cls, actor.name, actor.rank, actor.job, far)
-
-
-def rank_files(clusters: Sequence[RayCluster], far_logs: FarLogs = lambda session, actor: ()) -> tuple[WorkerLog, ...]:
-    """The files of all ranks in the clusters of a run. None if ranks belong to several jobs: then the run's own ranks cannot be
-    told, and a foreign rank in the table is worse than none."""
-    here = (file for cluster in clusters for file in worker_files(cluster))
-    found = (*here, *(file for cluster in clusters for file in far_files(cluster, far_logs)))
-    return found[:MOST_FILES] if len({file.job for file in found}) <= 1 else ()
