@@ -25,8 +25,7 @@ def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> A
 
 def _variables(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> Any:
     """Exit 2 for what is not NAME=VALUE."""
-    from hangtop.actions.command_line.shell_text import CommandError
-    from hangtop.actions.command_line.typed import variables
+    from hangtop.actions.command_line.typed import CommandError, variables
     from hangtop.common.raw_text import from_os
 
     try:

@@ -16,8 +16,8 @@ from typing import IO
 
 import msgspec
 
-from hangtop.actions.command_line.startable import Finding, NotFoundError, SearchPlace, findings, found
 from hangtop.actions.execute.runner import environ_of
+from hangtop.actions.prove.startable import Finding, NotFoundError, SearchPlace, findings, found
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os, to_os

@@ -12,7 +12,7 @@ from typing import Literal, cast
 from textual import events
 from textual.app import App
 
-from hangtop.actions.command_line.shell_text import CommandError
+from hangtop.actions.command_line.typed import CommandError
 from hangtop.actions.execute.client import carry_out
 from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.stop_plan import number_of

@@ -14,8 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.actions.command_line.shell_text import CommandError, Token, simple_commands, tokens
-from hangtop.actions.command_line.typed import BUILT_IN, is_shell
+from hangtop.actions.command_line.typed import BUILT_IN, CommandError, Token, is_shell, simple_commands, tokens
 from hangtop.actions.command_line.wrapped import PythonCall, launched, layers, python_call
 from hangtop.actions.prove import python_check
 from hangtop.system.processes.roles import PYTHON
