@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions.execute.child import begin
+from hangtop.actions.execute.client import begin
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.start_run import LaunchError, launch
 from hangtop.actions.plans import restart_plan

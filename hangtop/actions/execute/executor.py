@@ -12,8 +12,10 @@ from collections.abc import Generator, Iterator
 
 import msgspec
 
-from hangtop.actions.execute import evidence_commands, start_ray
+from hangtop.actions.execute import start_ray
 from hangtop.actions.execute.action_log import ActionLog, ActionLogError
+from hangtop.actions.execute.client import wait_for_start_check
+from hangtop.actions.execute.commands import gather
 from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, locked
 from hangtop.actions.execute.start_run import started
@@ -21,7 +23,6 @@ from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.execute.stop_record import record_stop
 from hangtop.actions.prove import verify_restart
 from hangtop.actions.prove.premise import broken, intruders, writers
-from hangtop.actions.prove.start_check import wait_for_start_check
 from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
 from hangtop.records.fit import fit_ask
@@ -64,7 +65,7 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
     except (OSError, msgspec.DecodeError) as error:
         yield step("failed", f"nothing was done, because Ray could not be started again: {_named(error)}")
         return None
-    yield from evidence_commands.run_all(plan.evidence, halt)
+    yield from gather(plan.evidence, halt)
     table.refresh(tuple(table.stats))
     if plan.start is not None and not (yield from _may_begin(plan, table)):
         return None

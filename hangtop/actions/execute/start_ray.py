@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hangtop.actions.execute.command_run import run_command
+from hangtop.actions.execute.commands import run_command
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text

@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 import msgspec
 
-from hangtop.actions.execute.child import begin
+from hangtop.actions.execute.client import begin
 from hangtop.actions.execute.steps import step
 from hangtop.actions.plans.stop_plan import RUNNER
 from hangtop.records.launch import Launch

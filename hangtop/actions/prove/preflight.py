@@ -1,7 +1,7 @@
 """The process that checks whether a start would succeed, before anything is ended for it. It leaves nothing behind.
 
 stdin: a `FitAsk` as JSON. stdout: one line, a `Fit` as JSON. All of it can block (a dead file server), so it has a process of its
-own (`hangtop.actions.prove.start_check` asks it), with the rights, the limits and the disk that the start will have.
+own (`hangtop.actions.execute.client` asks it), with the rights, the limits and the disk that the start will have.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import resource
 import stat
 import sys
 from collections.abc import Iterator
-from typing import IO
 
 import msgspec
 
@@ -152,8 +151,8 @@ def _same_program(start: Start, argv: tuple[str, ...], scene: SearchPlace) -> It
         yield "warning", f"{argv[0]} is {now} now; the old process runs {to_os(start.program)}"
 
 
-def main(stdin: IO[bytes] | None = None) -> None:
-    ask = msgspec.json.decode((stdin or sys.stdin.buffer).read(), type=FitAsk)
+def main() -> None:
+    ask = msgspec.json.decode(sys.stdin.buffer.read(), type=FitAsk)
     sys.stdout.buffer.write(msgspec.json.encode(examined(ask)) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -89,15 +89,7 @@ def problems(
     """Why it would not run these modules and files, one line each. Raises `PythonError`."""
     asked = json.dumps({"modules": [*modules], "files": [os.path.join(cwd, file) for file in files]})
     try:
-        done = subprocess.run(
-            [interpreter, *options, "-c", PROGRAM, asked],
-            env=dict(environ),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=ANSWER_S,
-            check=False,
-        )
+        done = run_briefly([interpreter, *options, "-c", PROGRAM, asked], environ, cwd, ANSWER_S)
     except OSError as error:
         raise PythonError(f"{interpreter} does not start: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -110,3 +102,10 @@ def problems(
         return told
     said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     raise PythonError(f"{interpreter} does not start: {said[-1].strip() if said else f'exit code {done.returncode}'}")
+
+
+def run_briefly(argv: Sequence[str], environ: Mapping[str, str], cwd: str, within_s: float) -> subprocess.CompletedProcess[bytes]:
+    """Run it in our own process group, so that it ends with us. Raises `OSError`, `subprocess.TimeoutExpired`."""
+    return subprocess.run(
+        argv, env=dict(environ), cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=within_s, check=False
+    )

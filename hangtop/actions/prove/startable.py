@@ -10,11 +10,12 @@ import os
 import stat
 import subprocess
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.actions.command_line.typed import BUILT_IN, CommandError, Token, is_shell, simple_commands, tokens
+from hangtop.actions.command_line.typed import BUILT_IN, CommandError, is_shell, simple_commands, tokens
 from hangtop.actions.command_line.wrapped import PythonCall, launched, layers, python_call
 from hangtop.actions.prove import python_check
 from hangtop.system.processes.roles import PYTHON
@@ -121,11 +122,9 @@ def _script(path: str, line: Sequence[str], words: Sequence[str], scene: SearchP
 
 def _interpreter_is_there(path: str, scene: SearchPlace) -> Iterator[Finding]:
     """`python` may itself be a script whose interpreter is gone."""
-    line = _first_line(path)
-    if line:
-        yield from (
-            finding for finding in _script(path, line, (path, "--version"), scene, MOST_INTERPRETERS) if finding[0] == "problem"
-        )
+    if line := _first_line(path):
+        found_there = _script(path, line, (path, "--version"), scene, MOST_INTERPRETERS)
+        yield from (finding for finding in found_there if finding[0] == "problem")
 
 
 def _first_line(path: str) -> list[str] | None:
@@ -190,15 +189,10 @@ def _text(shell: str, text: str, scene: SearchPlace) -> Iterator[Finding]:
     except CommandError:  # the shell could read it: a quoting of its own
         return
     for simple in commands:
-        words = list(simple.words)
-        sets = dict[str, str]()
-        while words and words[0].assigns:
-            token = words.pop(0)
-            name, _, value = token.text.partition("=")
-            sets[name] = value
-        while words and words[0].text in BEFORE_COMMAND:
-            words.pop(0)
-        certain = _until_expanded(words)
+        given = list(takewhile(lambda token: token.assigns, simple.words))
+        sets = dict(token.text.split("=", 1) for token in given)
+        words = list(dropwhile(lambda token: token.text in BEFORE_COMMAND, simple.words[len(given) :]))
+        certain = tuple(token.text for token in takewhile(lambda token: token.kind == "word", words))
         if not words:
             scene = SearchPlace({**scene.environ, **sets}, scene.cwd)
         elif not simple.needed:
@@ -230,36 +224,18 @@ def _built_in(certain: Sequence[str], count: int, scene: SearchPlace) -> Generat
     return None
 
 
-def _until_expanded(words: Sequence[Token]) -> tuple[str, ...]:
-    """The words before the first one that a shell expands."""
-    known: list[str] = []
-    for token in words:
-        if token.kind != "word":
-            break
-        known.append(token.text)
-    return tuple(known)
-
-
 def _misread(argv: Sequence[str], scene: SearchPlace) -> str:
     """The error of a shell that only parses (`-n`); empty when there is none."""
     try:
-        done = subprocess.run(
-            argv,
-            env=dict(scene.environ),
-            cwd=scene.cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SYNTAX_S,
-            check=False,
-        )
+        done = python_check.run_briefly(argv, scene.environ, scene.cwd, SYNTAX_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     said = done.stderr.decode(errors="replace").strip().splitlines()
     return said[0] if done.returncode != 0 and said else ""
 
 
-def _exists(scene: SearchPlace, path: str | None) -> bool:
-    return path is not None and os.path.exists(os.path.join(scene.cwd, path))
+def _exists(scene: SearchPlace, path: str) -> bool:
+    return os.path.exists(os.path.join(scene.cwd, path))
 
 
 def _in_path(name: str, scene: SearchPlace) -> bool:

@@ -13,10 +13,9 @@ from textual import events
 from textual.app import App
 
 from hangtop.actions.command_line.typed import CommandError
-from hangtop.actions.execute.client import carry_out
+from hangtop.actions.execute.client import RunningPlan, check_start
 from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.stop_plan import number_of
-from hangtop.actions.prove.start_check import check_start
 from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, FitAsk, fit_ask
@@ -128,7 +127,7 @@ class ActionScreen(DialogScreen):
     @classmethod
     def of(cls, deed: RunningAction) -> ActionScreen:
         """The screen of an action under way."""
-        screen = cls(lambda: None, carry_out, deed.verb, at_once=deed.at_once, act=deed.act)
+        screen = cls(lambda: None, RunningPlan, deed.verb, at_once=deed.at_once, act=deed.act)
         screen.deed, screen.plan = deed, deed.plan
         return screen
 

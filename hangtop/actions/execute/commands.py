@@ -1,0 +1,81 @@
+"""Commands that are run to their end within a deadline; among them those of hangtop itself that gather evidence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from hangtop.actions.execute.steps import CancelFlag, step
+from hangtop.common import text
+from hangtop.records.plan import EvidenceCommand, Step
+from hangtop.system.hangtop_child import hangtop_command
+from hangtop.system.unnamed_memory import unnamed_memory
+
+POLL_S = 0.1
+
+
+class CommandRun(NamedTuple):
+    """A command that ended. `code`: its exit code, `None` when we ended it. `printed`: its lines, without blank ones."""
+
+    code: int | None
+    printed: list[str]
+    took_s: float
+
+
+def run_command(
+    argv: Sequence[str],
+    within_s: float,
+    *,
+    halt: CancelFlag | None = None,
+    output: str | None = None,
+    cwd: str | None = None,
+    env: Mapping[bytes, bytes] | None = None,
+) -> CommandRun:
+    """Run it in a session of its own, without input; too late, or if `halt` is set, it ends with all that it started. `output`:
+    the file that takes its stdout instead of `printed`. What it prints goes to memory: the temporary folder may be full. Raises
+    `OSError`."""
+    began = time.monotonic()
+    with os.fdopen(unnamed_memory(0), "rb") as printed, open(output or os.devnull, "wb") as file:
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=file if output else printed,
+            stderr=printed,
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+        )
+        while (code := child.poll()) is None:
+            if (halt is not None and halt.asked) or time.monotonic() > began + within_s:
+                os.killpg(child.pid, signal.SIGKILL)  # our own child, not yet waited for, so its group is still its own
+                child.wait()
+                break
+            time.sleep(POLL_S)
+        lines = os.pread(printed.fileno(), 1 << 20, 0).decode(errors="replace").splitlines()
+    return CommandRun(code, [line.strip() for line in lines if line.strip()], time.monotonic() - began)
+
+
+def gather(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[Step]:
+    """One after another. A command that fails is reported, and holds nothing up."""
+    for command in commands:
+        if halt():
+            yield step("skipped", f"{command.title}: not begun")
+            continue
+        yield step("doing", f"{command.title}, within {command.deadline_s:.0f} s")
+        try:
+            argv = hangtop_command("hangtop", *command.words)
+            code, printed, took_s = run_command(argv, command.deadline_s, halt=halt, output=command.output)
+        except OSError as error:
+            yield step("skipped", f"{command.title}: {error}")
+            continue
+        if code is None:
+            yield step("skipped", f"{command.title}: broken off after {took_s:.1f} s")
+        elif code == 0:
+            yield step("done", f"{command.title}: {command.output or (printed[0] if printed else 'done')}, {took_s:.1f} s")
+        else:
+            last = printed[-1] if printed else "it said nothing"
+            yield step("skipped", f"{command.title}: exit code {code} after {text.duration(took_s)}: {last[:200]}")
