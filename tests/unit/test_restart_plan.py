@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 import hangtop
-from hangtop.actions.command_line.option_edits import Option, with_option
-from hangtop.actions.plans.presets import Preset, presets, presets_for, with_presets
+from hangtop.actions.plans.presets import Option, Preset, presets, presets_for, with_option, with_presets
 from hangtop.actions.plans.restart_plan import answered, launch_ask, restart_plan, top
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Start

@@ -6,6 +6,7 @@ SIGTERM: begin no further step, and say what was left undone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -20,10 +21,10 @@ from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, locked
 from hangtop.actions.execute.start_run import started
 from hangtop.actions.execute.steps import CancelFlag, step
-from hangtop.actions.execute.stop_record import record_stop
+from hangtop.actions.execute.terminate import record_stop
 from hangtop.actions.prove import verify_restart
+from hangtop.actions.prove.gpu_freed import wait_gpu_freed
 from hangtop.actions.prove.premise import broken, intruders, writers
-from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
 from hangtop.records.fit import fit_ask
 from hangtop.records.plan import Plan, Start, Step
@@ -114,55 +115,42 @@ def _start(
     return mark if (yield from started(start)) else None
 
 
-class StepOutput:
-    """Steps as JSON lines on stdout. The reader may have gone: then nothing more is written."""
-
-    def __init__(self) -> None:
-        self._listening = True
-
-    def write(self, done: Step) -> None:
-        if not self._listening:
-            return
-        try:
-            sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
-            sys.stdout.buffer.flush()
-        except OSError:
-            self._listening = False
-
-    def leave(self, code: int) -> None:
-        """Exit without a last flush of stdout, which would fail when nobody reads."""
-        os._exit(code)
-
-
 def main() -> None:
     halt = CancelFlag()
     halt.listen()
     plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
-    output = StepOutput()
     try:
-        log = ActionLog()
-        _carry_out(plan, log, output, halt)
+        whole = _carry_out(plan, ActionLog(), halt)
     except ActionLogError as error:
-        output.write(step("failed", f"{error}: what is not logged is not done"))
-        output.leave(1)
-    output.leave(0)
+        _tell(step("failed", f"{error}: what is not logged is not done"))
+        whole = False
+    os._exit(0 if whole else 1)  # without a last flush of stdout, which would fail when nobody reads
 
 
-def _carry_out(plan: Plan, log: ActionLog, output: StepOutput, halt: CancelFlag) -> None:
-    """Write each step to the action log, then to stdout. An error is reported with the last step before it."""
+def _carry_out(plan: Plan, log: ActionLog, halt: CancelFlag) -> bool:
+    """Write each step to the action log, then to stdout. An error is reported with the last step before it. Returns whether there
+    was none."""
     last = "its beginning"
     try:
         for done in execute(plan, open_table(), halt):
             log.write(plan, done)
-            output.write(done)
+            _tell(done)
             last = done.text
     except ActionLogError:
         raise
     except Exception as error:
         failed = step("failed", f"it broke off after “{last}”: {_named(error)}; what is not told as done was not done")
         log.write(plan, failed)
-        output.write(failed)
-        output.leave(1)
+        _tell(failed)
+        return False
+    return True
+
+
+def _tell(done: Step) -> None:
+    """A JSON line on stdout. The reader may have gone: the plan goes on."""
+    with contextlib.suppress(OSError):
+        sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
+        sys.stdout.buffer.flush()
 
 
 def _named(error: Exception) -> str:

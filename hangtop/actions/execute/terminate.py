@@ -1,5 +1,6 @@
 """End the processes of a plan, wave by wave: TERM, wait, KILL, children before parents. Then end what they started meanwhile,
-look again, and report what survived.
+look again, and report what survived. That a person stops this run is recorded from before the first signal until the proof that
+it is gone: it is then no crash.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ import time
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from msgspec.structs import replace
+
 from hangtop.actions.execute.newborns import Newborns
 from hangtop.actions.execute.signals import VerifiedProcess
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, StateBefore, look_before, name_of, prove, restarted, target_of
+from hangtop.common import clock
 from hangtop.records.plan import Plan, Step
+from hangtop.records.stopped import StoppedRun
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import ancestors
+from hangtop.system.stores import stop_store
 
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.05
@@ -27,6 +33,38 @@ RESTARTED_WITHIN_S = 1.5
 """A supervisor needs a moment to restart what ended."""
 ROUNDS = 5
 """So many times new processes are ended; those that come after that are reported."""
+SIZE_LOOKS, SIZE_LOOK_EVERY_S = 11, 0.1
+
+
+def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
+    """End the targets of the plan; returns whether all are gone. Raises `OSError` when it cannot be recorded: then nothing is
+    done."""
+    if plan.stops is None or not plan.stops.logs:
+        return (yield from terminate_processes(plan, table, halt))
+    table.refresh((os.getpid(),))
+    ours = table.stats.get(os.getpid())
+    known = StoppedRun(plan.action, plan.stops, clock.now(), os.getpid(), ours.start_ticks if ours is not None else 0)
+    stop_store.keep(known)
+    gone = False
+    try:
+        gone = yield from terminate_processes(plan, table, halt)
+    finally:
+        if gone:
+            stop_store.keep(replace(known, ended_at=clock.now(), sizes=_settled_sizes(plan.stops.logs)))
+        else:
+            stop_store.forget(known)
+    return gone
+
+
+def _settled_sizes(logs: Sequence[str]) -> dict[str, int]:
+    """Bytes of each log once it no longer grows: the runner of a run that hangtop started may still copy its last output."""
+    sizes: dict[str, int] = {}
+    for _ in range(SIZE_LOOKS):
+        before, sizes = sizes, {os.path.realpath(log): os.path.getsize(log) for log in logs if os.path.isfile(log)}
+        if sizes == before:
+            break
+        time.sleep(SIZE_LOOK_EVERY_S)
+    return sizes
 
 
 def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
