@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
-from hangtop.actions.plans.stop_plan import frees, number_of, why_not
+from hangtop.actions.plans.stop_plan import frees, newest, number_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import Ask, RayAsk
@@ -126,7 +126,7 @@ def stopped(state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refu
         frees=frees(targets),
         ports=tuple(_ports(session.starts)),
         older_s=0.0,
-        newest_ticks=max((process.start_ticks for process in session.processes), default=0),
+        newest_ticks=newest(session.processes),
     )
 
 
@@ -272,10 +272,11 @@ def _names(clusters: Iterable[RayCluster]) -> str:
 
 
 class RayStopPlanner(Planner):
-    """`hangtop ray stop`. The probe describes the session while it lives."""
+    """`hangtop ray stop`. The probe describes the session while it lives. `made`: the plan without any choice."""
 
     waits_for = ("every source",)
     patience_s = 20.0
+    made = staticmethod(stopped)
 
     def narrowed(self, spec: WatchSpec) -> WatchSpec:
         return replace(spec, sources=("ray", "procs", "log") if spec.logs or spec.pids else ("ray",))
@@ -292,19 +293,14 @@ class RayStopPlanner(Planner):
         assert session is not None
         if choices.plain and (refused := plain_stop_refused(session, request.me)) is not None:
             return refused
-        made = self.plan_for(state, session, request.me)
+        made = self.made(state, session, request.me)
         if isinstance(made, Refusal):
             return made
         made = with_options(without_folder(made) if choices.keep_logs else made, choices.ray_options)
         return replace(stop_plan.doubted(made, request.verdict), word=made.word)
 
-    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
-        """The plan as it is without any choice."""
-        return stopped(state, session, me)
-
 
 class RayRestartPlanner(RayStopPlanner):
     """Key R, `hangtop ray restart`."""
 
-    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
-        return restarted(state, session, me)
+    made = staticmethod(restarted)

@@ -16,15 +16,16 @@ from hangtop.records.ask import Ask
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal, Target
 from hangtop.records.process import Process, ProcessReading
+from hangtop.records.ray.session import RayProcess
 from hangtop.records.stopped import RunPlace
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
 
 STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
+SERVES_RAY = "it serves the whole Ray session"
 RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
-"""Verdicts that speak against a stop."""
 
 
 def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
@@ -59,7 +60,7 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
         title=f"Stop {what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
         targets=targets,
         spared=(*_spared(spared), *_neighbours(targets, gpus)),
-        beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and process.state not in "ZX"]),
+        beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and not process.exited]),
         warnings=(
             *_warnings(stopped, procs),
             *clients(stopped),
@@ -116,7 +117,7 @@ def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tupl
     return tuple(_target(process, held.get(process.pid, {})) for process in _deepest_first(processes))
 
 
-def newest(processes: Iterable[Process]) -> int:
+def newest(processes: Iterable[Process | RayProcess]) -> int:
     """Start time of the youngest process, in ticks after boot."""
     return max((process.start_ticks for process in processes), default=0)
 
@@ -152,8 +153,8 @@ def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS)
     if process.uid != me.uid:
         return f"it belongs to {process.user or process.uid}"
     if process.role in stays:
-        return "it serves the whole Ray session; R stops that too"
-    if process.state in ("Z", "X"):
+        return f"{SERVES_RAY}; R stops that too"
+    if process.exited:
         return f"dead already, no signal helps: its parent, pid {process.ppid}, must reap it or end"
     if RUNNER in process.command:
         return "hangtop's runner: it writes the log, and ends with the run"
