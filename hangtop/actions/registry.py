@@ -100,7 +100,4 @@ ACTIONS: tuple[Action, ...] = (
 
 def action(name: str) -> Action:
     """The action of this name. Raises `LookupError`."""
-    for known in ACTIONS:
-        if known.name == name:
-            return known
-    raise LookupError(name)
+    return {known.name: known for known in ACTIONS}[name]

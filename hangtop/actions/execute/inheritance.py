@@ -22,8 +22,8 @@ class Inheritance:
 
     def __init__(self, plan: Plan, table: ProcessTable, kin: Collection[Identity]) -> None:
         self._table = table
-        self._files: Guard[Hashable, tuple[OpenFile, ...]] = Guard()
-        self._environs: Guard[Hashable, Mapping[str, str]] = Guard()
+        self._files: Guard[Identity, tuple[OpenFile, ...]] = Guard()
+        self._environs: Guard[Identity, Mapping[str, str]] = Guard()
         self._held: dict[Identity, tuple[OpenFile, ...]] = {}
         self._same_environ: dict[Identity, bool] = {}
         there = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX"]
@@ -92,13 +92,11 @@ class Inheritance:
     def _files_of(self, stats: Iterable[Stat]) -> dict[Identity, tuple[OpenFile, ...]]:
         """Open files, of processes of our own user only: others are never ended, and pipes to them prove nothing."""
         ours = [stat for stat in stats if self._table.owner(stat.pid) == os.geteuid()]
-        answers = self._files.ask({stat.identity: partial(self._table.open_files, stat.pid) for stat in ours})
-        found = {stat.identity: answers.get(stat.identity) for stat in ours}
-        return {identity: files for identity, files in found.items() if isinstance(files, tuple)}
+        return self._files.known({stat.identity: partial(self._table.open_files, stat.pid) for stat in ours})
 
     def _environs_of(self, identities: Iterable[Identity]) -> frozenset[frozenset[tuple[str, str]]]:
-        answers = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in identities})
-        return frozenset(frozenset(environ.items()) for environ in answers.values() if isinstance(environ, Mapping) and environ)
+        answers = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in identities})
+        return frozenset(frozenset(environ.items()) for environ in answers.values() if environ)
 
 
 def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]) -> tuple[frozenset[Thing], frozenset[Thing]]:

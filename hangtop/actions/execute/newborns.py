@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hangtop.actions.execute.inheritance import Inheritance
+from hangtop.actions.execute.signals import living
 from hangtop.records.plan import Plan
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import children_of, descendants
@@ -52,22 +53,21 @@ class Newborns:
         newcomers = [stat for stat in stats.values() if stat.identity not in self._seen and not stat.kernel]
         for stat in sorted(newcomers, key=lambda stat: (stat.start_ticks, stat.pid)):
             self._seen.add(stat.identity)
-            self._meet(stat)
+            if self._has_parent_of_kin(stat):  # asked at once: the parent may end in the next moment
+                self._take(stat, f"pid {stat.ppid} started it")
+            else:
+                self._strangers[stat.identity] = stat
         if into_files:
             self._heirlooms.ask(self._strangers.values())
-        while found := self._proven():
+        while found := [(stat, why) for stat in self._strangers.values() if (why := self._proof(stat)) is not None]:
             for stat, why in found:
                 del self._strangers[stat.identity]
                 self._take(stat, why)
 
     def living(self) -> list[tuple[Stat, str]]:
         """Living processes that the run has started meanwhile, with the proof; the youngest first, so children before parents."""
-        known = ((self._table.stats.get(identity.pid), identity, why) for identity, why in self._born.items())
-        alive = [
-            (stat, why)
-            for stat, identity, why in known
-            if stat is not None and stat.identity == identity and stat.state not in "ZX"
-        ]
+        born = self._born.items()
+        alive = [(stat, why) for identity, why in born if (stat := living(identity, self._table)) is not None]
         return sorted(alive, key=lambda found: (found[0].start_ticks, found[0].pid), reverse=True)
 
     def doubtful(self) -> Iterator[tuple[Stat, str]]:
@@ -92,13 +92,6 @@ class Newborns:
         self._born[stat.identity] = why
         self._kin.add(stat.identity)
 
-    def _meet(self, stat: Stat) -> None:
-        """Look at once for the parent of a newcomer: it may end in the next moment."""
-        if self._has_parent_of_kin(stat):
-            self._take(stat, f"pid {stat.ppid} started it")
-        else:
-            self._strangers[stat.identity] = stat
-
     def _has_parent_of_kin(self, stat: Stat) -> bool:
         """Whether its parent is of the run. The parent is read again after the child, so its pid was not reused."""
         parent = self._table.stats.get(stat.ppid)
@@ -107,9 +100,6 @@ class Newborns:
         self._table.refresh((parent.pid,))
         again = self._table.stats.get(parent.pid)
         return again is not None and again.identity == parent.identity
-
-    def _proven(self) -> list[tuple[Stat, str]]:
-        return [(stat, why) for stat in self._strangers.values() if (why := self._proof(stat)) is not None]
 
     def _proof(self, stat: Stat) -> str | None:
         if self._has_parent_of_kin(stat):
