@@ -6,6 +6,7 @@ Each is a module of hangtop in a session of its own: told one record on stdin, i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -28,7 +29,8 @@ from hangtop.system.unnamed_memory import unnamed_memory
 
 EXECUTOR, PREFLIGHT = "hangtop.actions.execute.executor", "hangtop.actions.prove.preflight"
 ANSWER_S = 45.0
-REAP_TRIES, REAP_PAUSE_S = 200, 0.01
+REAP_S = 2.0
+"""An executor whose output has ended ends within this time."""
 
 _step = msgspec.json.Decoder(Step)
 _begun: list[subprocess.Popen[bytes]] = []
@@ -112,21 +114,14 @@ class RunningPlan:
                 yield step
         finally:
             transport.close()
-        code = await _ended(self._executor)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self._executor.wait, REAP_S)
+        code = self._executor.returncode
         if code == -signal.SIGTERM and self._broken_off:  # it listens before it does anything, so it had not begun
             yield Step(clock.now(), "failed", "broken off before the first step: nothing was done")
         elif code != 0 and not failed:
             said = f"the executor broke off (exit code {code}); what it had done is in {log_path()}"
             yield Step(clock.now(), "failed", said)
-
-
-async def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """Its exit code, awaited for a moment after its output has ended."""
-    for _ in range(REAP_TRIES):
-        if process.poll() is not None:
-            break
-        await asyncio.sleep(REAP_PAUSE_S)
-    return process.returncode
 
 
 def own_process() -> OwnProcess:

@@ -141,11 +141,8 @@ def with_argv(plan: Plan, argv: Sequence[str]) -> Plan:
 
 
 def _fits(preset: Preset, frameworks: frozenset[str], start: Start) -> bool:
-    if preset.frameworks and not frameworks.intersection(preset.frameworks):
-        return False
-    if frameworks.intersection(preset.unless):
-        return False
-    return _has_what_it_needs(preset, start)
+    for_it = not preset.frameworks or not frameworks.isdisjoint(preset.frameworks)
+    return for_it and frameworks.isdisjoint(preset.unless) and _has_what_it_needs(preset, start)
 
 
 def _has_what_it_needs(preset: Preset, start: Start) -> bool:

@@ -201,11 +201,6 @@ def targets_of(processes: Sequence[RayProcess], state: RunState, me: OwnProcess)
     return tuple(sorted(named, key=lambda target: target.wave))
 
 
-def join_command(start: RayStart) -> str:
-    """What joins another machine to this cluster."""
-    return shlex.join(("ray", "start", f"--address={start.gcs_address}"))
-
-
 def _as_process(ray: RayProcess) -> Process:
     return Process(
         ray.pid,
@@ -252,7 +247,8 @@ def _joins(starts: Iterable[RayStart], away: Sequence[RayNode]) -> Iterator[str]
     if head is not None and away:
         names = ", ".join(f"{node.host} ({node.ip})" for node in away[:8])
         more = f" and {len(away) - 8} more" if len(away) > 8 else ""
-        yield f"{text.some(len(away), 'node')} elsewhere must join again: on {names}{more} run {join_command(head)}"
+        command = shlex.join(("ray", "start", f"--address={head.gcs_address}"))
+        yield f"{text.some(len(away), 'node')} elsewhere must join again: on {names}{more} run {command}"
 
 
 def _clusters(state: RunState, session: RaySession) -> list[RayCluster]:
