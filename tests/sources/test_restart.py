@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from hangtop.actions.execute.client import begin
+from hangtop.actions.execute.commands import LaunchError, launch
 from hangtop.actions.execute.executor import execute
-from hangtop.actions.execute.start_run import LaunchError, launch
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.presets import presets, with_presets
 from hangtop.probe.context import ProbeContext
@@ -89,7 +89,7 @@ def test_the_runner_ends_as_the_run_did(tmp_path: Path, program: str, code: int)
 def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     starter = (
-        "import sys; from hangtop.actions.execute.start_run import launch; from hangtop.records.plan import Start;"
+        "import sys; from hangtop.actions.execute.commands import launch; from hangtop.records.plan import Start;"
         "print(launch(Start((sys.executable, '-c', sys.argv[2]), '/', sys.argv[1])).pid, flush=True);"
         "import time; time.sleep(600)"
     )

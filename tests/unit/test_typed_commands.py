@@ -114,7 +114,7 @@ def test_words_that_a_shell_has_split_keep_their_variables() -> None:
 
 def test_the_simple_commands_of_a_line_up_to_where_the_way_is_not_plain() -> None:
     def seen(text: str) -> list[str]:
-        return [" ".join(token.text for token in simple.words) for simple in simple_commands(tokens(text))]
+        return [" ".join(token.text for token in simple) for simple in simple_commands(tokens(text))]
 
     assert seen("cd /run && A=1 python t.py 2>&1 >out | tee -a log; echo done") == [
         "cd /run",
@@ -122,7 +122,8 @@ def test_the_simple_commands_of_a_line_up_to_where_the_way_is_not_plain() -> Non
         "tee -a log",
         "echo done",
     ]
-    assert seen("a || b") == ["a"]
+    assert seen("a || b") == []
+    assert seen("a; b > x || c; d") == ["a"]
     assert seen("f() { a; }; b") == []
     assert seen("a; (b; c)") == ["a"]
     assert seen("a 'x | y' \"z; w\"") == ["a x | y z; w"]

@@ -56,13 +56,6 @@ class Token(Struct, frozen=True):
         return self.kind != "operator" and ASSIGNMENT.match(self.raw) is not None
 
 
-class SimpleCommand(Struct, frozen=True):
-    """A simple command without its redirections. `needed`: no alternative (`||`) follows for the case that it fails."""
-
-    words: tuple[Token, ...]
-    needed: bool = True
-
-
 def command(text: str, shell: str = "") -> tuple[str, ...]:
     """The words to run; variables set before a plain command become `env NAME=value`. `shell`: the run's SHELL, for a command
     that needs one: where it does not read POSIX, the system's is taken. Raises `CommandError`."""
@@ -145,26 +138,22 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def simple_commands(found: Sequence[Token]) -> Iterator[SimpleCommand]:
-    """The commands that run one after another or in a pipe, up to the first that may not run: a group, a function, an alternative
-    (`||`), a here-document (`<<`)."""
+def simple_commands(found: Sequence[Token]) -> Iterator[tuple[Token, ...]]:
+    """The commands that run one after another or in a pipe, without their redirections, up to the first that may fail (`||`
+    follows) or may not run: a group, a function, a here-document (`<<`)."""
     words, skips = list[Token](), False
-    for token in found:
+    for token in (*found, Token("\n", "\n", "operator")):
         if token.kind != "operator":
             words = words if skips else [*words, token]
             skips = False
-        elif token.text in ("(", ")", ";;") or "<<" in token.text:
+        elif token.text in ("(", ")", ";;", "||") or "<<" in token.text:
             return
         elif REDIRECTION.match(token.text):
             skips = True
         else:
             if words:
-                yield SimpleCommand(tuple(words), needed=token.text != "||")
-            if token.text == "||":
-                return
+                yield tuple(words)
             words = []
-    if words:
-        yield SimpleCommand(tuple(words))
 
 
 def _word(text: str, start: int) -> Token:

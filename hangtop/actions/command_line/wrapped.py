@@ -80,10 +80,8 @@ def layers(argv: Sequence[str]) -> Iterator[Wrapper]:
 
 def innermost(argv: Sequence[str]) -> tuple[str, ...]:
     """The words of the program that finally runs; empty when that is not clear."""
-    found: tuple[str, ...] = ()
-    for layer in layers(argv):
-        found = layer.words
-    return found
+    found = [layer.words for layer in layers(argv)]
+    return found[-1] if found else ()
 
 
 def python_call(words: Sequence[str]) -> PythonCall | None:

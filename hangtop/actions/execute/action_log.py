@@ -24,8 +24,8 @@ class ActionLogError(Exception):
 class ActionLog:
     """Appends steps. Raises `ActionLogError` when that fails: then nothing more is done at all."""
 
-    def __init__(self, at: Path | None = None) -> None:
-        self._path = at or path()
+    def __init__(self) -> None:
+        self._path = path()
         self._by = Users().name(os.getuid())
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

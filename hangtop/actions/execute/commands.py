@@ -1,21 +1,30 @@
-"""Commands that are run to their end within a deadline; among them those of hangtop itself that gather evidence."""
+"""Commands that a plan runs: to their end within a deadline, as those that gather evidence, or as the new run, which lives on."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from hangtop.actions.execute.client import begin
 from hangtop.actions.execute.steps import CancelFlag, step
+from hangtop.actions.plans.stop_plan import RUNNER
 from hangtop.common import text
-from hangtop.records.plan import EvidenceCommand, Step
+from hangtop.records.launch import Launch
+from hangtop.records.plan import EvidenceCommand, Start, Step
 from hangtop.system.hangtop_child import hangtop_command
+from hangtop.system.processes.linux import read_stat
 from hangtop.system.unnamed_memory import unnamed_memory
 
 POLL_S = 0.1
+LIVES_S = 1.0
+"""A command that cannot run ends within this time."""
 
 
 class CommandRun(NamedTuple):
@@ -79,3 +88,37 @@ def gather(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[St
         else:
             last = printed[-1] if printed else "it said nothing"
             yield step("skipped", f"{command.title}: exit code {code} after {text.duration(took_s)}: {last[:200]}")
+
+
+class LaunchError(Exception):
+    """The command could not be started. The message is one line."""
+
+
+def launch(start: Start) -> Launch:
+    """Start it under a runner of its own; it lives on without us. Raises `LaunchError`."""
+    runner, answer = begin(RUNNER, start)
+    with answer:
+        line = answer.readline()
+    try:
+        return msgspec.json.decode(line, type=Launch)
+    except msgspec.DecodeError:
+        said = line.decode(errors="replace").strip() or f"the runner broke off (exit code {runner.wait(5)})"
+        raise LaunchError(said) from None
+
+
+def started(start: Start) -> Generator[Step, None, bool]:
+    """Start it, as steps, and prove that it runs."""
+    yield step("doing", f"starting {shlex.join(start.argv)} in {start.cwd}")
+    try:
+        known = launch(start)
+    except LaunchError as error:
+        yield step("failed", f"not started: {error}")
+        return False
+    yield step("done", f"pid {known.pid} is started, attempt {known.attempt}; its output goes to {start.log}")
+    time.sleep(LIVES_S)
+    stat = read_stat(known.pid)
+    if stat is None or stat.start_ticks != known.start_ticks or stat.state in "ZX":
+        yield step("failed", f"pid {known.pid} ended within {LIVES_S:.0f} s: {os.path.basename(start.log)} says why")
+        return False
+    yield step("proof", f"pid {known.pid} runs")
+    return True

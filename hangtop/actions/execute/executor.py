@@ -16,10 +16,9 @@ import msgspec
 from hangtop.actions.execute import start_ray
 from hangtop.actions.execute.action_log import ActionLog, ActionLogError
 from hangtop.actions.execute.client import wait_for_start_check
-from hangtop.actions.execute.commands import gather
+from hangtop.actions.execute.commands import gather, started
 from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, locked
-from hangtop.actions.execute.start_run import started
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.execute.terminate import record_stop
 from hangtop.actions.prove import verify_restart
@@ -36,26 +35,20 @@ BROKEN_OFF = "broken off as asked: what is not told as done was not done; the sa
 
 
 def execute(plan: Plan, table: ProcessTable, halt: CancelFlag | None = None) -> Iterator[Step]:
-    """Carry out the plan, under a lock on all that it touches until the end is proven."""
+    """Carry out the plan, under a lock on all that it touches until the end is proven; then watch what was started."""
     halt = halt or CancelFlag()
-    try:
-        yield from _locked(plan, table, halt)
-    finally:
-        launch_store.discard(start.environ_file for start in plan.ray)
-    if halt.obeyed:
-        yield step("failed", BROKEN_OFF)
-
-
-def _locked(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
-    """The steps under the lock, then watch what was started."""
     try:
         with locked(plan):
             mark = yield from _parts(plan, table, halt)
     except HeldError as held:
         yield step("failed", f"{held}; nothing was done")
-        return
-    if plan.watch is not None and mark is not None:
-        yield from verify_restart.verified(plan.watch, mark, halt)
+    else:
+        if plan.watch is not None and mark is not None:
+            yield from verify_restart.verified(plan.watch, mark, halt)
+    finally:
+        launch_store.discard(start.environ_file for start in plan.ray)
+    if halt.obeyed:
+        yield step("failed", BROKEN_OFF)
 
 
 def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, verify_restart.LogLengths | None]:

@@ -33,7 +33,8 @@ class Inheritance:
         self._cgroups, _ = _alone(kin, {stat.identity: {group} for stat in there if (group := self._cgroup(stat))})
         outputs = (file for identity in kin for file in before.get(identity, ()) if file.fd in OUTPUTS and _is_log(file))
         self._logs = frozenset(plan.logs) | {file.target for file in outputs}
-        self._environs_of_ranks = frozenset(environ for environ in self._environs_of(kin) if _numbers_a_rank(environ))
+        numbered = (environ for environ in self._environs_of(kin) if any(name in (*RANKS, BY_NODE) for name, _ in environ))
+        self._environs_of_ranks = frozenset(numbered)
         self._layout_of: dict[Identity, Layout | None] = {}
 
     def ask(self, stats: Iterable[Stat]) -> None:
@@ -104,10 +105,6 @@ def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]
     of_kin = {thing for identity, things in held.items() if identity in kin for thing in things}
     others = {thing for identity, things in held.items() if identity not in kin for thing in things}
     return frozenset(of_kin - others), frozenset(others)
-
-
-def _numbers_a_rank(environ: Iterable[tuple[str, str]]) -> bool:
-    return any(name in RANKS or name == BY_NODE for name, _ in environ)
 
 
 def _ends(files: Iterable[OpenFile]) -> set[tuple[str, bool]]:

@@ -33,10 +33,10 @@ class HeldError(Exception):
 
 
 @contextlib.contextmanager
-def locked(plan: Plan, at: Path | None = None) -> Iterator[None]:
+def locked(plan: Plan) -> Iterator[None]:
     """Hold a lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` when there can be no lock
     file."""
-    fd = _opened(at or user_state_path("hangtop") / "actions.lock")
+    fd = _opened(user_state_path("hangtop") / "actions.lock")
     try:
         for place in sorted({_place(name) for name in names(plan)}):  # the same order everywhere: of two hangtops one gets all
             _take(fd, place)

@@ -9,8 +9,9 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -73,6 +74,7 @@ def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Ge
     own = frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
     known = look_before(plan, table)
     births = Newborns(plan, table)
+    by_wave = attrgetter("target.wave")
     aims: list[VerifiedProcess] = []
     for target in plan.targets:
         try:
@@ -80,7 +82,7 @@ def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Ge
         except LookupError as reason:
             yield step("skipped", f"pid {target.pid}: {reason}", target)
     try:
-        for _, wave in groupby(sorted(aims, key=_wave), key=_wave):
+        for _, wave in groupby(sorted(aims, key=by_wave), key=by_wave):
             yield from _end_wave(list(wave), plan.grace_s, births, halt)
     finally:
         for aim in aims:
@@ -142,15 +144,12 @@ def _end_wave(
         yield from _await(left, KILL_WAIT_S, births, halt)
 
 
-def _wave(aim: VerifiedProcess) -> int:
-    return aim.target.wave
-
-
 def _signal(aims: Sequence[VerifiedProcess], number: signal.Signals, halt: CancelFlag) -> Iterator[Step]:
     """One burst, children before parents, so that no launcher has time to start a rank again. Each is logged before it goes."""
     for place, aim in enumerate(aims):
         if halt():
-            yield from _not_sent(aims[place:], number)
+            for left in aims[place:]:
+                yield step("skipped", f"pid {left.target.pid} {name_of(left.target)} gets no {number.name}", left.target)
             return
         yield step("doing", f"{number.name} to pid {aim.target.pid} {name_of(aim.target)}", aim.target)
         try:
@@ -159,11 +158,6 @@ def _signal(aims: Sequence[VerifiedProcess], number: signal.Signals, halt: Cance
                 aim.send(signal.SIGCONT)
         except (LookupError, PermissionError) as reason:
             yield step("skipped", f"pid {aim.target.pid}: {reason}", aim.target)
-
-
-def _not_sent(aims: Iterable[VerifiedProcess], number: signal.Signals) -> Iterator[Step]:
-    for aim in aims:
-        yield step("skipped", f"pid {aim.target.pid} {name_of(aim.target)} gets no {number.name}", aim.target)
 
 
 def _await(

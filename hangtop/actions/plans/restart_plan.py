@@ -20,7 +20,7 @@ from hangtop.records.watch_spec import plain_file
 from hangtop.state.run_state import RunState
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
-"""Roles of processes that other processes start, never a person."""
+"""Roles of processes that other processes start, never a person. An actor of Ray may have the role of a rank."""
 
 
 def top(procs: ProcessReading | None) -> Process | Refusal | None:
@@ -29,7 +29,8 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
         return unsure
     living = [process for process in procs.processes if not process.exited] if procs is not None else []
     members = {process.pid for process in living if RUNNER not in process.command}
-    tops = [process for process in living if process.pid in members and process.ppid not in members and not _is_below(process)]
+    highest = [process for process in living if process.pid in members and process.ppid not in members]
+    tops = [process for process in highest if process.role not in BELOW and not process.command.startswith("ray::")]
     if len(tops) > 1:
         pids = ", ".join(str(process.pid) for process in tops[:8])
         return Refusal(f"the run was started as {some(len(tops), 'separate process')} ({pids}): start it again with its launcher")
@@ -39,11 +40,6 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
 def may_live(state: RunState) -> bool:
     """Whether a process of the run may live: one is known, one is suspected, or none was looked for yet."""
     return state.procs is None or bool(state.procs.leads) or any(not process.exited for process in state.procs.processes)
-
-
-def _is_below(process: Process) -> bool:
-    """Whether another process started it. An actor with a rank has the role of a rank, and still Ray started it."""
-    return process.role in BELOW or process.command.startswith("ray::")
 
 
 def launch_ask(state: RunState, number: int) -> LaunchAsk:

@@ -30,7 +30,8 @@ RUNNER = "hangtop.actions.execute.runner"
 
 def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
     """Stop the run, one rank, or one process; each with its descendants, as far as this user may stop them."""
-    procs = _procs_here(state, me)
+    here_only = bool(me.host and state.processes)  # a pid of another machine means nothing here
+    procs = state.processes.get(me.host) if here_only else state.procs
     here = procs is not None and any(process.rank == rank for process in procs.processes)
     if rank is not None and not here and (far := on_another_node(state, me.host, rank)) is not None:
         return Refusal(far)
@@ -113,8 +114,9 @@ def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
 
 def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tuple[Target, ...]:
     """The processes as targets, children before parents, with the memory that they hold on these GPUs."""
-    held = memory_of(gpus)
-    return tuple(_target(process, held.get(process.pid, {})) for process in _deepest_first(processes))
+    held, parents = memory_of(gpus), {process.pid: process.ppid for process in processes}
+    ordered = sorted(processes, key=lambda process: (-_depth(process.pid, parents), process.pid))
+    return tuple(_target(process, held.get(process.pid, {})) for process in ordered)
 
 
 def newest(processes: Iterable[Process | RayProcess]) -> int:
@@ -161,13 +163,6 @@ def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS)
     return None
 
 
-def _procs_here(state: RunState, me: OwnProcess) -> ProcessReading | None:
-    """The processes of this machine: a pid of another machine means nothing here."""
-    if me.host and state.processes:
-        return state.processes.get(me.host)
-    return state.procs
-
-
 def gpus_here(state: RunState, me: OwnProcess) -> tuple[Gpu, ...]:
     """The GPUs of this machine, but those whose driver lists pids of another pid namespace."""
     nodes = [node for host, node in state.gpus.items() if not me.host or host == me.host]
@@ -183,11 +178,6 @@ def _with_descendants(processes: Iterable[Process], pids: Collection[int]) -> li
         members |= below
         grew = bool(below)
     return [process for process in listed if process.pid in members]
-
-
-def _deepest_first(processes: Collection[Process]) -> list[Process]:
-    parents = {process.pid: process.ppid for process in processes}
-    return sorted(processes, key=lambda process: (-_depth(process.pid, parents), process.pid))
 
 
 def _depth(pid: int, parents: Mapping[int, int]) -> int:

@@ -85,7 +85,7 @@ def _runnable(path: str, word: str) -> str:
     except OSError as error:
         if os.sep not in word and error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise FileNotFoundError(path) from error
-        raise NotFoundError(f"{path}: {_why(error)}{_lost_link(path)}") from error
+        raise NotFoundError(f"{path}: {(error.strerror or str(error)).lower()}{_lost_link(path)}") from error
     if not stat.S_ISREG(mode):
         raise NotFoundError(f"{path}: is no program")
     if not os.access(path, os.X_OK):
@@ -189,14 +189,12 @@ def _text(shell: str, text: str, scene: SearchPlace) -> Iterator[Finding]:
     except CommandError:  # the shell could read it: a quoting of its own
         return
     for simple in commands:
-        given = list(takewhile(lambda token: token.assigns, simple.words))
+        given = list(takewhile(lambda token: token.assigns, simple))
         sets = dict(token.text.split("=", 1) for token in given)
-        words = list(dropwhile(lambda token: token.text in BEFORE_COMMAND, simple.words[len(given) :]))
+        words = list(dropwhile(lambda token: token.text in BEFORE_COMMAND, simple[len(given) :]))
         certain = tuple(token.text for token in takewhile(lambda token: token.kind == "word", words))
         if not words:
             scene = SearchPlace({**scene.environ, **sets}, scene.cwd)
-        elif not simple.needed:
-            return
         elif words[0].text in BUILT_IN and words[0].kind == "word":
             after = yield from _built_in(certain, len(words), scene)
             if after is None:
@@ -240,10 +238,6 @@ def _exists(scene: SearchPlace, path: str) -> bool:
 
 def _in_path(name: str, scene: SearchPlace) -> bool:
     return any(os.path.isfile(os.path.join(folder, name)) for folder in scene.environ.get("PATH", "").split(os.pathsep) if folder)
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def _lost_link(path: str) -> str:

@@ -18,7 +18,6 @@ from hangtop.monitor.headless import states
 from hangtop.monitor.monitor import Monitor
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.plan import Step, Watch
-from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
@@ -112,7 +111,7 @@ def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step
             return True
         bad = bad + 1 if verdict is not None and verdict.state.trouble else 0
         if verdict is not None and bad >= BAD_LOOKS:
-            yield step("survived", _again(verdict))
+            yield step("survived", f"the new run is {verdict.word}: {verdict.headline}")
             return False
         if halt():
             yield step("skipped", f"not watched any further; it has not passed {_place(watch)} yet{_at_step(at)}")
@@ -135,10 +134,6 @@ def _place(watch: Watch) -> str:
 
 def _at_step(at: int | None) -> str:
     return "" if at is None else f": it is at step {at:,}"
-
-
-def _again(verdict: Verdict) -> str:
-    return f"the new run is {verdict.word}: {verdict.headline}"
 
 
 def _each(stream: AsyncIterator[RunState]) -> Iterator[RunState]:

@@ -176,7 +176,7 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
 def restarted(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> list[Stat]:
     """New processes with a command of the plan whose ancestor had started the old ones: another run of the same command has other
     ancestors. Numbers in a command, such as that of an attempt, are ignored."""
-    wanted = {_without_numbers(target.command) for target in plan.targets if not _common(target.command)}
+    wanted = {_without_numbers(target.command) for target in plan.targets if not _is_common(target.command)}
     born = {stat.identity for stat, _ in births.living()}
     there = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX")
     newcomers = [stat for stat in there if stat.identity not in known.before and stat.identity not in born]
@@ -195,7 +195,7 @@ def _stems_from(stat: Stat, starters: Collection[int], table: ProcessTable) -> b
     return stat.ppid in starters or any(up in starters for up in ancestors(table.stats, stat.pid) if up > 1)
 
 
-def _common(command: str) -> bool:
+def _is_common(command: str) -> bool:
     """Whether unrelated processes may have the same command line."""
     return command.startswith(TITLES) or HELPERS in command
 
