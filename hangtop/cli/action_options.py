@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from hangtop.actions.action import Action, Choices, Option
-from hangtop.actions.registry import ACTIONS
+from hangtop.actions.registry import ACTIONS, Action, Choices, Option
 from hangtop.cli.options import PLAN, WATCH, carries_out, options, read_config, spec_of_run, watch_spec
 
 

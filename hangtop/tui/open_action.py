@@ -7,9 +7,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Action, Choices, Request
 from hangtop.actions.execute.client import RunningPlan, evidence_path, own_process
 from hangtop.actions.plans.presets import Preset, presets_for
+from hangtop.actions.registry import Action, Choices, Request
 from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
 from hangtop.records.plan import Plan, Refusal, Start

@@ -37,7 +37,7 @@ QUICK = "terminate.RESTARTED_WITHIN_S = 0.0; commands.LIVES_S = 0.1"
 KILLED_AT = f"""
 import os, signal, sys, time
 from hangtop.actions.execute import commands, delete_leftovers, executor, terminate
-from hangtop.actions.execute.action_log import ActionLog
+from hangtop.actions.execute.steps import ActionLog
 {QUICK}
 delete_leftovers.clock.now = lambda: time.time() + {LATER_S}
 left = int(sys.argv[1])

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions.execute.action_log import ActionLog, path
 from hangtop.actions.execute.executor import execute
-from hangtop.actions.execute.steps import CancelFlag
+from hangtop.actions.execute.steps import ActionLog, CancelFlag, path
 from hangtop.probe.leftovers.open_handles import open_handles
 from hangtop.records import wire
 from hangtop.records.plan import EvidenceCommand, Plan, Start, Step, Target, Watch

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.actions.execute import terminate
-from hangtop.actions.execute.action_log import ActionLog, ActionLogError
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.signals import VerifiedProcess
+from hangtop.actions.execute.steps import ActionLog, ActionLogError
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.processes.open_table import open_table

@@ -18,7 +18,7 @@ from typing import IO
 
 import msgspec
 
-from hangtop.actions.execute.action_log import path as log_path
+from hangtop.actions.execute.steps import log_path
 from hangtop.common import clock
 from hangtop.common.reaper import reap_later
 from hangtop.feeds.probe_feed import line_reader

@@ -14,12 +14,11 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from hangtop.actions.execute import start_ray
-from hangtop.actions.execute.action_log import ActionLog, ActionLogError
 from hangtop.actions.execute.client import wait_for_start_check
 from hangtop.actions.execute.commands import gather, started
 from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, locked
-from hangtop.actions.execute.steps import CancelFlag, step
+from hangtop.actions.execute.steps import ActionLog, ActionLogError, CancelFlag, step
 from hangtop.actions.execute.terminate import record_stop
 from hangtop.actions.prove import verify_restart
 from hangtop.actions.prove.gpu_freed import wait_gpu_freed

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.stop_plan import STAYS, frees, newest, number_of, targets_of, why_not
+from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
 from hangtop.records.ask import Ask, LeftoversAsk

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.stop_plan import frees, newest, number_of, why_not
+from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import Ask, RayAsk

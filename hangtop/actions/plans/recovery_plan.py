@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
 from hangtop.actions.plans.stop_plan import SERVES_RAY, frees, number_of
+from hangtop.actions.registry import Planner, Request
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.stop_plan import RUNNER, number_of, only_taken, which_job
+from hangtop.actions.registry import Planner, Request
 from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import Ask, LaunchAsk

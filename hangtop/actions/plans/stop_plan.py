@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from msgspec import convert
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node
+from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_gpus import memory_of
@@ -234,19 +235,10 @@ def _gpu_warnings(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[st
 
 
 def _target(process: Process, held: Mapping[int, int | None]) -> Target:
-    return Target(
-        pid=process.pid,
-        start_ticks=process.start_ticks,
-        started_at=process.started_at,
-        command=process.command,
-        state=process.state,
-        user=process.user,
-        rank=process.rank,
-        role=process.role,
-        rss_bytes=process.rss_bytes,
-        gpus=tuple(sorted(held or set(process.devices))),
-        gpu_bytes=sum(used or 0 for used in held.values()) or None,
-    )
+    """What both records hold, and the GPUs on which it holds this memory."""
+    gpus = tuple(sorted(held or set(process.devices)))
+    gpu_bytes = sum(used or 0 for used in held.values()) or None
+    return replace(convert(process, Target, from_attributes=True), gpus=gpus, gpu_bytes=gpu_bytes)
 
 
 class StopPlanner(Planner):

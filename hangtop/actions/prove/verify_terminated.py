@@ -16,7 +16,6 @@ from hangtop.actions.execute.signals import living
 from hangtop.actions.execute.steps import step
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words, command_line
-from hangtop.common.text import are, every
 from hangtop.probe.leftovers.open_handles import files_of, open_handles
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.guard import Guard
@@ -56,7 +55,7 @@ def prove(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable)
     ports = yield from _prove_ports(plan.ports)
     if not survivors and not newcomers:
         number = len(plan.targets)
-        yield step("proof", f"{every(number, 'process')} of the plan {are(number)} gone")
+        yield step("proof", f"{text.every(number, 'process')} of the plan {text.are(number)} gone")
     yield from _prove_shared(known.segments, table)
     return ports and not survivors and not newcomers
 

@@ -9,10 +9,10 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Action, Choices, Need, Planner, Request
-from hangtop.actions.execute.action_log import path as log_path
 from hangtop.actions.execute.client import RunningPlan, evidence_path, own_process, wait_for_start_check
+from hangtop.actions.execute.steps import log_path
 from hangtop.actions.plans.presets import with_presets
+from hangtop.actions.registry import Action, Choices, Need, Planner, Request
 from hangtop.common import clock
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed, ProbeFeed

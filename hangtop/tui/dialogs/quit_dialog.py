@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from hangtop.actions.action import Choices
-from hangtop.actions.registry import action
+from hangtop.actions.registry import Choices, action
 from hangtop.tui.dialogs.question import Answer, QuestionScreen
 from hangtop.tui.open_action import open_plan
 from hangtop.tui.shell import Shell
