@@ -38,8 +38,8 @@ _begun: list[subprocess.Popen[bytes]] = []
 
 
 def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """`python -m MODULE`, which outlives us, and its stdout. The record goes through memory without a name: a pipe could fill up
-    and hold us, and a temporary folder may be full. Raises `OSError`."""
+    """`python -m MODULE`, and its stdout. The record goes through memory without a name: a pipe could fill up and hold us, and a
+    temporary folder may be full. Raises `OSError`."""
     with os.fdopen(unnamed_memory(0), "w+b") as record:
         record.write(msgspec.json.encode(told))
         record.seek(0)
@@ -51,8 +51,7 @@ def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], I
 
 
 async def check_start(ask: FitAsk) -> Fit:
-    """Whether the start of a plan would succeed; that there is no answer is a problem. A check that is cancelled leaves no child
-    behind."""
+    """Whether the start of a plan would succeed; no answer is a problem. A check that is cancelled leaves no child behind."""
     try:
         child, output = begin(PREFLIGHT, ask)
     except OSError as error:
@@ -83,10 +82,7 @@ def wait_for_start_check(ask: FitAsk) -> Fit:
 
 
 class RunningPlan:
-    """A plan that is being carried out: its steps as they happen, to be iterated once.
-
-    The executor has its own session: neither a closed terminal nor our end stops it halfway.
-    """
+    """A plan that is being carried out: its steps as they happen, to be iterated once. Our end does not stop it halfway."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -44,9 +44,8 @@ def run_command(
     cwd: str | None = None,
     env: Mapping[bytes, bytes] | None = None,
 ) -> CommandRun:
-    """Run it in a session of its own, without input; too late, or if `halt` is set, it ends with all that it started. `output`:
-    the file that takes its stdout instead of `printed`. What it prints goes to memory: the temporary folder may be full. Raises
-    `OSError`."""
+    """Run it in a session of its own, without input. After `within_s`, or if `halt` is set, it ends with all that it started.
+    `output`: the file for its stdout; all else goes to memory, for the temporary folder may be full. Raises `OSError`."""
     began = time.monotonic()
     with os.fdopen(unnamed_memory(0), "rb") as printed, open(output or os.devnull, "wb") as file:
         child = subprocess.Popen(

@@ -60,8 +60,8 @@ class Trash:
             os.close(parent)
 
 
-def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """Remove what the plan names, nothing else. Returns whether all of it is gone. If broken off, it puts back what was moved."""
+def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
+    """Remove what the plan names, nothing else. If broken off, it puts back what was moved."""
     folders = sorted({os.path.dirname(removal.path) for removal in plan.removals})
     guard = Guard[int, Holds]()
     trash = Trash()
@@ -79,10 +79,8 @@ def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
                 freed, gone = freed + aside.removal.allocated_bytes, gone + 1
     finally:
         trash.close()
-    number = len(plan.removals)
     if gone:
-        yield step("proof", f"{gone} of {text.some(number, 'path')} removed, {text.size(freed)} had back")
-    return gone == number
+        yield step("proof", f"{gone} of {text.some(len(plan.removals), 'path')} removed, {text.size(freed)} had back")
 
 
 def _move_all(

@@ -51,8 +51,7 @@ def execute(plan: Plan, table: ProcessTable, halt: CancelFlag | None = None) -> 
 
 
 def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, verify_restart.LogLengths | None]:
-    """Each part only when the one before it succeeded. Returns where the new run begins in the logs, `None` when none was
-    started."""
+    """Each part only when the one before it succeeded. Returns where the new run begins in the logs, if one was started."""
     try:
         nodes = start_ray.prepared(plan.ray)
     except (OSError, msgspec.DecodeError) as error:
@@ -77,8 +76,7 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
 
 
 def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
-    """Whether the run is still the one of the plan, and can be started again. Checked before the first signal: there is
-    no way back after it."""
+    """Whether the run is still the one of the plan, and can be started again. After the first signal there is no way back."""
     if (why := broken(plan, table)) is not None:
         yield step("failed", f"nothing was signalled or started: {why}")
         return False
@@ -120,8 +118,7 @@ def main() -> None:
 
 
 def _carry_out(plan: Plan, log: ActionLog, halt: CancelFlag) -> bool:
-    """Write each step to the action log, then to stdout. An error is reported with the last step before it. Returns whether there
-    was none."""
+    """Write each step to the action log, then to stdout, and an error with the last step before it. Returns whether all went."""
     last = "its beginning"
     try:
         for done in execute(plan, open_table(), halt):

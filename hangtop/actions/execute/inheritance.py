@@ -45,30 +45,30 @@ class Inheritance:
                 *(file for file in files if file not in self._held.get(identity, ())),
             )
 
-    def shares(self, stat: Stat) -> bool:
-        """Whether it held a pipe or socket that only the run held: it has inherited it."""
-        return not self._ends.isdisjoint(_ends(self._held.get(stat.identity, ())))
+    def proof(self, stat: Stat) -> str | None:
+        """What proves that a process of the run has started it: it is a copy of one and of no other, or shares what only the run
+        held."""
+        if self._layout(stat) in self._layouts:
+            return "it is a fork of a process of the run"
+        if not self._ends.isdisjoint(_ends(self._held.get(stat.identity, ()))):
+            return "it holds a pipe or socket that only the run held"
+        return None
+
+    def hint(self, stat: Stat) -> str | None:
+        """What it has in common with the run: the environment of a rank, or a control group that held only the run, such as that
+        of its Slurm step or systemd scope."""
+        if stat.identity not in self._same_environ:
+            self._same_environ[stat.identity] = bool(self._environs_of_ranks & self._environs_of((stat.identity,)))
+        if self._same_environ[stat.identity]:
+            return "has the environment of a rank of the run"
+        return "is in the run's control group, where nobody else was" if self._cgroup(stat) in self._cgroups else None
 
     def writes_log(self, stat: Stat) -> bool:
         return any(file.writable and file.target in self._logs for file in self._held.get(stat.identity, ()))
 
-    def is_fork(self, stat: Stat) -> bool:
-        """Whether it is a copy of a process of the run, and of no other."""
-        return self._layout(stat) in self._layouts
-
     def is_foreign_fork(self, stat: Stat) -> bool:
         """Whether it is a copy of a process that was there before and is not of the run."""
         return self._layout(stat) in self._foreign_layouts
-
-    def in_cgroup(self, stat: Stat) -> bool:
-        """Whether its control group held only the run, such as that of its Slurm step or systemd scope."""
-        return self._cgroup(stat) in self._cgroups
-
-    def has_environ(self, stat: Stat) -> bool:
-        """Whether its environment is exactly that of a rank of the run."""
-        if stat.identity not in self._same_environ:
-            self._same_environ[stat.identity] = bool(self._environs_of_ranks & self._environs_of((stat.identity,)))
-        return self._same_environ[stat.identity]
 
     def _cgroup(self, stat: Stat) -> str:
         try:
@@ -108,8 +108,7 @@ def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]
 
 
 def _ends(files: Iterable[OpenFile]) -> set[tuple[str, bool]]:
-    """Pipes and sockets: (name, whether it may be written). A process that holds the reading end has not inherited the writing
-    end."""
+    """Pipes and sockets: (name, whether it may be written), for the two ends of a pipe have the same name."""
     return {(file.target, file.writable) for file in files if file.target.startswith(("pipe:", "socket:"))}
 
 

@@ -79,10 +79,8 @@ class Newborns:
                 yield stat, "it writes the run's log"
             elif stat.ppid in self._adopters and (self._sessions.holds(stat) or self._groups.holds(stat)):
                 yield stat, "it lost its parent, and is in the run's process group or session, which others are in too"
-            elif stat.ppid in self._adopters and self._heirlooms.has_environ(stat):
-                yield stat, "it lost its parent, and has the environment of a rank of the run"
-            elif stat.ppid in self._adopters and self._heirlooms.in_cgroup(stat):
-                yield stat, "it lost its parent, and is in the run's control group, where nobody else was"
+            elif stat.ppid in self._adopters and (hint := self._heirlooms.hint(stat)) is not None:
+                yield stat, f"it lost its parent, and {hint}"
 
     def is_foreign(self, stat: Stat) -> bool:
         """Whether a newcomer is proven to be a fork of a process outside the run."""
@@ -108,11 +106,7 @@ class Newborns:
             return f"it is in session {stat.session}, which is the run's alone"
         if self._groups.proves(stat):
             return f"it is in process group {stat.group}, which is the run's alone"
-        if self._heirlooms.is_fork(stat):
-            return "it is a fork of a process of the run"
-        if self._heirlooms.shares(stat):
-            return "it holds a pipe or socket that only the run held"
-        return None
+        return self._heirlooms.proof(stat)
 
     def _note_adopters(self, stats: Mapping[int, Stat]) -> None:
         """Note which processes adopt orphans: pid 1, or a subreaper (PR_SET_CHILD_SUBREAPER)."""

@@ -117,8 +117,7 @@ def _look(source: RaySource) -> RayCluster | None:
         readings = [value for value in source.read(clock.now()) if isinstance(value, RayReading)]
     except (Absent, SourceError):  # not there yet
         return None
-    living = [cluster for reading in readings for cluster in reading.clusters if cluster.ended_at is None]
-    return living[0] if living else None
+    return next((cluster for reading in readings for cluster in reading.clusters if cluster.ended_at is None), None)
 
 
 def _problems(cluster: RayCluster | None, starts: Sequence[RayStart]) -> list[str]:

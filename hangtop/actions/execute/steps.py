@@ -19,8 +19,7 @@ from hangtop.system.processes.users import Users
 
 
 def step(kind: StepKind, text: str, target: Target | None = None) -> Step:
-    """A step with the time of now, and with the pid and start time of its target for the action log. Control codes in foreign
-    names and paths are taken out."""
+    """A step of now, with pid and start time of its target. Control codes in foreign names and paths are taken out."""
     pid, ticks = (None, None) if target is None else (target.pid, target.start_ticks)
     return Step(clock.now(), kind, clean_words(text), pid, ticks)
 

@@ -38,8 +38,7 @@ SIZE_LOOKS, SIZE_LOOK_EVERY_S = 11, 0.1
 
 
 def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """End the targets of the plan; returns whether all are gone. Raises `OSError` when it cannot be recorded: then nothing is
-    done."""
+    """End the targets of the plan; returns whether all are gone. Raises `OSError` before it does anything it cannot record."""
     if plan.stops is None or not plan.stops.logs:
         return (yield from terminate_processes(plan, table, halt))
     table.refresh((os.getpid(),))

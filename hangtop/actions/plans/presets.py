@@ -86,8 +86,7 @@ def named(names: Sequence[str]) -> tuple[Preset, ...]:
 
 
 def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | None = None) -> Plan:
-    """The plan with these presets, and with variables of the person's own, which override theirs. Warnings say what the command
-    line cannot take."""
+    """The plan with these presets and a person's own variables, which override theirs. It warns of what cannot be set."""
     start, warnings = plan.start, list(plan.warnings)
     if start is None:
         return plan

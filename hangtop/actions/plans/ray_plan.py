@@ -74,8 +74,7 @@ def is_proven(state: RunState, me: OwnProcess) -> bool:
 
 
 def candidates(state: RunState, me: OwnProcess) -> list[RayCluster]:
-    """The sessions that a person may mean: those proven to be the run's, else all living ones of this user, else those that were
-    seen to end."""
+    """The sessions that a person may mean: those proven to be the run's, else the living of this user, else those seen to end."""
     ours = [cluster for cluster in _known(state) if cluster.uid == me.uid]
     names = {cluster.session for cluster in _proven(state)}
     of_run = [cluster for cluster in ours if cluster.session in names]

@@ -78,30 +78,24 @@ class PythonError(Exception):
 
 
 def problems(
-    interpreter: str,
-    options: Sequence[str],
-    environ: Mapping[str, str],
-    cwd: str,
-    *,
-    modules: Sequence[str] = (),
-    files: Sequence[str] = (),
+    python: Sequence[str], environ: Mapping[str, str], cwd: str, modules: Sequence[str], files: Sequence[str]
 ) -> list[str]:
-    """Why it would not run these modules and files, one line each. Raises `PythonError`."""
+    """Why this interpreter, with its options, would not run these modules and files, one line each. Raises `PythonError`."""
     asked = json.dumps({"modules": [*modules], "files": [os.path.join(cwd, file) for file in files]})
     try:
-        done = run_briefly([interpreter, *options, "-c", PROGRAM, asked], environ, cwd, ANSWER_S)
+        done = run_briefly([*python, "-c", PROGRAM, asked], environ, cwd, ANSWER_S)
     except OSError as error:
-        raise PythonError(f"{interpreter} does not start: {error.strerror}") from error
+        raise PythonError(f"{python[0]} does not start: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise PythonError(
-            f"{interpreter} has not answered within {ANSWER_S:.0f} s: its disk, or what it loads at its start"
+            f"{python[0]} has not answered within {ANSWER_S:.0f} s: its disk, or what it loads at its start"
         ) from error
     answer = done.stdout.decode(errors="replace").rpartition(MARK)[2] if MARK.encode() in done.stdout else ""
     if answer:
         told: list[str] = json.loads(answer)
         return told
     said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    raise PythonError(f"{interpreter} does not start: {said[-1].strip() if said else f'exit code {done.returncode}'}")
+    raise PythonError(f"{python[0]} does not start: {said[-1].strip() if said else f'exit code {done.returncode}'}")
 
 
 def run_briefly(argv: Sequence[str], environ: Mapping[str, str], cwd: str, within_s: float) -> subprocess.CompletedProcess[bytes]:

@@ -150,7 +150,7 @@ def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding
         return
     modules = [call.module for call in calls if call.module]
     try:
-        problems = python_check.problems(path, call.options, scene.environ, scene.cwd, modules=modules, files=files)
+        problems = python_check.problems((path, *call.options), scene.environ, scene.cwd, modules, files)
     except python_check.PythonError as error:
         yield "problem", str(error)
         return

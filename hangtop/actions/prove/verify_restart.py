@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Literal
 
 from hangtop.actions.execute.steps import CancelFlag, step
@@ -86,7 +86,7 @@ def beyond(watch: Watch, entered: Sequence[str], step: int | None) -> bool:
     return step is not None or any(id_ != watch.stage for id_ in entered[entered.index(watch.stage) + 1 :])
 
 
-def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step, None, bool]:
+def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Iterator[Step]:
     """A step for each stage that is entered, then whether the place is passed."""
     yield step("doing", f"watching it pass {_place(watch)}, for at most {text.duration(watch.deadline_s)}")
     spec = WatchSpec(logs=watch.logs, profile=watch.profile, stall_s=watch.stall_s, sources=SOURCES)
@@ -108,19 +108,18 @@ def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step
         verdict = monitor.verdict if log is not None and monitor.stands else None
         if passage.standing == "passed" or (passage.standing == "beyond" and verdict is not None and verdict.word == "finished"):
             yield step("proof", f"it has passed {_place(watch)}{_at_step(at)}")
-            return True
+            return
         bad = bad + 1 if verdict is not None and verdict.state.trouble else 0
         if verdict is not None and bad >= BAD_LOOKS:
             yield step("survived", f"the new run is {verdict.word}: {verdict.headline}")
-            return False
+            return
         if halt():
             yield step("skipped", f"not watched any further; it has not passed {_place(watch)} yet{_at_step(at)}")
-            return False
+            return
         if now > until + passage.settle_s:
             limit = text.duration(watch.deadline_s)
             yield step("survived", f"not yet: within {limit} it has not passed {_place(watch)}{_at_step(at)}; it goes on")
-            return False
-    return False
+            return
 
 
 def _place(watch: Watch) -> str:
