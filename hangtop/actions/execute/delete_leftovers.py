@@ -107,16 +107,14 @@ def _move_all(
 
 def _changed(removal: Removal, judged: Removal | LeftAlone | None) -> str | None:
     """Why it is no longer what the plan showed; `None` when it is."""
-    match judged:
-        case None:
-            return "it is gone, or belongs to another user now"
-        case LeftAlone(why=why):
-            return why
-        case Removal():
-            changed_at = removal.modified_ns if removal.changing else judged.modified_ns
-            same = (judged.device, judged.inode, judged.uid, changed_at, judged.folder)
-            shown = (removal.device, removal.inode, removal.uid, removal.modified_ns, removal.folder)
-            return None if same == shown else "it is another one than was shown"
+    if judged is None:
+        return "it is gone, or belongs to another user now"
+    if isinstance(judged, LeftAlone):
+        return judged.why
+    changed_at = removal.modified_ns if removal.changing else judged.modified_ns
+    same = (judged.device, judged.inode, judged.uid, changed_at, judged.folder)
+    shown = (removal.device, removal.inode, removal.uid, removal.modified_ns, removal.folder)
+    return None if same == shown else "it is another one than was shown"
 
 
 def _used(aside: MovedAside, judge: LeftoverJudge) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hangtop.actions.execute.inheritance import Inheritance
-from hangtop.actions.execute.signals import living
+from hangtop.actions.execute.signals import line_of, living
 from hangtop.records.plan import Plan
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import children_of, descendants
@@ -25,9 +25,7 @@ class Newborns:
         targets = {Identity(target.pid, target.start_ticks) for target in plan.targets}
         self._table = table
         self._born: dict[Identity, str] = {}
-        self._kin = {
-            identity for identity in targets if (stat := stats.get(identity.pid)) is not None and stat.identity == identity
-        }
+        self._kin = {identity for identity in targets if line_of(identity, stats) is not None}
         for stat in _started_since(plan, stats, self._kin):
             self._take(stat, f"pid {stat.ppid} started it after the plan was made")
         self._seen = {stat.identity for stat in stats.values()}
@@ -45,11 +43,8 @@ class Newborns:
         self._note_adopters(stats)
         self._sessions.follow(stats, self._kin)
         self._groups.follow(stats, self._kin)
-        self._strangers = {
-            identity: stats[identity.pid]
-            for identity in self._strangers
-            if identity.pid in stats and stats[identity.pid].identity == identity
-        }
+        lines = [line_of(identity, stats) for identity in self._strangers]
+        self._strangers = {stat.identity: stat for stat in lines if stat is not None}
         newcomers = [stat for stat in stats.values() if stat.identity not in self._seen and not stat.kernel]
         for stat in sorted(newcomers, key=lambda stat: (stat.start_ticks, stat.pid)):
             self._seen.add(stat.identity)
@@ -111,8 +106,8 @@ class Newborns:
     def _note_adopters(self, stats: Mapping[int, Stat]) -> None:
         """Note which processes adopt orphans: pid 1, or a subreaper (PR_SET_CHILD_SUBREAPER)."""
         for identity in self._kin:
-            stat = stats.get(identity.pid)
-            if stat is not None and stat.identity == identity and self._parents.setdefault(identity, stat.ppid) != stat.ppid:
+            stat = line_of(identity, stats)
+            if stat is not None and self._parents.setdefault(identity, stat.ppid) != stat.ppid:
                 self._adopters.add(stat.ppid)
 
 
@@ -136,7 +131,7 @@ class _Shared:
         present = {number(stat) for stat in stats.values()}
         led_anew = {each for each in self._alone if (leader := stats.get(each)) is not None and leader.identity not in kin}
         self._alone = (self._alone & present) - led_anew
-        led = (stat for identity in kin if (stat := stats.get(identity.pid)) is not None and stat.identity == identity)
+        led = (stat for identity in kin if (stat := line_of(identity, stats)) is not None)
         made = {number(stat) for stat in led if number(stat) == stat.pid}
         self._alone |= made - self._before
 

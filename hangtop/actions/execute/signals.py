@@ -10,6 +10,7 @@ import contextlib
 import os
 import select
 import signal
+from collections.abc import Mapping
 
 from hangtop.records.plan import Target
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
@@ -17,10 +18,16 @@ from hangtop.system.processes.table import Identity, ProcessTable, Stat
 FORBIDDEN = frozenset({0, 1})
 
 
+def line_of(identity: Identity, stats: Mapping[int, Stat]) -> Stat | None:
+    """The line of this very process, dead or alive."""
+    stat = stats.get(identity.pid)
+    return stat if stat is not None and stat.identity == identity else None
+
+
 def living(identity: Identity, table: ProcessTable) -> Stat | None:
     """The line of this very process in the table while it lives; a zombie does not."""
-    stat = table.stats.get(identity.pid)
-    return stat if stat is not None and stat.identity == identity and stat.state not in "ZX" else None
+    stat = line_of(identity, table.stats)
+    return stat if stat is not None and stat.state not in "ZX" else None
 
 
 class VerifiedProcess:
@@ -37,7 +44,7 @@ class VerifiedProcess:
         try:
             self._check(uid)
         except LookupError:
-            self.release()
+            self.close()
             raise
 
     def send(self, number: signal.Signals) -> None:
@@ -60,7 +67,7 @@ class VerifiedProcess:
         self._table.refresh((self.target.pid,))
         return living(Identity(self.target.pid, self.target.start_ticks), self._table) is None
 
-    def release(self) -> None:
+    def close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

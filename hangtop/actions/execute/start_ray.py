@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import socket
 import time
@@ -64,11 +65,11 @@ def _start(start: RayStart, argv: Sequence[str], environ: Mapping[str, str]) -> 
     except OSError as error:
         yield step("failed", f"Ray was not started: {error}")
         return False
-    if code is None:
-        yield step("failed", f"ray start did not come back within {start.deadline_s:.0f} s: {_last_line(printed)}")
-        return False
     if code != 0:
-        yield step("failed", f"ray start ended with exit code {code} after {took_s:.1f} s: {_last_line(printed)}")
+        late = f"did not come back within {start.deadline_s:.0f} s"
+        ended = late if code is None else f"ended with exit code {code} after {took_s:.1f} s"
+        last = Redactor().text(clean_text(printed[-1] if printed else "it said nothing"))[:300]
+        yield step("failed", f"ray start {ended}: {last}")
         return False
     yield step("done", f"Ray is started{'' if start.head else ', node joined'}, {took_s:.1f} s")
     return True
@@ -82,19 +83,12 @@ def _with_secrets(start: RayStart) -> tuple[list[str], dict[str, str]]:
     return words, environ | start.set_env
 
 
-def _last_line(printed: Sequence[str]) -> str:
-    """The last line that it printed, without secrets."""
-    return Redactor().text(clean_text(printed[-1] if printed else "it said nothing"))[:300]
-
-
 def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None, bool]:
     """Fresh looks, until all is well or the time is over."""
-    first = starts[0]
     until = time.monotonic() + HEALTHY_WITHIN_S
     problems, since = list[str](), time.monotonic()
-    source = RaySource(ProbeContext(WatchSpec(ray=first.gcs_address)))
     cluster: RayCluster | None = None
-    try:
+    with contextlib.closing(RaySource(ProbeContext(WatchSpec(ray=starts[0].gcs_address)))) as source:
         while True:
             cluster = _look(source) or cluster
             before, problems = problems, _problems(cluster, starts)
@@ -103,8 +97,6 @@ def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None
             if not problems or lasts or time.monotonic() > until or halt():
                 break
             time.sleep(POLL_S)
-    finally:
-        source.close()
     for problem in problems:
         yield step("survived", problem)
     if not problems:

@@ -75,17 +75,14 @@ def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Ge
     births = Newborns(plan, table)
     by_wave = attrgetter("target.wave")
     aims: list[VerifiedProcess] = []
-    for target in plan.targets:
-        try:
-            aims.append(VerifiedProcess(target, table, own, os.geteuid()))
-        except LookupError as reason:
-            yield step("skipped", f"pid {target.pid}: {reason}", target)
-    try:
+    with contextlib.ExitStack() as held:
+        for target in plan.targets:
+            try:
+                aims.append(held.enter_context(contextlib.closing(VerifiedProcess(target, table, own, os.geteuid()))))
+            except LookupError as reason:
+                yield step("skipped", f"pid {target.pid}: {reason}", target)
         for _, wave in groupby(sorted(aims, key=by_wave), key=by_wave):
             yield from _end_wave(list(wave), plan.grace_s, births, halt)
-    finally:
-        for aim in aims:
-            aim.release()
     yield from _end_born(plan, known, births, table, own, halt)
     return (yield from prove(plan, known, births, table))
 
@@ -101,16 +98,13 @@ def _end_born(
             return
         tried.update(stat.identity for stat, _ in newborn)
         aims: list[VerifiedProcess] = []
-        try:
+        with contextlib.ExitStack() as held:
             for stat, why in newborn:
                 target = target_of(stat, table)
                 with contextlib.suppress(LookupError):  # it has ended, or is another user's: then it is named in the end
-                    aims.append(VerifiedProcess(target, table, own, os.geteuid()))
+                    aims.append(held.enter_context(contextlib.closing(VerifiedProcess(target, table, own, os.geteuid()))))
                     yield step("doing", f"pid {stat.pid} came meanwhile ({why}) and ends too: {target.command[:SHOWN]}", target)
             yield from _end_wave(aims, plan.grace_s, births, halt, gently=number == 0)
-        finally:
-            for aim in aims:
-                aim.release()
 
 
 def _await_born(

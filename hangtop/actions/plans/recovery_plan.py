@@ -20,7 +20,6 @@ from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import EvidenceCommand, OwnProcess, Plan, Refusal, Target, Watch
 from hangtop.records.ray.cluster import RayCluster
 from hangtop.records.ray.session import RaySession
-from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec, as_options
 from hangtop.state.run_state import RunState
 
@@ -42,20 +41,13 @@ def must_ask(state: RunState, me: OwnProcess) -> bool:
     return uses_ray(state) and not session_of(state, me) and not ray_plan.is_proven(state, me)
 
 
-def recovery_plan(
-    state: RunState,
-    launch: LaunchReading,
-    session: RaySession | None,
-    me: OwnProcess,
-    spec: WatchSpec,
-    verdict: Verdict | None,
-    place: str,
-) -> Plan | Refusal:
-    """All of it in one plan. `session`: the run's own, `None` when it has no Ray. `place`: prefix of the paths of evidence."""
-    run = restart_plan.restart_plan(state, launch, me, None, spec.logs)
+def recovery_plan(state: RunState, launch: LaunchReading, session: RaySession | None, request: Request) -> Plan | Refusal:
+    """All of it in one plan. `session`: the run's own, `None` when it has no Ray."""
+    spec = request.spec
+    run = restart_plan.restart_plan(state, launch, request.me, None, spec.logs)
     if isinstance(run, Refusal):
         return run
-    below, why = _ray(state, session, me)
+    below, why = _ray(state, session, request.me)
     targets = _joined(run.targets, below.targets if below is not None else ())
     assert run.start is not None
     parts = [f"stop {number_of(targets)}"] if targets else []
@@ -64,7 +56,7 @@ def recovery_plan(
         run,
         action="recover",
         title=f"Recover the run: {', '.join((*parts, f'start attempt {run.start.attempt}'))}, watch it",
-        evidence=tuple(_evidence(spec, place)) if run.targets and "-" not in spec.logs else (),
+        evidence=tuple(_evidence(spec, request.evidence)) if run.targets and "-" not in spec.logs else (),
         targets=targets,
         beyond=(),  # they do not hold up the new start
         warnings=(*run.warnings, *why),
@@ -84,7 +76,7 @@ def recovery_plan(
             ports=tuple(dict.fromkeys((*run.ports, *below.ports))),
             newest_ticks=max(run.newest_ticks, below.newest_ticks),
         )
-    return stop_plan.doubted(made, verdict if run.targets else None)
+    return stop_plan.doubted(made, request.verdict if run.targets else None)
 
 
 def _ray(state: RunState, session: RaySession | None, me: OwnProcess) -> tuple[Plan | None, Sequence[str]]:
@@ -157,4 +149,4 @@ class RecoveryPlanner(Planner):
     def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
         assert state.launch is not None
         session = state.ray_session if any(isinstance(ask, RayAsk) for ask in asked) else None
-        return recovery_plan(state, state.launch, session, request.me, request.spec, request.verdict, request.evidence)
+        return recovery_plan(state, state.launch, session, request)

@@ -131,10 +131,8 @@ def _records() -> Iterator[Finding]:
         draft.write_bytes(b"x")
         draft.unlink()
     except OSError as error:
-        yield (
-            "problem",
-            f"{error.filename or 'the records of starts'}: {(error.strerror or str(error)).lower()}: a start must be recorded",
-        )
+        what = error.filename or "the records of starts"
+        yield "problem", f"{what}: {(error.strerror or str(error)).lower()}: a start must be recorded"
 
 
 def _same_program(start: Start, argv: tuple[str, ...], scene: SearchPlace) -> Iterator[Finding]:

@@ -141,7 +141,7 @@ def _first_line(path: str) -> list[str] | None:
 
 def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding]:
     """Check the script or module of an interpreter, and what it starts in each rank if it is a launcher."""
-    calls = [call, *([inner] if (inner := launched(call)) is not None else [])]
+    calls = [known for known in (call, launched(call)) if known is not None]
     files = [call.script for call in calls if call.script is not None and call.script != "-"]
     missing = [file for file in files if not _exists(scene, file)]
     for script in missing:
@@ -149,13 +149,8 @@ def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding
     if missing:
         return
     modules = [call.module for call in calls if call.module]
-    try:
-        problems = python_check.problems((path, *call.options), scene.environ, scene.cwd, modules, files)
-    except python_check.PythonError as error:
-        yield "problem", str(error)
-        return
-    for problem in problems:
-        yield "problem", f"{path}: {problem}"
+    for problem in python_check.problems((path, *call.options), scene.environ, scene.cwd, modules, files):
+        yield "problem", problem
 
 
 def _shell(path: str, words: Sequence[str], scene: SearchPlace) -> Iterator[Finding]:
