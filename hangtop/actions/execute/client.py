@@ -32,7 +32,6 @@ ANSWER_S = 45.0
 REAP_S = 2.0
 """An executor whose output has ended ends within this time."""
 
-_step = msgspec.json.Decoder(Step)
 _begun: list[subprocess.Popen[bytes]] = []
 """Children that still work: kept, for Python warns of a forgotten child, and asyncio would kill one whose transport is closed."""
 
@@ -105,7 +104,7 @@ class RunningPlan:
         lines, transport = await line_reader(output)
         try:
             async for line in lines:
-                step = _step.decode(line)
+                step = msgspec.json.decode(line, type=Step)
                 failed = failed or step.kind == "failed"
                 yield step
         finally:

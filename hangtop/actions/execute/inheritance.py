@@ -24,7 +24,7 @@ class Inheritance:
         self._table = table
         self._files: Guard[Identity, tuple[OpenFile, ...]] = Guard()
         self._environs: Guard[Identity, Mapping[str, str]] = Guard()
-        self._held: dict[Identity, tuple[OpenFile, ...]] = {}
+        self._held: dict[Identity, set[OpenFile]] = {}
         self._same_environ: dict[Identity, bool] = {}
         there = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX"]
         before, layouts = self._files_of(there), self._layouts_of(there)
@@ -40,10 +40,7 @@ class Inheritance:
     def ask(self, stats: Iterable[Stat]) -> None:
         """Inspect these processes. One may close what it inherited when it becomes another program, and open the log later."""
         for identity, files in self._files_of(stat for stat in stats if stat.state not in "ZX").items():
-            self._held[identity] = (
-                *self._held.get(identity, ()),
-                *(file for file in files if file not in self._held.get(identity, ())),
-            )
+            self._held.setdefault(identity, set()).update(files)
 
     def proof(self, stat: Stat) -> str | None:
         """What proves that a process of the run has started it: it is a copy of one and of no other, or shares what only the run

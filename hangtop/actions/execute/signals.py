@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from hangtop.records.plan import Target
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
-FORBIDDEN = frozenset({0, 1})
-
 
 def line_of(identity: Identity, stats: Mapping[int, Stat]) -> Stat | None:
     """The line of this very process, dead or alive."""
@@ -37,7 +35,7 @@ class VerifiedProcess:
         self.target = target
         self._table = table
         self._fd: int | None = None
-        if target.pid in FORBIDDEN or target.pid in own:
+        if target.pid <= 1 or target.pid in own:
             raise LookupError("it is hangtop itself, or what hangtop runs in")
         with contextlib.suppress(AttributeError, OSError):
             self._fd = os.pidfd_open(target.pid)

@@ -19,7 +19,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.plan import RayStart, Step
-from hangtop.records.ray.cluster import RayCluster, RayNode, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores import launch_store
 
@@ -122,9 +122,8 @@ def _problems(cluster: RayCluster | None, starts: Sequence[RayStart]) -> list[st
     if not has_dashboard:
         return []
     if cluster.api.answer != "ok":
-        return [
-            f"the dashboard at {cluster.api.address} does not answer as it should: {cluster.api.problem or cluster.api.answer}"
-        ]
+        why = cluster.api.problem or cluster.api.answer
+        return [f"the dashboard at {cluster.api.address} does not answer as it should: {why}"]
     if cluster.api.gcs_ok is False:
         return [f"the dashboard at {cluster.api.address} says that the GCS is not healthy"]
     nodes = [node for node in cluster.nodes if node.alive and node.local]
@@ -146,12 +145,12 @@ def _well(cluster: RayCluster | None, starts: Sequence[RayStart]) -> Iterator[St
     if cluster is None or cluster.api.answer != "ok":
         yield step("proof", f"Ray answers at {address}; it has no dashboard that could tell of its health")
         return
-    nodes: list[RayNode] = [node for node in cluster.nodes if node.alive]
+    alive = sum(node.alive for node in cluster.nodes)
     total = _sum(start.resources for start in starts)
     has = ", ".join(f"{_amount(n, v)} {n}" for n, v in sorted(total.items()) if not n.startswith("node:"))
     health = "gcs_healthz 200" if cluster.api.gcs_ok else "the dashboard answers"
     yield step("proof", f"port {address.rpartition(':')[2]} answers; {health} at {cluster.api.address}")
-    yield step("proof", f"session {cluster.session}: {text.some(len(nodes), 'node')}, with {has}, as before")
+    yield step("proof", f"session {cluster.session}: {text.some(alive, 'node')}, with {has}, as before")
 
 
 def _answers(address: str) -> bool:
@@ -164,11 +163,8 @@ def _answers(address: str) -> bool:
 
 
 def _sum(resources: Iterator[Mapping[str, float]]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for resources_of_node in resources:
-        for name, value in resources_of_node.items():
-            found[name] = found.get(name, 0.0) + value
-    return found
+    nodes = list(resources)
+    return {name: sum(node.get(name, 0.0) for node in nodes) for of_node in nodes for name in of_node}
 
 
 def _amount(name: str, value: float) -> str:

@@ -56,8 +56,7 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
 def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
     """Orphaned Ray daemons and their descendants. The probe lists a daemon as an orphan only when neither GCS nor raylet of its
     session lives, so it serves nobody, whatever it writes."""
-    lost: set[int] = set()
-    listed: set[int] = set()
+    lost, listed = set[int](), set[int]()
     for orphan in orphans:
         if orphan.ppid in lost or (orphan.role in STAYS and orphan.ppid not in listed):
             lost.add(orphan.pid)

@@ -120,9 +120,8 @@ def _with_ray(plan: Plan, start: Start) -> Plan:
         said = f"{names}: for the driver alone, its workers are started by Ray, which goes on as it was ({start.ray}){mend}"
         return replace(plan, warnings=(*plan.warnings, said))
     away = sum(node.away for node in plan.ray)
-    said = (
-        f"{names}: {text.some(away, 'node')} elsewhere {text.are(away)} joined by hand, give ray start the same variables there"
-    )
+    joined = f"{text.some(away, 'node')} elsewhere {text.are(away)} joined by hand"
+    said = f"{names}: {joined}, give ray start the same variables there"
     return replace(
         plan,
         ray=tuple(replace(node, set_env=variables) for node in plan.ray),
@@ -182,19 +181,16 @@ def with_option(argv: tuple[str, ...], option: Option) -> tuple[str, ...] | None
 
 def _replaced(argv: tuple[str, ...], option: Option) -> tuple[str, ...]:
     """Replace every occurrence: programs differ in whether the first or the last one counts."""
-    words: list[str] = []
-    value_follows = False
-    for word in argv:
-        if value_follows:
-            words.append(option.value)
-            value_follows = False
-        elif not _is(word, option):
+    words, left = list[str](), iter(argv)
+    for word in left:
+        if not _is(word, option):
             words.append(word)
         elif option.style == "hydra" or "=" in word:
             words.append(f"{word.partition('=')[0]}={option.value}")
         else:
             words.append(word)
-            value_follows = True
+            if next(left, None) is not None:  # its value
+                words.append(option.value)
     return tuple(words)
 
 

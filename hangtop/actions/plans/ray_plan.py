@@ -37,11 +37,8 @@ def session_of(state: RunState, me: OwnProcess, name: str = "") -> str | Refusal
     if name:
         fitting = [cluster for cluster in known if name in (cluster.session, cluster.gcs_address, *cluster.addresses)]
         if len(fitting) != 1:
-            what = (
-                f"{text.some(len(fitting), 'session')} have {name}: give its name"
-                if fitting
-                else f"no session {name} is known here"
-            )
+            several = f"{text.some(len(fitting), 'session')} have {name}: give its name"
+            what = several if fitting else f"no session {name} is known here"
             return Refusal(f"{what}: {_names(known) or 'none is'}")
         return fitting[0].session if fitting[0].uid == me.uid else Refusal(_of_another(fitting[0]))
     proven = _proven(state)

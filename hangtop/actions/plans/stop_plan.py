@@ -204,9 +204,8 @@ def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Left
     for gpu in gpus:
         for process in gpu.processes:
             if gpu.index in used and process.pid not in ours:
-                yield LeftAlone(
-                    f"pid {process.pid} on GPU {gpu.index}", f"not this run; it holds {text.size(process.used_bytes)}"
-                )
+                why = f"not this run; it holds {text.size(process.used_bytes)}"
+                yield LeftAlone(f"pid {process.pid} on GPU {gpu.index}", why)
 
 
 def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str]:

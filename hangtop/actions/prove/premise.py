@@ -46,11 +46,8 @@ def writers(start: Start, table: ProcessTable) -> frozenset[Identity]:
     others = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid()]
     asked = {stat.identity: partial(table.open_files, stat.pid) for stat in others}
     answers = Guard[Identity, tuple[OpenFile, ...]]().known(asked)
-    holding = [
-        identity
-        for identity, files in answers.items()
-        if any(file.writable and not file.deleted and file.target == log for file in files)
-    ]
+    ours = [(identity, file) for identity, files in answers.items() for file in files if file.target == log]
+    holding = {identity for identity, file in ours if file.writable and not file.deleted}
     return frozenset(identity for identity in holding if RUNNER not in _command(identity.pid, table))
 
 

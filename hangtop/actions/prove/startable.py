@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -167,7 +168,7 @@ def _shell(path: str, words: Sequence[str], scene: SearchPlace) -> Iterator[Find
         return
     script = words[place]
     if not _exists(scene, script):
-        if os.sep in script or not _in_path(script, scene):
+        if os.sep in script or not shutil.which(script, os.F_OK, scene.environ.get("PATH", "")):
             yield "problem", f"{os.path.join(scene.cwd, script)}: no such file"
         return
     if said := _misread((path, "-n", os.path.join(scene.cwd, script)), scene):
@@ -229,10 +230,6 @@ def _misread(argv: Sequence[str], scene: SearchPlace) -> str:
 
 def _exists(scene: SearchPlace, path: str) -> bool:
     return os.path.exists(os.path.join(scene.cwd, path))
-
-
-def _in_path(name: str, scene: SearchPlace) -> bool:
-    return any(os.path.isfile(os.path.join(folder, name)) for folder in scene.environ.get("PATH", "").split(os.pathsep) if folder)
 
 
 def _lost_link(path: str) -> str:

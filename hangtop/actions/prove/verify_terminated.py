@@ -127,9 +127,8 @@ def _unreaped(plan: Plan, table: ProcessTable) -> Iterator[Step]:
             parents.setdefault(stat.ppid, []).append(stat.pid)
     for parent, pids in parents.items():
         mend = "a container needs an init (docker run --init)" if parent == 1 else "it goes when that parent reaps it or ends"
-        yield step(
-            "done", f"pid {text.rank_ranges(pids)} ended, but parent pid {parent} does not reap it: zombie, holds nothing; {mend}"
-        )
+        ended = f"pid {text.rank_ranges(pids)} ended, but parent pid {parent} does not reap it: zombie, holds nothing"
+        yield step("done", f"{ended}; {mend}")
 
 
 def _prove_ports(ports: Iterable[int]) -> Generator[Step, None, bool]:
@@ -175,7 +174,9 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
 def restarted(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> list[Stat]:
     """New processes with a command of the plan whose ancestor had started the old ones: another run of the same command has other
     ancestors. Numbers in a command, such as that of an attempt, are ignored."""
-    wanted = {_without_numbers(target.command) for target in plan.targets if not _is_common(target.command)}
+    commands_of_plan = (target.command for target in plan.targets)
+    own = (command for command in commands_of_plan if not command.startswith(TITLES) and HELPERS not in command)
+    wanted = {_without_numbers(command) for command in own}
     born = {stat.identity for stat, _ in births.living()}
     there = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX")
     newcomers = [stat for stat in there if stat.identity not in known.before and stat.identity not in born]
@@ -192,11 +193,6 @@ def _without_numbers(command: str) -> str:
 def _stems_from(stat: Stat, starters: Collection[int], table: ProcessTable) -> bool:
     """Whether a starter is its parent or ancestor; pid 1, the ancestor of all, counts only as the parent."""
     return stat.ppid in starters or any(up in starters for up in ancestors(table.stats, stat.pid) if up > 1)
-
-
-def _is_common(command: str) -> bool:
-    """Whether unrelated processes may have the same command line."""
-    return command.startswith(TITLES) or HELPERS in command
 
 
 def _commands(table: ProcessTable, stats: Iterable[Stat]) -> dict[int, str]:
