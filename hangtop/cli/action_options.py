@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from hangtop.actions.action import Action, Choices, Option
-from hangtop.actions.registry import ACTIONS
+from hangtop.actions.registry import ACTIONS, Action, Choices, Option
 from hangtop.cli.config import read_config
 from hangtop.cli.options import PLAN, WATCH, options, spec_of_run, watch_spec
 
@@ -26,8 +25,7 @@ def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> A
 
 def _variables(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> Any:
     """Exit 2 for what is not NAME=VALUE."""
-    from hangtop.actions.command_line.shell_text import CommandError
-    from hangtop.actions.command_line.typed import variables
+    from hangtop.actions.command_line.typed import CommandError, variables
     from hangtop.common.raw_text import from_os
 
     try:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from hangtop.actions.prove.gpu_memory_check import FREE_BYTES
+from hangtop.actions.prove.gpu_freed import FREE_BYTES
 from hangtop.common import clock
 from hangtop.common.text import size, some
 from hangtop.diagnosis.facts import ray_health as ray_words

@@ -8,9 +8,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Action, Choices, Request
-from hangtop.actions.execute.client import carry_out, evidence_path, own_process
+from hangtop.actions.execute.client import RunningPlan, evidence_path, own_process
 from hangtop.actions.plans.presets import Preset, presets_for
+from hangtop.actions.registry import Action, Choices, Request
 from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
 from hangtop.records.plan import Plan, Refusal, Start
@@ -41,7 +41,7 @@ def open_plan(app: Shell, action: Action, choices: Choices | None = None) -> Non
     if choices is None and "rank" in action.options:
         found = _chosen_part(app)
     if isinstance(found, Refusal):
-        app.push_screen(ActionScreen(lambda: found, carry_out, action.verb, act=action.name))
+        app.push_screen(ActionScreen(lambda: found, RunningPlan, action.verb, act=action.name))
         return
     planner = action.load_planner()
     if known := planner.sessions(app.state, own_process()):
@@ -68,7 +68,7 @@ def _show(app: Shell, action: Action, choices: Choices) -> None:
         return planner.plan(app.state, request, asks) if all(answered(app.state, ask) for ask in asks) else None
 
     presets = partial(_presets, app) if "presets" in action.options else lambda start: ()
-    app.push_screen(ActionScreen(make, carry_out, action.verb, presets=presets, act=action.name, asks=asks))
+    app.push_screen(ActionScreen(make, RunningPlan, action.verb, presets=presets, act=action.name, asks=asks))
 
 
 def _chosen_part(app: Shell) -> Choices | Refusal:

@@ -18,7 +18,7 @@ from hangtop.actions.execute import executor
 def breaks(commands, halt):
     yield executor.step("doing", "the first part")
     raise {error}
-executor.evidence_commands.run_all = breaks
+executor.gather = breaks
 executor.main()
 """
 

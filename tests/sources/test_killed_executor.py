@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions.execute import delete_leftovers, start_run, terminate
+from hangtop.actions.execute import commands, delete_leftovers, terminate
 from hangtop.actions.execute.executor import execute
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.leftover_places import LeftoverPlaces
@@ -32,11 +32,11 @@ LATER_S = 3600.0
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
 WILLING = "import time; print(flush=True); time.sleep(600)"
 NEW = (sys.executable, "-c", "import time; time.sleep(600)", "--the-new-run")
-QUICK = "terminate.RESTARTED_WITHIN_S = 0.0; start_run.LIVES_S = 0.1"
+QUICK = "terminate.RESTARTED_WITHIN_S = 0.0; commands.LIVES_S = 0.1"
 KILLED_AT = f"""
 import os, signal, sys, time
-from hangtop.actions.execute import delete_leftovers, executor, start_run, terminate
-from hangtop.actions.execute.action_log import ActionLog
+from hangtop.actions.execute import commands, delete_leftovers, executor, terminate
+from hangtop.actions.execute.steps import ActionLog
 {QUICK}
 delete_leftovers.clock.now = lambda: time.time() + {LATER_S}
 left = int(sys.argv[1])
@@ -56,7 +56,7 @@ executor.main()
 def _quick_and_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(terminate, "RESTARTED_WITHIN_S", 0.0)
-    monkeypatch.setattr(start_run, "LIVES_S", 0.1)
+    monkeypatch.setattr(commands, "LIVES_S", 0.1)
 
 
 class Scene:

@@ -100,7 +100,7 @@ def planned(log: Path) -> Plan:
     state = RunState(procs=readings[-1] if readings else ProcessReading())
     (told,) = LaunchSource(ProbeContext(spec)).answer(restart_plan.launch_ask(state, 1), time.time())
     assert isinstance(told, LaunchReading)
-    made = restart_plan.answered(state, told, ME, None, (str(log),))
+    made = restart_plan.restart_plan(state, told, ME, None, (str(log),))
     assert isinstance(made, Plan), made
     return made
 

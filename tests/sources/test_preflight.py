@@ -18,10 +18,10 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.actions.command_line.typed import command
-from hangtop.actions.execute import client as perform_module
+from hangtop.actions.execute import client
+from hangtop.actions.execute.client import RunningPlan, check_start, wait_for_start_check
 from hangtop.actions.execute.executor import execute
-from hangtop.actions.prove import preflight, start_check
-from hangtop.actions.prove.start_check import check_start, wait_for_start_check
+from hangtop.actions.prove import preflight
 from hangtop.cli.commands.action import show
 from hangtop.common.raw_text import from_os
 from hangtop.records.launch import Conditions
@@ -137,7 +137,7 @@ def test_what_can_start_is_not_refused_and_nothing_of_it_is_run(run: Path, text:
     ],
 )
 def test_what_cannot_start_is_refused_with_the_reason_and_nothing_is_signalled(run: Path, text: str, why: str) -> None:
-    """The performer looks again itself, before its first signal."""
+    """The executor looks again itself, before its first signal."""
     with python(SLEEP, stdout=subprocess.PIPE) as old:
         assert old.stdout is not None
         old.stdout.readline()
@@ -249,7 +249,7 @@ def test_limits_that_cannot_be_as_they_were_are_said(run: Path) -> None:
 
 
 def test_a_look_that_hangs_is_a_problem(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start_check, "ANSWER_S", 0.0)
+    monkeypatch.setattr(client, "ANSWER_S", 0.0)
     assert (
         "whether it can start is not known: no answer within"
         in wait_for_start_check(FitAsk(start(run, "python train.py"))).problems[0]
@@ -271,11 +271,10 @@ async def test_where_no_process_can_be_had_nothing_begins_and_the_reason_is_said
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     ask = FitAsk(start(run, "python train.py"))
-    for module in (start_check, perform_module):
-        monkeypatch.setattr(module, "begin", none_left)
+    monkeypatch.setattr(client, "begin", none_left)
     why = "Resource temporarily unavailable"
     assert (await check_start(ask)).problems == (f"whether it can start is not known: {why}",)
-    steps = [step async for step in perform_module.carry_out(Plan("stop", "Stop"))]
+    steps = [step async for step in RunningPlan(Plan("stop", "Stop"))]
     assert [(step.kind, step.text) for step in steps] == [("failed", f"nothing was done: {why}")]
 
 
@@ -300,7 +299,7 @@ def test_what_cannot_be_written_whole_is_not_left_in_part(tmp_path: Path, monkey
 
 
 def test_a_look_that_breaks_off_is_not_called_late(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start_check, "MODULE", "hangtop.no_such_module")
+    monkeypatch.setattr(client, "PREFLIGHT", "hangtop.no_such_module")
     assert wait_for_start_check(FitAsk(start(run, "python train.py"))).problems == (
         "whether it can start is not known: the look at it broke off",
     )

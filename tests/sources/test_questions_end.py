@@ -12,8 +12,7 @@ from typing import get_args
 
 import pytest
 
-from hangtop.actions.action import Choices
-from hangtop.actions.registry import action
+from hangtop.actions.registry import Choices, action
 from hangtop.cli.commands import action as command
 from hangtop.feeds import probe_feed
 from hangtop.feeds.probe_feed import ProbeFeed

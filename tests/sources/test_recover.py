@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions.execute.action_log import ActionLog, path
 from hangtop.actions.execute.executor import execute
-from hangtop.actions.execute.steps import CancelFlag
+from hangtop.actions.execute.steps import ActionLog, CancelFlag, log_path
 from hangtop.probe.leftovers.open_handles import open_handles
 from hangtop.records import wire
 from hangtop.records.plan import EvidenceCommand, Plan, Start, Step, Target, Watch
@@ -146,7 +145,7 @@ def test_broken_off_between_two_parts_the_log_tells_what_was_done(plan_for, old,
         old.wait(PATIENCE_S)
     assert (old.poll() is not None) is ended
     assert (launch_store.latest(str(tmp_path / "train.log")) is not None) is started
-    logged = [json.loads(line) for line in path().read_text().splitlines()]
+    logged = [json.loads(line) for line in log_path().read_text().splitlines()]
     assert any(one["text"].startswith("SIGTERM") for one in logged) is ended
     assert any(one["text"].endswith("runs") and one["kind"] == "proof" for one in logged) is started
     assert logged[-1]["kind"] == "failed"

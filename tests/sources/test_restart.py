@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions.execute.child import begin
+from hangtop.actions.execute.client import begin
+from hangtop.actions.execute.commands import LaunchError, launch
 from hangtop.actions.execute.executor import execute
-from hangtop.actions.execute.start_run import LaunchError, launch
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.presets import presets, with_presets
 from hangtop.probe.context import ProbeContext
@@ -89,7 +89,7 @@ def test_the_runner_ends_as_the_run_did(tmp_path: Path, program: str, code: int)
 def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     starter = (
-        "import sys; from hangtop.actions.execute.start_run import launch; from hangtop.records.plan import Start;"
+        "import sys; from hangtop.actions.execute.commands import launch; from hangtop.records.plan import Start;"
         "print(launch(Start((sys.executable, '-c', sys.argv[2]), '/', sys.argv[1])).pid, flush=True);"
         "import time; time.sleep(600)"
     )
@@ -177,7 +177,7 @@ def test_bytes_limits_and_umask_of_the_old_run_are_those_of_the_new_one(tmp_path
     try:
         eventually(lambda: log.read_bytes().count(b"\n") == 3)
         told = asked(log, watch(log))
-        plan = restart_plan.answered(watch(log), told, ME, None, (str(log),))
+        plan = restart_plan.restart_plan(watch(log), told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         plan = msgspec.json.decode(msgspec.json.encode(plan), type=Plan)
         steps = list(execute(plan, open_table()))
@@ -286,7 +286,7 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
         state = watch(log)
         told = asked(log, state)
         assert b"hf_secret" not in msgspec.json.encode(told)
-        plan = restart_plan.answered(state, told, ME, None, (str(log),))
+        plan = restart_plan.restart_plan(state, told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         assert [target.pid for target in plan.targets] == [old.pid]
         plan = with_presets(plan, [preset for preset in presets() if preset.id == "nccl"])
@@ -323,7 +323,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
         first = restart_plan.top(state.procs)
         assert first is not None
         assert not isinstance(first, Refusal)
-        plan = restart_plan.answered(state, told, ME, None, (str(log),))
+        plan = restart_plan.restart_plan(state, told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         assert any("may go on with its next line" in warning for warning in plan.warnings)
         steps = list(execute(plan, open_table()))
@@ -340,7 +340,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
 def test_a_run_that_is_gone_and_was_not_started_by_hangtop_is_refused(tmp_path: Path) -> None:
     (reading,) = LaunchSource(ProbeContext(WatchSpec(logs=(str(tmp_path / "train.log"),)))).answer(LaunchAsk(1), time.time())
     assert isinstance(reading, LaunchReading)
-    refused = restart_plan.answered(RunState(), reading, ME, None, ())
+    refused = restart_plan.restart_plan(RunState(), reading, ME, None, ())
     assert isinstance(refused, Refusal)
     assert "hangtop did not start it" in refused.why
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.actions.execute import terminate
-from hangtop.actions.execute.action_log import ActionLog, ActionLogError
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.signals import VerifiedProcess
+from hangtop.actions.execute.steps import ActionLog, ActionLogError
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.processes.open_table import open_table
@@ -251,11 +251,11 @@ def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(t
     assert all(one["pid"] == child.pid and one["start_ticks"] for one in told[:3])
 
 
-def test_nothing_is_done_when_the_action_log_cannot_be_written(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
+def test_nothing_is_done_when_the_action_log_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(ActionLogError, match=r"Not a directory|File exists"):
-        ActionLog(blocked / "actions.log")
+        ActionLog()
 
 
 FREEZER = Path("/sys/fs/cgroup/freezer")

@@ -74,7 +74,7 @@ def plan_of(run: DemoRun, *, again: bool) -> Plan:
     else:
         (told,) = LaunchSource(ProbeContext(spec_of(run))).answer(restart_plan.launch_ask(state, 1), time.time())
         assert isinstance(told, LaunchReading)
-        plan = restart_plan.answered(state, told, me, None, (str(run.log),))
+        plan = restart_plan.restart_plan(state, told, me, None, (str(run.log),))
     assert isinstance(plan, Plan), plan
     return plan
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.actions.action import Choices, Planner
-from hangtop.actions.registry import ACTIONS, action
+from hangtop.actions.registry import ACTIONS, Choices, Planner, action
 from hangtop.tui.keys import ACT, LOOK, all_keys
 
 

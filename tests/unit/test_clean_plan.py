@@ -28,7 +28,7 @@ def state(*orphans: Process) -> RunState:
 
 
 def test_files_and_processes_are_one_plan_that_wants_its_word_typed() -> None:
-    made = clean_plan(state(orphan(100), orphan(101, 100, role="data worker")), LeftoversReading(1, (SEGMENT,)), ME, NOW)
+    made = clean_plan(state(orphan(100), orphan(101, 100, role="data worker")), LeftoversReading(1, (SEGMENT,)), ME, NOW, 600.0)
     assert isinstance(made, Plan)
     assert made.title == "Clean leftovers of dead runs: 2 processes, 1 path"
     assert [target.pid for target in made.targets] == [101, 100]
@@ -38,7 +38,7 @@ def test_files_and_processes_are_one_plan_that_wants_its_word_typed() -> None:
 
 def test_one_that_may_be_a_run_of_its_own_stays_with_all_below_it() -> None:
     family = (orphan(100, role="other"), orphan(101, 100, role="data worker"), orphan(102, 101))
-    made = clean_plan(state(*family, orphan(200)), LeftoversReading(1), ME, NOW)
+    made = clean_plan(state(*family, orphan(200)), LeftoversReading(1), ME, NOW, 600.0)
     assert isinstance(made, Plan)
     assert [target.pid for target in made.targets] == [200]
     assert made.spared[0].why == "it may be a run of its own: hangtop stop --pid 100"
@@ -47,7 +47,7 @@ def test_one_that_may_be_a_run_of_its_own_stays_with_all_below_it() -> None:
 
 def test_one_that_writes_or_is_young_or_is_anothers_stays() -> None:
     orphans = (orphan(100), orphan(101, started_at=NOW - 30.0), orphan(102, uid=7, user="bob"), orphan(45))
-    made = clean_plan(state(*orphans), LeftoversReading(1, (SEGMENT,), writing={100: "/runs/train.log"}), ME, NOW)
+    made = clean_plan(state(*orphans), LeftoversReading(1, (SEGMENT,), writing={100: "/runs/train.log"}), ME, NOW, 600.0)
     assert isinstance(made, Plan)
     assert made.targets == ()
     assert [spared.why for spared in made.spared] == [
@@ -62,7 +62,7 @@ def test_what_the_watched_run_left_behind_goes_however_young_but_not_while_it_wr
     writer = Writer(7, NOW - 60.0, "python", "python train.py", alive=False, gone_at=NOW - 10.0)
     left = (orphan(100, started_at=NOW - 30.0, role="other"), orphan(101, started_at=NOW - 30.0))
     ended = RunState(procs=ProcessReading(writers=(writer,), processes=left))
-    made = clean_plan(ended, LeftoversReading(1, writing={101: "/runs/x.pt"}), ME, NOW)
+    made = clean_plan(ended, LeftoversReading(1, writing={101: "/runs/x.pt"}), ME, NOW, 600.0)
     assert isinstance(made, Plan)
     assert [target.pid for target in made.targets] == [100]
     assert [spared.why for spared in made.spared] == ["it lost its parent, but writes to /runs/x.pt"]
@@ -70,10 +70,10 @@ def test_what_the_watched_run_left_behind_goes_however_young_but_not_while_it_wr
 
 def test_nothing_to_clean_is_said_with_what_looked_like_it() -> None:
     kept = (LeftAlone("/dev/shm/psm_1", "in use by pid 7"),)
-    refused = clean_plan(state(), LeftoversReading(1, kept=kept), ME, NOW)
+    refused = clean_plan(state(), LeftoversReading(1, kept=kept), ME, NOW, 600.0)
     assert isinstance(refused, Refusal)
     assert refused.why.endswith("1 thing looked like it: /dev/shm/psm_1: in use by pid 7")
-    problem = clean_plan(state(), LeftoversReading(1, problem="Linux only"), ME, NOW)
+    problem = clean_plan(state(), LeftoversReading(1, problem="Linux only"), ME, NOW, 600.0)
     assert problem == Refusal("Linux only")
 
 
@@ -99,7 +99,7 @@ def family(seed: int) -> tuple[tuple[Process, ...], dict[int, str]]:
 @given(st.integers(0, 2**32))
 def test_no_family_makes_a_plan_that_ends_what_may_live(seed: int) -> None:
     orphans, writing = family(seed)
-    made = clean_plan(state(*orphans), LeftoversReading(1, (SEGMENT,), writing=writing), ME, NOW)
+    made = clean_plan(state(*orphans), LeftoversReading(1, (SEGMENT,), writing=writing), ME, NOW, 600.0)
     assert isinstance(made, Plan)
     known = {one.pid: one for one in orphans}
     targets = {target.pid for target in made.targets}

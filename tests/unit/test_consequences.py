@@ -70,6 +70,7 @@ def test_of_an_actor_it_is_said_when_ray_starts_it_again() -> None:
         ("tail -100F a.log", "where a.log is written"),
         ("ssh -p 2222 -o BatchMode=yes gpu7 python train.py", "on gpu7"),
         ("/usr/bin/ssh me@gpu7 ./run.sh", "on me@gpu7"),
+        ("ssh -vp 2222 gpu7 -v", "on gpu7"),
     ],
 )
 def test_of_a_client_it_is_said_where_the_run_goes_on(command: str, where: str) -> None:

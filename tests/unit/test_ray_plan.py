@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.plans import ray_plan, recovery_plan
 from hangtop.actions.plans.ray_plan import restarted, session_of, stopped
+from hangtop.actions.registry import Request
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.log import LogReading
 from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Removal
@@ -225,7 +226,8 @@ RUN = ProcessReading(
 
 def recovery(session: RaySession | None = TOLD, known: RunState | None = None) -> Plan:
     given = known or replace(state(cluster()), procs=RUN)
-    plan = recovery_plan.recovery_plan(given, LAUNCH, session, ME, WatchSpec(logs=("/run/train.log",)), None, "/here/hangtop-1")
+    request = Request(ME, WatchSpec(logs=("/run/train.log",)), 0.0, evidence="/here/hangtop-1")
+    plan = recovery_plan.recovery_plan(given, LAUNCH, session, request)
     assert isinstance(plan, Plan), plan
     return plan
 

@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 import hangtop
-from hangtop.actions.command_line.option_edits import Option, with_option
-from hangtop.actions.plans.presets import Preset, presets, presets_for, with_presets
-from hangtop.actions.plans.restart_plan import answered, launch_ask, restart_plan, top
+from hangtop.actions.plans.presets import Option, Preset, presets, presets_for, with_option, with_presets
+from hangtop.actions.plans.restart_plan import launch_ask, restart_plan, top
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
@@ -45,7 +44,7 @@ def test_the_top_is_what_a_person_started_not_rays_workers_nor_hangtops_runner()
 
 
 def test_several_tops_are_refused_and_none_is_asked_of_the_log() -> None:
-    refused = answered(state(process(100, 7), process(200, 7)), LaunchReading(1, LAUNCH), ME, None, ())
+    refused = restart_plan(state(process(100, 7), process(200, 7)), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(refused, Refusal)
     assert "100, 200" in refused.why
     assert launch_ask(state(), 5).pid is None
@@ -53,7 +52,7 @@ def test_several_tops_are_refused_and_none_is_asked_of_the_log() -> None:
 
 
 def test_a_dead_run_is_only_started() -> None:
-    made = restart_plan(state(), LAUNCH, ME, None)
+    made = restart_plan(state(), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(made, Plan)
     assert (made.title, made.targets) == ("Start the run again: attempt 2", ())
     assert made.start is not None
@@ -62,18 +61,18 @@ def test_a_dead_run_is_only_started() -> None:
 
 def test_a_start_beside_a_process_that_may_be_the_run_wants_its_word():
     note = "no process here is known to write the log; process 7 works in its folder: it may be the run"
-    made = restart_plan(state(leads=(7,), note=note), LAUNCH, ME, None)
+    made = restart_plan(state(leads=(7,), note=note), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(made, Plan)
     assert (made.targets, made.word, made.warnings) == ((), "restart", (note,))
 
 
 def test_another_process_than_the_one_that_was_asked_about_is_refused() -> None:
-    refused = restart_plan(state(process(100, 7, start_ticks=999)), LAUNCH, ME, None)
+    refused = restart_plan(state(process(100, 7, start_ticks=999)), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(refused, Refusal)
 
 
 def test_presets_change_the_environment_alone_and_can_be_taken_back() -> None:
-    made = restart_plan(state(process(100, 45)), LAUNCH, ME, None)
+    made = restart_plan(state(process(100, 45)), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(made, Plan)
     chosen = with_presets(made, presets()[:2])
     assert chosen.start is not None
@@ -84,10 +83,10 @@ def test_presets_change_the_environment_alone_and_can_be_taken_back() -> None:
 
 def test_a_run_that_works_wants_its_word_typed() -> None:
     works = Verdict("running", "output 3 s ago", "silence")
-    made = answered(state(process(100, 45)), LaunchReading(1, LAUNCH), ME, works, ())
+    made = restart_plan(state(process(100, 45)), LaunchReading(1, LAUNCH), ME, works, ())
     assert isinstance(made, Plan)
     assert made.word == "restart"
-    hung = answered(state(process(100, 45)), LaunchReading(1, LAUNCH), ME, Verdict("hung", "rank 3", "output"), ())
+    hung = restart_plan(state(process(100, 45)), LaunchReading(1, LAUNCH), ME, Verdict("hung", "rank 3", "output"), ())
     assert isinstance(hung, Plan)
     assert hung.word == ""
 
@@ -97,12 +96,12 @@ def test_output_without_a_file_goes_to_the_watched_log_or_beside_one_that_the_ru
     through_tee = Writer(100, 1.0, "python", "python main.py", paths=("/runs/a.log",), via="tee")
     itself = Writer(100, 1.0, "python", "python main.py", paths=("/runs/a.log",))
     for writer, log in ((through_tee, "/runs/a.log"), (itself, "/runs/a.log.out")):
-        made = answered(state(process(100, 45), writers=(writer,)), nowhere, ME, None, ("/runs/a.log",))
+        made = restart_plan(state(process(100, 45), writers=(writer,)), nowhere, ME, None, ("/runs/a.log",))
         assert isinstance(made, Plan)
         assert made.start is not None
         assert made.start.log == log
     for logs in ((), ("-",), ("/runs/*.log",), ("a", "b")):
-        assert isinstance(answered(state(process(100, 45)), nowhere, ME, None, logs), Refusal)
+        assert isinstance(restart_plan(state(process(100, 45)), nowhere, ME, None, logs), Refusal)
 
 
 def test_presets_have_one_line_each_and_fit_their_frameworks() -> None:
@@ -234,7 +233,7 @@ def test_changed_options_are_shown_verbatim_beside_the_whole_command() -> None:
 
 
 def test_variables_for_workers_of_a_ray_that_goes_on_are_said_to_reach_the_driver_alone() -> None:
-    made = restart_plan(state(process(100, 45)), LAUNCH, ME, None)
+    made = restart_plan(state(process(100, 45)), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(made, Plan)
     assert made.start is not None
     on_ray = replace(made, start=replace(made.start, ray="session_1"))
@@ -247,7 +246,7 @@ def test_variables_for_workers_of_a_ray_that_goes_on_are_said_to_reach_the_drive
 
 
 def test_ray_that_is_started_again_gets_the_variables_but_those_that_it_gives_itself() -> None:
-    made = restart_plan(state(process(100, 45)), LAUNCH, ME, None)
+    made = restart_plan(state(process(100, 45)), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(made, Plan)
     ray = RayStart(("ray", "start", "--head"), "/", "e.environ", "127.0.0.1:6379", away=2)
     chosen = with_presets(replace(made, ray=(ray,)), (), {"NCCL_DEBUG": "INFO", "CUDA_VISIBLE_DEVICES": "0"})
@@ -261,7 +260,7 @@ def test_the_ray_that_goes_on_is_one_that_the_run_has_not_started_itself() -> No
     for parent, left in ((1, "session_1"), (100, "")):
         procs = ProcessReading(processes=(process(100, 45), process(300, parent, role="ray daemon")))
         known = RunState(procs=procs, ray={"n1": RayReading((beside,), named=True)})
-        made = answered(known, LaunchReading(1, LAUNCH), ME, None, ())
+        made = restart_plan(known, LaunchReading(1, LAUNCH), ME, None, ())
         assert isinstance(made, Plan)
         assert made.start is not None
         assert made.start.ray == left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.actions.prove.restart_progress import LEAST_S, RestartProgress, beyond
+from hangtop.actions.prove.verify_restart import LEAST_S, RestartProgress, beyond
 from hangtop.records.plan import Watch
 
 ORDER = ("config", "dataset", "rollout", "train_loop")

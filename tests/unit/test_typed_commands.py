@@ -9,9 +9,8 @@ import subprocess
 
 import pytest
 
-from hangtop.actions.command_line.shell_text import CommandError, simple_commands, tokens
-from hangtop.actions.command_line.typed import command, variables_in, with_variables
-from hangtop.actions.command_line.wrapped import innermost, launched, layers, python_call, started_by
+from hangtop.actions.command_line.typed import CommandError, command, simple_commands, tokens, variables_in, with_variables
+from hangtop.actions.command_line.wrapped import PythonCall, innermost, launched, layers, python_call
 
 PLAIN = [
     "python train.py --lr=2 'a b' \"c d\"",
@@ -115,7 +114,7 @@ def test_words_that_a_shell_has_split_keep_their_variables() -> None:
 
 def test_the_simple_commands_of_a_line_up_to_where_the_way_is_not_plain() -> None:
     def seen(text: str) -> list[str]:
-        return [" ".join(token.text for token in simple.words) for simple in simple_commands(tokens(text))]
+        return [" ".join(token.text for token in simple) for simple in simple_commands(tokens(text))]
 
     assert seen("cd /run && A=1 python t.py 2>&1 >out | tee -a log; echo done") == [
         "cd /run",
@@ -123,7 +122,8 @@ def test_the_simple_commands_of_a_line_up_to_where_the_way_is_not_plain() -> Non
         "tee -a log",
         "echo done",
     ]
-    assert seen("a || b") == ["a"]
+    assert seen("a || b") == []
+    assert seen("a; b > x || c; d") == ["a"]
     assert seen("f() { a; }; b") == []
     assert seen("a; (b; c)") == ["a"]
     assert seen("a 'x | y' \"z; w\"") == ["a x | y z; w"]
@@ -139,7 +139,12 @@ def test_the_simple_commands_of_a_line_up_to_where_the_way_is_not_plain() -> Non
         ("taskset -c 0-3 numactl -N 0 --membind=0 python t.py", "python t.py"),
         ("setsid stdbuf -oL ionice -c2 -n7 torchrun t.py", "torchrun t.py"),
         ("time -f %e python t.py", "python t.py"),
-        ("numactl --cpunodebind 0 python t.py", "numactl --cpunodebind 0 python t.py"),
+        ("numactl --cpunodebind 0 python t.py", "python t.py"),
+        ("timeout -vk 5 --signal KILL 5h python t.py", "python t.py"),
+        ("nice -10 python t.py", "python t.py"),
+        ("env -iuB - A=1 python t.py", "python t.py"),
+        ("numactl --no-such 0 python t.py", "numactl --no-such 0 python t.py"),
+        ("env --no-such python t.py", "env --no-such python t.py"),
         ("env -S 'python -u' t.py", "env -S 'python -u' t.py"),
     ],
 )
@@ -191,9 +196,10 @@ def test_what_a_launcher_of_ranks_starts(line: str, script: str | None, module: 
 
 def test_what_is_not_plain_is_not_told() -> None:
     assert python_call(("bash", "run.sh")) is None
-    assert started_by("torchrun", ("-m", "--nproc_per_node", "4", "pkg.train")) is None
-    assert started_by("torchrun", ("--no-python", "./run.sh")) is None
-    assert started_by("mpirun", ("t.py",)) is None
+    assert launched(PythonCall(script="torchrun", rest=("-m", "--nproc_per_node", "4", "pkg.train"))) is None
+    assert launched(PythonCall(script="torchrun", rest=("--no-python", "./run.sh"))) is None
+    assert launched(PythonCall(script="torchrun", rest=("-m",))) is None
+    assert launched(PythonCall(script="mpirun", rest=("t.py",))) is None
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

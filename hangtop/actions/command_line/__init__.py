@@ -1,1 +1,1 @@
-"""A command line as a person types it and as a shell reads it. Pure."""
+"""A command line: as a person types it, and what it finally runs. Pure."""

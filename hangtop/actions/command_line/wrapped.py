@@ -5,30 +5,29 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from getopt import GetoptError, getopt
+from itertools import takewhile
 
 from msgspec import Struct
 
 from hangtop.system.processes.roles import PYTHON
 
-WRAPPERS: dict[str, tuple[str, int]] = {
-    "nohup": ("", 0),
-    "setsid": ("", 0),
-    "nice": ("n", 0),
-    "ionice": ("cn", 0),
-    "stdbuf": ("ioe", 0),
-    "timeout": ("sk", 1),
-    "taskset": ("", 1),
-    "chrt": ("TPD", 1),
-    "numactl": ("iNCmpPw", 0),
-    "time": ("fo", 0),
-    "catchsegv": ("", 0),
+WRAPPERS: dict[str, tuple[str, str, int]] = {
+    "nohup": ("", "", 0),
+    "setsid": ("cfw", "ctty fork wait", 0),
+    "nice": ("n:0123456789", "adjustment=", 0),
+    "ionice": ("c:n:t", "class= classdata= ignore", 0),
+    "stdbuf": ("i:o:e:", "input= output= error=", 0),
+    "timeout": ("fpvs:k:", "foreground preserve-status verbose signal= kill-after=", 1),
+    "taskset": ("ac", "all-tasks cpu-list", 1),
+    "chrt": ("abdfiorRvT:P:D:", "batch fifo other rr verbose sched-runtime= sched-period= sched-deadline=", 1),
+    "numactl": ("abli:w:N:c:C:m:p:P:", "all localalloc interleave= cpunodebind= cpubind= physcpubind= membind= preferred=", 0),
+    "time": ("apqvf:o:", "append portability quiet verbose format= output=", 0),
+    "catchsegv": ("", "", 0),
 }
-"""Programs that run the program after them: (letters of their options that take a value, number of their operands before it), by
-their manual pages (coreutils, util-linux, numactl, GNU time)."""
-LONG_FLAGS = frozenset(
-    "--foreground --preserve-status --verbose --localalloc --fork --wait --ctty --portability --cpu-list".split()
-)
-"""Their long options without a value. After any other one without `=` it is not clear where the command begins."""
+"""Programs that run the program after them: (their options as getopt(3) reads them, short and long, number of their operands
+before it), by their manual pages (coreutils, util-linux, numactl, GNU time). With any other option it is not clear what they
+run."""
 VALUED_OF_PYTHON = "WX"
 """Options of the interpreter with a value, beside `-c` and `-m`, which end its options (python(1))."""
 LAUNCHER_MODULES = {
@@ -40,7 +39,7 @@ LAUNCHER_MODULES = {
 LAUNCHERS = frozenset(("torchrun", "accelerate", "deepspeed"))
 """They start the Python program on their command line in each rank, with the interpreter that runs them."""
 MODULE_FLAGS = frozenset(("-m", "--module"))
-_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
 class Wrapper(Struct, frozen=True):
@@ -81,10 +80,8 @@ def layers(argv: Sequence[str]) -> Iterator[Wrapper]:
 
 def innermost(argv: Sequence[str]) -> tuple[str, ...]:
     """The words of the program that finally runs; empty when that is not clear."""
-    found: tuple[str, ...] = ()
-    for layer in layers(argv):
-        found = layer.words
-    return found
+    found = [layer.words for layer in layers(argv)]
+    return found[-1] if found else ()
 
 
 def python_call(words: Sequence[str]) -> PythonCall | None:
@@ -111,63 +108,41 @@ def python_call(words: Sequence[str]) -> PythonCall | None:
 
 
 def launched(call: PythonCall) -> PythonCall | None:
-    """What a launcher starts in each rank; `None` when that is not clear, or this is not a launcher."""
-    launcher = LAUNCHER_MODULES.get(call.module or "") or os.path.basename(call.script or "")
-    return started_by(launcher, call.rest)
-
-
-def started_by(launcher: str, words: Sequence[str]) -> PythonCall | None:
-    """The file or module among these words that the launcher starts; `None` when that is not clear.
+    """The file or module that a launcher starts in each rank; `None` when that is not clear, or this is not a launcher.
 
     Only the launcher knows whether `--name value` is an option with a value, or a flag before the program. A word that ends in
     `.py` is the program: no option of these launchers takes such a file.
     """
-    if launcher not in LAUNCHERS:
+    if (LAUNCHER_MODULES.get(call.module or "") or os.path.basename(call.script or "")) not in LAUNCHERS:
         return None
-    for place, word in enumerate(words):
-        following = words[place + 1] if place + 1 < len(words) else ""
+    for place, word in enumerate(call.rest):
+        following, rest = call.rest[place + 1 : place + 2], call.rest[place + 2 :]
         if word in MODULE_FLAGS:
-            return PythonCall(module=following, rest=tuple(words[place + 2 :])) if _MODULE.fullmatch(following) else None
+            return PythonCall(module=following[0], rest=rest) if following and MODULE.fullmatch(following[0]) else None
         if word.endswith(".py") and not word.startswith("-"):
-            return PythonCall(script=word, rest=tuple(words[place + 1 :]))
+            return PythonCall(script=word, rest=following + rest)
     return None
 
 
 def _env(words: tuple[str, ...]) -> tuple[Wrapper, tuple[str, ...]]:
     """`env [-i] [-u NAME] [-C FOLDER] [NAME=VALUE …] COMMAND` (env(1)). Strings that it splits itself (`-S`) are not read."""
-    clears, unsets, folder, place = False, list[str](), None, 1
-    while place < len(words) and words[place].startswith("-"):
-        word, place = words[place], place + 1
-        following = words[place] if place < len(words) else ""
-        if word == "--":
-            break
-        if word in ("-", "-i", "--ignore-environment"):
-            clears = True
-        elif word in ("-u", "--unset", "-C", "--chdir"):
-            unsets, folder = ([*unsets, following], folder) if word in ("-u", "--unset") else (unsets, following)
-            place += 1
-        elif word.startswith(("--unset=", "--chdir=")):
-            value = word.partition("=")[2]
-            unsets, folder = ([*unsets, value], folder) if word.startswith("--unset") else (unsets, value)
-        elif word not in ("-v", "--debug"):
-            return Wrapper(words), ()
-    sets: dict[str, str] = {}
-    while place < len(words) and "=" in words[place]:
-        name, _, value = words[place].partition("=")
-        sets[name], place = value, place + 1
-    return Wrapper(words, sets, tuple(unsets), clears, folder), words[place:]
+    try:
+        options, left = getopt(list(words[1:]), "iu:C:v", ["ignore-environment", "unset=", "chdir=", "debug"])
+    except GetoptError:
+        return Wrapper(words), ()
+    bare = left[:1] == ["-"]  # the same as -i
+    given = list(takewhile(lambda word: "=" in word, left[bare:]))
+    sets = dict(word.split("=", 1) for word in given)
+    unsets = tuple(value for name, value in options if name in ("-u", "--unset"))
+    clears = bare or any(name in ("-i", "--ignore-environment") for name, _ in options)
+    folders = [value for name, value in options if name in ("-C", "--chdir")]
+    return Wrapper(words, sets, unsets, clears, folders[-1] if folders else None), tuple(left[bare + len(given) :])
 
 
-def _after(words: tuple[str, ...], valued: str, operands: int) -> tuple[str, ...]:
+def _after(words: tuple[str, ...], short: str, long: str, operands: int) -> tuple[str, ...]:
     """The words after the options and operands of a wrapper; none when that is not clear."""
-    place = 1
-    while place < len(words) and words[place].startswith("-") and len(words[place]) > 1:
-        word, place = words[place], place + 1
-        if word == "--":
-            break
-        if word.startswith("--"):
-            if "=" not in word and word not in LONG_FLAGS:
-                return ()
-        elif word[1] in valued and len(word) == 2:
-            place += 1
-    return words[place + operands :]
+    try:
+        _, rest = getopt(list(words[1:]), short, long.split())
+    except GetoptError:
+        return ()
+    return tuple(rest[operands:])

@@ -1,8 +1,12 @@
-"""Start the executor of a plan and follow its steps. Nothing here blocks; what was begun goes on without us."""
+"""The processes of an action, as those see them that start them: a check before a start, the executor of a plan.
+
+Each is a module of hangtop in a session of its own: told one record on stdin, it answers in JSON lines on stdout.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -10,25 +14,73 @@ import subprocess
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
-from hangtop.actions.execute.action_log import path as journal_path
-from hangtop.actions.execute.child import begin
+from hangtop.actions.execute.steps import log_path
 from hangtop.common import clock
+from hangtop.common.reaper import reap_later
 from hangtop.feeds.probe_feed import line_reader
-from hangtop.records.plan import OwnProcess, Plan, Step
+from hangtop.records.plan import Fit, FitAsk, OwnProcess, Plan, Step
+from hangtop.system.hangtop_child import start_hangtop
+from hangtop.system.memory import unnamed_memory
 
-REAP_TRIES, REAP_PAUSE_S = 200, 0.01
+EXECUTOR, PREFLIGHT = "hangtop.actions.execute.executor", "hangtop.actions.prove.preflight"
+ANSWER_S = 45.0
+REAP_S = 2.0
+"""An executor whose output has ended ends within this time."""
 
-_step = msgspec.json.Decoder(Step)
+_begun: list[subprocess.Popen[bytes]] = []
+"""Children that still work: kept, for Python warns of a forgotten child, and asyncio would kill one whose transport is closed."""
+
+
+def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    """`python -m MODULE`, and its stdout. The record goes through memory without a name: a pipe could fill up and hold us, and a
+    temporary folder may be full. Raises `OSError`."""
+    with os.fdopen(unnamed_memory(0), "w+b") as record:
+        record.write(msgspec.json.encode(told))
+        record.seek(0)
+        child = start_hangtop(module, stdin=record, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    _begun[:] = [other for other in _begun if other.poll() is None]
+    _begun.append(child)
+    return child, child.stdout
+
+
+async def check_start(ask: FitAsk) -> Fit:
+    """Whether the start of a plan would succeed; no answer is a problem. A check that is cancelled leaves no child behind."""
+    try:
+        child, output = begin(PREFLIGHT, ask)
+    except OSError as error:
+        return Fit((f"whether it can start is not known: {error.strerror or error}",))
+    line, why = b"", "the look at it broke off"
+    try:
+        with output:
+            lines, transport = await line_reader(output)
+            try:
+                line = await asyncio.wait_for(lines.readline(), ANSWER_S)
+            except TimeoutError:
+                why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead"
+            finally:
+                transport.close()
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        reap_later(child)  # it may be stuck in the kernel: nobody waits for it
+    try:
+        return msgspec.json.decode(line, type=Fit)
+    except msgspec.DecodeError:
+        return Fit((f"whether it can start is not known: {why}",))
+
+
+def wait_for_start_check(ask: FitAsk) -> Fit:
+    """The same where waiting is no harm: not for the screen."""
+    return asyncio.run(check_start(ask))
 
 
 class RunningPlan:
-    """A plan that is being carried out: its steps as they happen, to be iterated once.
-
-    The executor has its own session: neither a closed terminal nor our end stops it halfway.
-    """
+    """A plan that is being carried out: its steps as they happen, to be iterated once. Our end does not stop it halfway."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -43,7 +95,7 @@ class RunningPlan:
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         try:
-            self._executor, output = begin("hangtop.actions.execute.executor", self._plan)
+            self._executor, output = begin(EXECUTOR, self._plan)
         except OSError as error:  # no more processes or files for this user
             yield Step(clock.now(), "failed", f"nothing was done: {error.strerror or error}")
             return
@@ -51,31 +103,19 @@ class RunningPlan:
         lines, transport = await line_reader(output)
         try:
             async for line in lines:
-                step = _step.decode(line)
+                step = msgspec.json.decode(line, type=Step)
                 failed = failed or step.kind == "failed"
                 yield step
         finally:
             transport.close()
-        code = await _ended(self._executor)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self._executor.wait, REAP_S)
+        code = self._executor.returncode
         if code == -signal.SIGTERM and self._broken_off:  # it listens before it does anything, so it had not begun
             yield Step(clock.now(), "failed", "broken off before the first step: nothing was done")
         elif code != 0 and not failed:
-            said = f"the executor broke off (exit code {code}); what it had done is in {journal_path()}"
+            said = f"the executor broke off (exit code {code}); what it had done is in {log_path()}"
             yield Step(clock.now(), "failed", said)
-
-
-def carry_out(plan: Plan) -> RunningPlan:
-    """Carry out the plan, once its steps are asked for."""
-    return RunningPlan(plan)
-
-
-async def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """Its exit code, awaited for a moment after its output has ended."""
-    for _ in range(REAP_TRIES):
-        if process.poll() is not None:
-            break
-        await asyncio.sleep(REAP_PAUSE_S)
-    return process.returncode
 
 
 def own_process() -> OwnProcess:

@@ -60,8 +60,8 @@ class Trash:
             os.close(parent)
 
 
-def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """Remove what the plan names, nothing else. Returns whether all of it is gone. If broken off, it puts back what was moved."""
+def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
+    """Remove what the plan names, nothing else. If broken off, it puts back what was moved."""
     folders = sorted({os.path.dirname(removal.path) for removal in plan.removals})
     guard = Guard[int, Holds]()
     trash = Trash()
@@ -79,10 +79,8 @@ def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
                 freed, gone = freed + aside.removal.allocated_bytes, gone + 1
     finally:
         trash.close()
-    number = len(plan.removals)
     if gone:
-        yield step("proof", f"{gone} of {text.some(number, 'path')} removed, {text.size(freed)} had back")
-    return gone == number
+        yield step("proof", f"{gone} of {text.some(len(plan.removals), 'path')} removed, {text.size(freed)} had back")
 
 
 def _move_all(
@@ -109,16 +107,14 @@ def _move_all(
 
 def _changed(removal: Removal, judged: Removal | LeftAlone | None) -> str | None:
     """Why it is no longer what the plan showed; `None` when it is."""
-    match judged:
-        case None:
-            return "it is gone, or belongs to another user now"
-        case LeftAlone(why=why):
-            return why
-        case Removal():
-            changed_at = removal.modified_ns if removal.changing else judged.modified_ns
-            same = (judged.device, judged.inode, judged.uid, changed_at, judged.folder)
-            shown = (removal.device, removal.inode, removal.uid, removal.modified_ns, removal.folder)
-            return None if same == shown else "it is another one than was shown"
+    if judged is None:
+        return "it is gone, or belongs to another user now"
+    if isinstance(judged, LeftAlone):
+        return judged.why
+    changed_at = removal.modified_ns if removal.changing else judged.modified_ns
+    same = (judged.device, judged.inode, judged.uid, changed_at, judged.folder)
+    shown = (removal.device, removal.inode, removal.uid, removal.modified_ns, removal.folder)
+    return None if same == shown else "it is another one than was shown"
 
 
 def _used(aside: MovedAside, judge: LeftoverJudge) -> str | None:

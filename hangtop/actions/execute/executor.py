@@ -6,23 +6,23 @@ SIGTERM: begin no further step, and say what was left undone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Generator, Iterator
 
 import msgspec
 
-from hangtop.actions.execute import evidence_commands, start_ray
-from hangtop.actions.execute.action_log import ActionLog, ActionLogError
+from hangtop.actions.execute import start_ray
+from hangtop.actions.execute.client import wait_for_start_check
+from hangtop.actions.execute.commands import gather, started
 from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, locked
-from hangtop.actions.execute.start_run import started
-from hangtop.actions.execute.steps import CancelFlag, step
-from hangtop.actions.execute.stop_record import record_stop
+from hangtop.actions.execute.steps import ActionLog, ActionLogError, CancelFlag, step
+from hangtop.actions.execute.terminate import record_stop
 from hangtop.actions.prove import verify_restart
+from hangtop.actions.prove.gpu_freed import wait_gpu_freed
 from hangtop.actions.prove.premise import broken, intruders, writers
-from hangtop.actions.prove.start_check import wait_for_start_check
-from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
 from hangtop.records.plan import Plan, Start, Step, fit_ask
 from hangtop.system.processes.open_table import open_table
@@ -33,37 +33,30 @@ BROKEN_OFF = "broken off as asked: what is not told as done was not done; the sa
 
 
 def execute(plan: Plan, table: ProcessTable, halt: CancelFlag | None = None) -> Iterator[Step]:
-    """Carry out the plan, under a lock on all that it touches until the end is proven."""
+    """Carry out the plan, under a lock on all that it touches until the end is proven; then watch what was started."""
     halt = halt or CancelFlag()
     try:
-        yield from _locked(plan, table, halt)
+        with locked(plan):
+            mark = yield from _parts(plan, table, halt)
+    except HeldError as held:
+        yield step("failed", f"{held}; nothing was done")
+    else:
+        if plan.watch is not None and mark is not None:
+            yield from verify_restart.verified(plan.watch, mark, halt)
     finally:
         launch_store.discard(start.environ_file for start in plan.ray)
     if halt.obeyed:
         yield step("failed", BROKEN_OFF)
 
 
-def _locked(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
-    """The steps under the lock, then watch what was started."""
-    try:
-        with locked(plan):
-            mark = yield from _parts(plan, table, halt)
-    except HeldError as held:
-        yield step("failed", f"{held}; nothing was done")
-        return
-    if plan.watch is not None and mark is not None:
-        yield from verify_restart.verified(plan.watch, mark, halt)
-
-
 def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, verify_restart.LogLengths | None]:
-    """Each part only when the one before it succeeded. Returns where the new run begins in the logs, `None` when none was
-    started."""
+    """Each part only when the one before it succeeded. Returns where the new run begins in the logs, if one was started."""
     try:
         nodes = start_ray.prepared(plan.ray)
     except (OSError, msgspec.DecodeError) as error:
         yield step("failed", f"nothing was done, because Ray could not be started again: {_named(error)}")
         return None
-    yield from evidence_commands.run_all(plan.evidence, halt)
+    yield from gather(plan.evidence, halt)
     table.refresh(tuple(table.stats))
     if plan.start is not None and not (yield from _may_begin(plan, table)):
         return None
@@ -82,8 +75,7 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
 
 
 def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
-    """Whether the run is still the one of the plan, and can be started again. Checked before the first signal: there is
-    no way back after it."""
+    """Whether the run is still the one of the plan, and can be started again. After the first signal there is no way back."""
     if (why := broken(plan, table)) is not None:
         yield step("failed", f"nothing was signalled or started: {why}")
         return False
@@ -112,55 +104,41 @@ def _start(
     return mark if (yield from started(start)) else None
 
 
-class StepOutput:
-    """Steps as JSON lines on stdout. The reader may have gone: then nothing more is written."""
-
-    def __init__(self) -> None:
-        self._listening = True
-
-    def write(self, done: Step) -> None:
-        if not self._listening:
-            return
-        try:
-            sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
-            sys.stdout.buffer.flush()
-        except OSError:
-            self._listening = False
-
-    def leave(self, code: int) -> None:
-        """Exit without a last flush of stdout, which would fail when nobody reads."""
-        os._exit(code)
-
-
 def main() -> None:
     halt = CancelFlag()
     halt.listen()
     plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
-    output = StepOutput()
     try:
-        log = ActionLog()
-        _carry_out(plan, log, output, halt)
+        whole = _carry_out(plan, ActionLog(), halt)
     except ActionLogError as error:
-        output.write(step("failed", f"{error}: what is not logged is not done"))
-        output.leave(1)
-    output.leave(0)
+        _tell(step("failed", f"{error}: what is not logged is not done"))
+        whole = False
+    os._exit(0 if whole else 1)  # without a last flush of stdout, which would fail when nobody reads
 
 
-def _carry_out(plan: Plan, log: ActionLog, output: StepOutput, halt: CancelFlag) -> None:
-    """Write each step to the action log, then to stdout. An error is reported with the last step before it."""
+def _carry_out(plan: Plan, log: ActionLog, halt: CancelFlag) -> bool:
+    """Write each step to the action log, then to stdout, and an error with the last step before it. Returns whether all went."""
     last = "its beginning"
     try:
         for done in execute(plan, open_table(), halt):
             log.write(plan, done)
-            output.write(done)
+            _tell(done)
             last = done.text
     except ActionLogError:
         raise
     except Exception as error:
         failed = step("failed", f"it broke off after “{last}”: {_named(error)}; what is not told as done was not done")
         log.write(plan, failed)
-        output.write(failed)
-        output.leave(1)
+        _tell(failed)
+        return False
+    return True
+
+
+def _tell(done: Step) -> None:
+    """A JSON line on stdout. The reader may have gone: the plan goes on."""
+    with contextlib.suppress(OSError):
+        sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
+        sys.stdout.buffer.flush()
 
 
 def _named(error: Exception) -> str:

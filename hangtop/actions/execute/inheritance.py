@@ -22,9 +22,9 @@ class Inheritance:
 
     def __init__(self, plan: Plan, table: ProcessTable, kin: Collection[Identity]) -> None:
         self._table = table
-        self._files: Guard[Hashable, tuple[OpenFile, ...]] = Guard()
-        self._environs: Guard[Hashable, Mapping[str, str]] = Guard()
-        self._held: dict[Identity, tuple[OpenFile, ...]] = {}
+        self._files: Guard[Identity, tuple[OpenFile, ...]] = Guard()
+        self._environs: Guard[Identity, Mapping[str, str]] = Guard()
+        self._held: dict[Identity, set[OpenFile]] = {}
         self._same_environ: dict[Identity, bool] = {}
         there = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX"]
         before, layouts = self._files_of(there), self._layouts_of(there)
@@ -33,41 +33,39 @@ class Inheritance:
         self._cgroups, _ = _alone(kin, {stat.identity: {group} for stat in there if (group := self._cgroup(stat))})
         outputs = (file for identity in kin for file in before.get(identity, ()) if file.fd in OUTPUTS and _is_log(file))
         self._logs = frozenset(plan.logs) | {file.target for file in outputs}
-        self._environs_of_ranks = frozenset(environ for environ in self._environs_of(kin) if _numbers_a_rank(environ))
+        numbered = (environ for environ in self._environs_of(kin) if any(name in (*RANKS, BY_NODE) for name, _ in environ))
+        self._environs_of_ranks = frozenset(numbered)
         self._layout_of: dict[Identity, Layout | None] = {}
 
     def ask(self, stats: Iterable[Stat]) -> None:
         """Inspect these processes. One may close what it inherited when it becomes another program, and open the log later."""
         for identity, files in self._files_of(stat for stat in stats if stat.state not in "ZX").items():
-            self._held[identity] = (
-                *self._held.get(identity, ()),
-                *(file for file in files if file not in self._held.get(identity, ())),
-            )
+            self._held.setdefault(identity, set()).update(files)
 
-    def shares(self, stat: Stat) -> bool:
-        """Whether it held a pipe or socket that only the run held: it has inherited it."""
-        return not self._ends.isdisjoint(_ends(self._held.get(stat.identity, ())))
+    def proof(self, stat: Stat) -> str | None:
+        """What proves that a process of the run has started it: it is a copy of one and of no other, or shares what only the run
+        held."""
+        if self._layout(stat) in self._layouts:
+            return "it is a fork of a process of the run"
+        if not self._ends.isdisjoint(_ends(self._held.get(stat.identity, ()))):
+            return "it holds a pipe or socket that only the run held"
+        return None
+
+    def hint(self, stat: Stat) -> str | None:
+        """What it has in common with the run: the environment of a rank, or a control group that held only the run, such as that
+        of its Slurm step or systemd scope."""
+        if stat.identity not in self._same_environ:
+            self._same_environ[stat.identity] = bool(self._environs_of_ranks & self._environs_of((stat.identity,)))
+        if self._same_environ[stat.identity]:
+            return "has the environment of a rank of the run"
+        return "is in the run's control group, where nobody else was" if self._cgroup(stat) in self._cgroups else None
 
     def writes_log(self, stat: Stat) -> bool:
         return any(file.writable and file.target in self._logs for file in self._held.get(stat.identity, ()))
 
-    def is_fork(self, stat: Stat) -> bool:
-        """Whether it is a copy of a process of the run, and of no other."""
-        return self._layout(stat) in self._layouts
-
     def is_foreign_fork(self, stat: Stat) -> bool:
         """Whether it is a copy of a process that was there before and is not of the run."""
         return self._layout(stat) in self._foreign_layouts
-
-    def in_cgroup(self, stat: Stat) -> bool:
-        """Whether its control group held only the run, such as that of its Slurm step or systemd scope."""
-        return self._cgroup(stat) in self._cgroups
-
-    def has_environ(self, stat: Stat) -> bool:
-        """Whether its environment is exactly that of a rank of the run."""
-        if stat.identity not in self._same_environ:
-            self._same_environ[stat.identity] = bool(self._environs_of_ranks & self._environs_of((stat.identity,)))
-        return self._same_environ[stat.identity]
 
     def _cgroup(self, stat: Stat) -> str:
         try:
@@ -92,13 +90,11 @@ class Inheritance:
     def _files_of(self, stats: Iterable[Stat]) -> dict[Identity, tuple[OpenFile, ...]]:
         """Open files, of processes of our own user only: others are never ended, and pipes to them prove nothing."""
         ours = [stat for stat in stats if self._table.owner(stat.pid) == os.geteuid()]
-        answers = self._files.ask({stat.identity: partial(self._table.open_files, stat.pid) for stat in ours})
-        found = {stat.identity: answers.get(stat.identity) for stat in ours}
-        return {identity: files for identity, files in found.items() if isinstance(files, tuple)}
+        return self._files.known({stat.identity: partial(self._table.open_files, stat.pid) for stat in ours})
 
     def _environs_of(self, identities: Iterable[Identity]) -> frozenset[frozenset[tuple[str, str]]]:
-        answers = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in identities})
-        return frozenset(frozenset(environ.items()) for environ in answers.values() if isinstance(environ, Mapping) and environ)
+        answers = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in identities})
+        return frozenset(frozenset(environ.items()) for environ in answers.values() if environ)
 
 
 def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]) -> tuple[frozenset[Thing], frozenset[Thing]]:
@@ -108,13 +104,8 @@ def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]
     return frozenset(of_kin - others), frozenset(others)
 
 
-def _numbers_a_rank(environ: Iterable[tuple[str, str]]) -> bool:
-    return any(name in RANKS or name == BY_NODE for name, _ in environ)
-
-
 def _ends(files: Iterable[OpenFile]) -> set[tuple[str, bool]]:
-    """Pipes and sockets: (name, whether it may be written). A process that holds the reading end has not inherited the writing
-    end."""
+    """Pipes and sockets: (name, whether it may be written), for the two ends of a pipe have the same name."""
     return {(file.target, file.writable) for file in files if file.target.startswith(("pipe:", "socket:"))}
 
 

@@ -33,29 +33,23 @@ class HeldError(Exception):
 
 
 @contextlib.contextmanager
-def locked(plan: Plan, at: Path | None = None) -> Iterator[None]:
-    """Hold a lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` when there can be no lock
-    file."""
-    fd = _opened(at or user_state_path("hangtop") / "actions.lock")
+def locked(plan: Plan) -> Iterator[None]:
+    """Hold a lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` without a lock file."""
+    fd = _opened(user_state_path("hangtop") / "actions.lock")
     try:
         for place in sorted({_place(name) for name in names(plan)}):  # the same order everywhere: of two hangtops one gets all
-            _take(fd, place)
+            try:
+                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except (BlockingIOError, PermissionError) as error:
+                why = f"{_holder(fd, place)} is at work on this run: wait until it has ended, and look again"
+                raise HeldError(why) from error
         yield
     finally:
         os.close(fd)
 
 
-def _take(fd: int, place: int) -> None:
-    try:
-        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-    except (BlockingIOError, PermissionError) as error:
-        why = f"{_holder(fd, place)} is at work on this run: wait until it has ended, and look again"
-        raise HeldError(why) from error
-
-
 def _opened(path: Path) -> int:
-    """The lock file; where its file system has no locks (Lustre without `flock`, NFS without a lock service), one in /tmp. Raises
-    `OSError`."""
+    """The lock file; where its file system has no locks (Lustre without `flock`, NFS without a lock service), one in /tmp."""
     try:
         return _lockable(path)
     except OSError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hangtop.actions.execute.inheritance import Inheritance
+from hangtop.actions.execute.signals import line_of, living
 from hangtop.records.plan import Plan
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import children_of, descendants
@@ -24,9 +25,7 @@ class Newborns:
         targets = {Identity(target.pid, target.start_ticks) for target in plan.targets}
         self._table = table
         self._born: dict[Identity, str] = {}
-        self._kin = {
-            identity for identity in targets if (stat := stats.get(identity.pid)) is not None and stat.identity == identity
-        }
+        self._kin = {identity for identity in targets if line_of(identity, stats) is not None}
         for stat in _started_since(plan, stats, self._kin):
             self._take(stat, f"pid {stat.ppid} started it after the plan was made")
         self._seen = {stat.identity for stat in stats.values()}
@@ -44,30 +43,26 @@ class Newborns:
         self._note_adopters(stats)
         self._sessions.follow(stats, self._kin)
         self._groups.follow(stats, self._kin)
-        self._strangers = {
-            identity: stats[identity.pid]
-            for identity in self._strangers
-            if identity.pid in stats and stats[identity.pid].identity == identity
-        }
+        lines = [line_of(identity, stats) for identity in self._strangers]
+        self._strangers = {stat.identity: stat for stat in lines if stat is not None}
         newcomers = [stat for stat in stats.values() if stat.identity not in self._seen and not stat.kernel]
         for stat in sorted(newcomers, key=lambda stat: (stat.start_ticks, stat.pid)):
             self._seen.add(stat.identity)
-            self._meet(stat)
+            if self._has_parent_of_kin(stat):  # asked at once: the parent may end in the next moment
+                self._take(stat, f"pid {stat.ppid} started it")
+            else:
+                self._strangers[stat.identity] = stat
         if into_files:
             self._heirlooms.ask(self._strangers.values())
-        while found := self._proven():
+        while found := [(stat, why) for stat in self._strangers.values() if (why := self._proof(stat)) is not None]:
             for stat, why in found:
                 del self._strangers[stat.identity]
                 self._take(stat, why)
 
     def living(self) -> list[tuple[Stat, str]]:
         """Living processes that the run has started meanwhile, with the proof; the youngest first, so children before parents."""
-        known = ((self._table.stats.get(identity.pid), identity, why) for identity, why in self._born.items())
-        alive = [
-            (stat, why)
-            for stat, identity, why in known
-            if stat is not None and stat.identity == identity and stat.state not in "ZX"
-        ]
+        born = self._born.items()
+        alive = [(stat, why) for identity, why in born if (stat := living(identity, self._table)) is not None]
         return sorted(alive, key=lambda found: (found[0].start_ticks, found[0].pid), reverse=True)
 
     def doubtful(self) -> Iterator[tuple[Stat, str]]:
@@ -79,10 +74,8 @@ class Newborns:
                 yield stat, "it writes the run's log"
             elif stat.ppid in self._adopters and (self._sessions.holds(stat) or self._groups.holds(stat)):
                 yield stat, "it lost its parent, and is in the run's process group or session, which others are in too"
-            elif stat.ppid in self._adopters and self._heirlooms.has_environ(stat):
-                yield stat, "it lost its parent, and has the environment of a rank of the run"
-            elif stat.ppid in self._adopters and self._heirlooms.in_cgroup(stat):
-                yield stat, "it lost its parent, and is in the run's control group, where nobody else was"
+            elif stat.ppid in self._adopters and (hint := self._heirlooms.hint(stat)) is not None:
+                yield stat, f"it lost its parent, and {hint}"
 
     def is_foreign(self, stat: Stat) -> bool:
         """Whether a newcomer is proven to be a fork of a process outside the run."""
@@ -91,13 +84,6 @@ class Newborns:
     def _take(self, stat: Stat, why: str) -> None:
         self._born[stat.identity] = why
         self._kin.add(stat.identity)
-
-    def _meet(self, stat: Stat) -> None:
-        """Look at once for the parent of a newcomer: it may end in the next moment."""
-        if self._has_parent_of_kin(stat):
-            self._take(stat, f"pid {stat.ppid} started it")
-        else:
-            self._strangers[stat.identity] = stat
 
     def _has_parent_of_kin(self, stat: Stat) -> bool:
         """Whether its parent is of the run. The parent is read again after the child, so its pid was not reused."""
@@ -108,9 +94,6 @@ class Newborns:
         again = self._table.stats.get(parent.pid)
         return again is not None and again.identity == parent.identity
 
-    def _proven(self) -> list[tuple[Stat, str]]:
-        return [(stat, why) for stat in self._strangers.values() if (why := self._proof(stat)) is not None]
-
     def _proof(self, stat: Stat) -> str | None:
         if self._has_parent_of_kin(stat):
             return f"pid {stat.ppid} started it"
@@ -118,17 +101,13 @@ class Newborns:
             return f"it is in session {stat.session}, which is the run's alone"
         if self._groups.proves(stat):
             return f"it is in process group {stat.group}, which is the run's alone"
-        if self._heirlooms.is_fork(stat):
-            return "it is a fork of a process of the run"
-        if self._heirlooms.shares(stat):
-            return "it holds a pipe or socket that only the run held"
-        return None
+        return self._heirlooms.proof(stat)
 
     def _note_adopters(self, stats: Mapping[int, Stat]) -> None:
         """Note which processes adopt orphans: pid 1, or a subreaper (PR_SET_CHILD_SUBREAPER)."""
         for identity in self._kin:
-            stat = stats.get(identity.pid)
-            if stat is not None and stat.identity == identity and self._parents.setdefault(identity, stat.ppid) != stat.ppid:
+            stat = line_of(identity, stats)
+            if stat is not None and self._parents.setdefault(identity, stat.ppid) != stat.ppid:
                 self._adopters.add(stat.ppid)
 
 
@@ -152,7 +131,7 @@ class _Shared:
         present = {number(stat) for stat in stats.values()}
         led_anew = {each for each in self._alone if (leader := stats.get(each)) is not None and leader.identity not in kin}
         self._alone = (self._alone & present) - led_anew
-        led = (stat for identity in kin if (stat := stats.get(identity.pid)) is not None and stat.identity == identity)
+        led = (stat for identity in kin if (stat := line_of(identity, stats)) is not None)
         made = {number(stat) for stat in led if number(stat) == stat.pid}
         self._alone |= made - self._before
 

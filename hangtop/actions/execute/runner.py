@@ -14,6 +14,7 @@ import os
 import resource
 import signal
 import struct
+import subprocess
 import sys
 import termios
 
@@ -40,17 +41,17 @@ def main() -> None:
         environ = environ_of(start) | start.set_env
         log = _open(start)
         environ_file = start.environ_file or launch_store.keep_environ(environ)
-        master, pid = _spawn(start, environ)
+        master, child = _spawn(start, environ)
     except (OSError, msgspec.DecodeError) as error:
         sys.stdout.buffer.write(f"{error}\n".encode(errors="replace"))
         sys.stdout.flush()
         sys.exit(1)
-    launch = _launch(start, pid, environ, environ_file)
+    launch = _launch(start, child.pid, environ, environ_file)
     _keep(launch, log)
-    signal.signal(signal.SIGTERM, lambda number, frame: _pass_on(pid))
+    signal.signal(signal.SIGTERM, lambda number, frame: _pass_on(child.pid))
     _tell(msgspec.json.encode(launch) + b"\n")
     _copy(master, log)
-    code = _reap(pid)
+    code = _reap(child)
     _keep(replace(launch, exit_code=code), log)
     _end_like(code)
 
@@ -80,42 +81,29 @@ def _keep(launch: Launch, log: int) -> None:
         _write(log, f"hangtop: this start could not be recorded: {error}\n".encode(errors="replace"))
 
 
-def _spawn(start: Start, environ: dict[str, str]) -> tuple[int, int]:
-    """(our end of the terminal, pid). Raises `OSError` when the command cannot be run."""
+def _spawn(start: Start, environ: dict[str, str]) -> tuple[int, subprocess.Popen[bytes]]:
+    """(our end of the terminal, the run). Raises `OSError` when the command cannot be run."""
+
+    def before_command() -> None:
+        fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        take_on(start.conditions)  # what cannot be as it was has been said in the plan
+
     master, terminal = os.openpty()
     _plain_output(terminal)
-    failed, tells = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _become(start, environ, terminal, tells)
+    child = subprocess.Popen(
+        [to_os(word) for word in start.argv],
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        stderr=terminal,
+        cwd=to_os(start.cwd),
+        env=raw_environ(environ),
+        start_new_session=True,
+        preexec_fn=before_command,
+    )
     os.close(terminal)
-    os.close(tells)
-    with os.fdopen(failed, "rb") as pipe:
-        problem = pipe.read()
-    if problem:
-        os.waitpid(pid, 0)
-        number, _, what = os.fsdecode(problem).partition(" ")
-        raise OSError(int(number), os.strerror(int(number)), what)
-    return master, pid
-
-
-def _become(start: Start, environ: dict[str, str], terminal: int, tells: int) -> None:
-    """In the child: never returns. `tells` closes by itself when the command runs."""
-    what = start.cwd
-    try:
-        os.login_tty(terminal)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_DFL)
-        os.chdir(bytes_of(start.cwd))
-        take_on(start.conditions)  # what cannot be as it was has been said in the plan
-        what = start.argv[0]
-        words = [bytes_of(word) for word in start.argv]
-        os.execvpe(words[0], words, raw_environ(environ))
-    except OSError as error:
-        os.write(tells, b"%d %s" % (error.errno or 0, bytes_of(what)))
-    finally:
-        os._exit(127)
+    return master, child
 
 
 def _plain_output(terminal: int) -> None:
@@ -198,12 +186,11 @@ def _pass_on(pid: int) -> None:
         os.kill(pid, signal.SIGTERM)
 
 
-def _reap(pid: int) -> int:
+def _reap(child: subprocess.Popen[bytes]) -> int:
     """Its exit code. Before its pid can be reused, forwarding of signals ends."""
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status)
+    return child.wait()
 
 
 if __name__ == "__main__":

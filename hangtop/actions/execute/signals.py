@@ -10,11 +10,22 @@ import contextlib
 import os
 import select
 import signal
+from collections.abc import Mapping
 
 from hangtop.records.plan import Target
-from hangtop.system.processes.table import ProcessTable, Stat
+from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
-FORBIDDEN = frozenset({0, 1})
+
+def line_of(identity: Identity, stats: Mapping[int, Stat]) -> Stat | None:
+    """The line of this very process, dead or alive."""
+    stat = stats.get(identity.pid)
+    return stat if stat is not None and stat.identity == identity else None
+
+
+def living(identity: Identity, table: ProcessTable) -> Stat | None:
+    """The line of this very process in the table while it lives; a zombie does not."""
+    stat = line_of(identity, table.stats)
+    return stat if stat is not None and stat.state not in "ZX" else None
 
 
 class VerifiedProcess:
@@ -24,14 +35,14 @@ class VerifiedProcess:
         self.target = target
         self._table = table
         self._fd: int | None = None
-        if target.pid in FORBIDDEN or target.pid in own:
+        if target.pid <= 1 or target.pid in own:
             raise LookupError("it is hangtop itself, or what hangtop runs in")
         with contextlib.suppress(AttributeError, OSError):
             self._fd = os.pidfd_open(target.pid)
         try:
             self._check(uid)
         except LookupError:
-            self.release()
+            self.close()
             raise
 
     def send(self, number: signal.Signals) -> None:
@@ -51,26 +62,17 @@ class VerifiedProcess:
             ended = select.poll()  # not select(): a plan may have more targets than that has descriptors
             ended.register(self._fd, select.POLLIN)
             return bool(ended.poll(0))
-        return self.state() is None
+        self._table.refresh((self.target.pid,))
+        return living(Identity(self.target.pid, self.target.start_ticks), self._table) is None
 
-    def state(self) -> str | None:
-        """Its state letter now, `None` when it is gone, a zombie or another process."""
-        stat = self._stat()
-        same = stat is not None and stat.start_ticks == self.target.start_ticks
-        return stat.state if stat is not None and same and stat.state not in "ZX" else None
-
-    def release(self) -> None:
+    def close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
-    def _stat(self) -> Stat | None:
-        """Its line of the table, read now: a table keeps old lines of pids that are not refreshed."""
-        self._table.refresh((self.target.pid,))
-        return self._table.stats.get(self.target.pid)
-
     def _check(self, uid: int) -> None:
-        stat = self._stat()
+        self._table.refresh((self.target.pid,))  # a table keeps old lines of pids that are not refreshed
+        stat = self._table.stats.get(self.target.pid)
         if stat is None:
             raise LookupError("it has ended")
         if stat.start_ticks != self.target.start_ticks:

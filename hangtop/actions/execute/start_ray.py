@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import socket
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hangtop.actions.execute.command_run import run_command
+from hangtop.actions.execute.commands import run_command
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text
@@ -18,7 +19,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.plan import RayStart, Step
-from hangtop.records.ray.cluster import RayCluster, RayNode, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores import launch_store
 
@@ -64,11 +65,11 @@ def _start(start: RayStart, argv: Sequence[str], environ: Mapping[str, str]) -> 
     except OSError as error:
         yield step("failed", f"Ray was not started: {error}")
         return False
-    if code is None:
-        yield step("failed", f"ray start did not come back within {start.deadline_s:.0f} s: {_last_line(printed)}")
-        return False
     if code != 0:
-        yield step("failed", f"ray start ended with exit code {code} after {took_s:.1f} s: {_last_line(printed)}")
+        late = f"did not come back within {start.deadline_s:.0f} s"
+        ended = late if code is None else f"ended with exit code {code} after {took_s:.1f} s"
+        last = Redactor().text(clean_text(printed[-1] if printed else "it said nothing"))[:300]
+        yield step("failed", f"ray start {ended}: {last}")
         return False
     yield step("done", f"Ray is started{'' if start.head else ', node joined'}, {took_s:.1f} s")
     return True
@@ -82,19 +83,12 @@ def _with_secrets(start: RayStart) -> tuple[list[str], dict[str, str]]:
     return words, environ | start.set_env
 
 
-def _last_line(printed: Sequence[str]) -> str:
-    """The last line that it printed, without secrets."""
-    return Redactor().text(clean_text(printed[-1] if printed else "it said nothing"))[:300]
-
-
 def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None, bool]:
     """Fresh looks, until all is well or the time is over."""
-    first = starts[0]
     until = time.monotonic() + HEALTHY_WITHIN_S
     problems, since = list[str](), time.monotonic()
-    source = RaySource(ProbeContext(WatchSpec(ray=first.gcs_address)))
     cluster: RayCluster | None = None
-    try:
+    with contextlib.closing(RaySource(ProbeContext(WatchSpec(ray=starts[0].gcs_address)))) as source:
         while True:
             cluster = _look(source) or cluster
             before, problems = problems, _problems(cluster, starts)
@@ -103,8 +97,6 @@ def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None
             if not problems or lasts or time.monotonic() > until or halt():
                 break
             time.sleep(POLL_S)
-    finally:
-        source.close()
     for problem in problems:
         yield step("survived", problem)
     if not problems:
@@ -117,8 +109,7 @@ def _look(source: RaySource) -> RayCluster | None:
         readings = [value for value in source.read(clock.now()) if isinstance(value, RayReading)]
     except (Absent, SourceError):  # not there yet
         return None
-    living = [cluster for reading in readings for cluster in reading.clusters if cluster.ended_at is None]
-    return living[0] if living else None
+    return next((cluster for reading in readings for cluster in reading.clusters if cluster.ended_at is None), None)
 
 
 def _problems(cluster: RayCluster | None, starts: Sequence[RayStart]) -> list[str]:
@@ -131,9 +122,8 @@ def _problems(cluster: RayCluster | None, starts: Sequence[RayStart]) -> list[st
     if not has_dashboard:
         return []
     if cluster.api.answer != "ok":
-        return [
-            f"the dashboard at {cluster.api.address} does not answer as it should: {cluster.api.problem or cluster.api.answer}"
-        ]
+        why = cluster.api.problem or cluster.api.answer
+        return [f"the dashboard at {cluster.api.address} does not answer as it should: {why}"]
     if cluster.api.gcs_ok is False:
         return [f"the dashboard at {cluster.api.address} says that the GCS is not healthy"]
     nodes = [node for node in cluster.nodes if node.alive and node.local]
@@ -155,12 +145,12 @@ def _well(cluster: RayCluster | None, starts: Sequence[RayStart]) -> Iterator[St
     if cluster is None or cluster.api.answer != "ok":
         yield step("proof", f"Ray answers at {address}; it has no dashboard that could tell of its health")
         return
-    nodes: list[RayNode] = [node for node in cluster.nodes if node.alive]
+    alive = sum(node.alive for node in cluster.nodes)
     total = _sum(start.resources for start in starts)
     has = ", ".join(f"{_amount(n, v)} {n}" for n, v in sorted(total.items()) if not n.startswith("node:"))
     health = "gcs_healthz 200" if cluster.api.gcs_ok else "the dashboard answers"
     yield step("proof", f"port {address.rpartition(':')[2]} answers; {health} at {cluster.api.address}")
-    yield step("proof", f"session {cluster.session}: {text.some(len(nodes), 'node')}, with {has}, as before")
+    yield step("proof", f"session {cluster.session}: {text.some(alive, 'node')}, with {has}, as before")
 
 
 def _answers(address: str) -> bool:
@@ -173,11 +163,8 @@ def _answers(address: str) -> bool:
 
 
 def _sum(resources: Iterator[Mapping[str, float]]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for resources_of_node in resources:
-        for name, value in resources_of_node.items():
-            found[name] = found.get(name, 0.0) + value
-    return found
+    nodes = list(resources)
+    return {name: sum(node.get(name, 0.0) for node in nodes) for of_node in nodes for name in of_node}
 
 
 def _amount(name: str, value: float) -> str:

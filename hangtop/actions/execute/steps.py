@@ -1,17 +1,25 @@
-"""One line of what an action does, with its time; and the flag that a person wants no further step."""
+"""The steps of an action: each with its time, the flag that a person wants no further one, and the action log.
+
+The log says what was done, when, by whom, to which process: one JSON line a step, written before it is shown.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import signal
+from pathlib import Path
+
+from platformdirs import user_state_path
 
 from hangtop.common import clock
 from hangtop.common.clean_words import clean_words
-from hangtop.records.plan import Step, StepKind, Target
+from hangtop.records.plan import Plan, Step, StepKind, Target
+from hangtop.system.processes.users import Users
 
 
 def step(kind: StepKind, text: str, target: Target | None = None) -> Step:
-    """A step with the time of now, and with the pid and start time of its target for the action log. Control codes in foreign
-    names and paths are taken out."""
+    """A step of now, with pid and start time of its target. Control codes in foreign names and paths are taken out."""
     pid, ticks = (None, None) if target is None else (target.pid, target.start_ticks)
     return Step(clock.now(), kind, clean_words(text), pid, ticks)
 
@@ -33,3 +41,34 @@ class CancelFlag:
 
     def ask(self) -> None:
         self.asked = True
+
+
+def log_path() -> Path:
+    """The file of the action log."""
+    return user_state_path("hangtop") / "actions.log"
+
+
+class ActionLogError(Exception):
+    """The log cannot be written. The message is one line: which file, and why."""
+
+
+class ActionLog:
+    """Appends steps. Raises `ActionLogError` when that fails: then nothing more is done at all."""
+
+    def __init__(self) -> None:
+        self._path = log_path()
+        self._by = Users().name(os.getuid())
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise ActionLogError(f"{error.filename}: {error.strerror}") from error
+
+    def write(self, plan: Plan, step: Step) -> None:
+        told = {"at": step.at, "by": self._by, "action": plan.title, "kind": step.kind, "text": step.text}
+        if step.pid is not None:
+            told |= {"pid": step.pid, "start_ticks": step.start_ticks}
+        try:
+            os.write(self._fd, json.dumps(told, ensure_ascii=False).encode(errors="replace") + b"\n")
+        except OSError as error:
+            raise ActionLogError(f"{self._path}: {error.strerror}") from error

@@ -1,5 +1,6 @@
 """End the processes of a plan, wave by wave: TERM, wait, KILL, children before parents. Then end what they started meanwhile,
-look again, and report what survived.
+look again, and report what survived. That a person stops this run is recorded from before the first signal until the proof that
+it is gone: it is then no crash.
 """
 
 from __future__ import annotations
@@ -8,16 +9,22 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
+
+from msgspec.structs import replace
 
 from hangtop.actions.execute.newborns import Newborns
 from hangtop.actions.execute.signals import VerifiedProcess
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, StateBefore, look_before, name_of, prove, restarted, target_of
+from hangtop.common import clock
 from hangtop.records.plan import Plan, Step
+from hangtop.records.stopped import StoppedRun
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import ancestors
+from hangtop.system.stores import stop_store
 
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.05
@@ -27,6 +34,37 @@ RESTARTED_WITHIN_S = 1.5
 """A supervisor needs a moment to restart what ended."""
 ROUNDS = 5
 """So many times new processes are ended; those that come after that are reported."""
+SIZE_LOOKS, SIZE_LOOK_EVERY_S = 11, 0.1
+
+
+def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
+    """End the targets of the plan; returns whether all are gone. Raises `OSError` before it does anything it cannot record."""
+    if plan.stops is None or not plan.stops.logs:
+        return (yield from terminate_processes(plan, table, halt))
+    table.refresh((os.getpid(),))
+    ours = table.stats.get(os.getpid())
+    known = StoppedRun(plan.action, plan.stops, clock.now(), os.getpid(), ours.start_ticks if ours is not None else 0)
+    stop_store.keep(known)
+    gone = False
+    try:
+        gone = yield from terminate_processes(plan, table, halt)
+    finally:
+        if gone:
+            stop_store.keep(replace(known, ended_at=clock.now(), sizes=_settled_sizes(plan.stops.logs)))
+        else:
+            stop_store.forget(known)
+    return gone
+
+
+def _settled_sizes(logs: Sequence[str]) -> dict[str, int]:
+    """Bytes of each log once it no longer grows: the runner of a run that hangtop started may still copy its last output."""
+    sizes: dict[str, int] = {}
+    for _ in range(SIZE_LOOKS):
+        before, sizes = sizes, {os.path.realpath(log): os.path.getsize(log) for log in logs if os.path.isfile(log)}
+        if sizes == before:
+            break
+        time.sleep(SIZE_LOOK_EVERY_S)
+    return sizes
 
 
 def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
@@ -35,18 +73,16 @@ def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Ge
     own = frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
     known = look_before(plan, table)
     births = Newborns(plan, table)
+    by_wave = attrgetter("target.wave")
     aims: list[VerifiedProcess] = []
-    for target in plan.targets:
-        try:
-            aims.append(VerifiedProcess(target, table, own, os.geteuid()))
-        except LookupError as reason:
-            yield step("skipped", f"pid {target.pid}: {reason}", target)
-    try:
-        for _, wave in groupby(sorted(aims, key=_wave), key=_wave):
+    with contextlib.ExitStack() as held:
+        for target in plan.targets:
+            try:
+                aims.append(held.enter_context(contextlib.closing(VerifiedProcess(target, table, own, os.geteuid()))))
+            except LookupError as reason:
+                yield step("skipped", f"pid {target.pid}: {reason}", target)
+        for _, wave in groupby(sorted(aims, key=by_wave), key=by_wave):
             yield from _end_wave(list(wave), plan.grace_s, births, halt)
-    finally:
-        for aim in aims:
-            aim.release()
     yield from _end_born(plan, known, births, table, own, halt)
     return (yield from prove(plan, known, births, table))
 
@@ -62,16 +98,13 @@ def _end_born(
             return
         tried.update(stat.identity for stat, _ in newborn)
         aims: list[VerifiedProcess] = []
-        try:
+        with contextlib.ExitStack() as held:
             for stat, why in newborn:
                 target = target_of(stat, table)
                 with contextlib.suppress(LookupError):  # it has ended, or is another user's: then it is named in the end
-                    aims.append(VerifiedProcess(target, table, own, os.geteuid()))
+                    aims.append(held.enter_context(contextlib.closing(VerifiedProcess(target, table, own, os.geteuid()))))
                     yield step("doing", f"pid {stat.pid} came meanwhile ({why}) and ends too: {target.command[:SHOWN]}", target)
             yield from _end_wave(aims, plan.grace_s, births, halt, gently=number == 0)
-        finally:
-            for aim in aims:
-                aim.release()
 
 
 def _await_born(
@@ -104,15 +137,12 @@ def _end_wave(
         yield from _await(left, KILL_WAIT_S, births, halt)
 
 
-def _wave(aim: VerifiedProcess) -> int:
-    return aim.target.wave
-
-
 def _signal(aims: Sequence[VerifiedProcess], number: signal.Signals, halt: CancelFlag) -> Iterator[Step]:
     """One burst, children before parents, so that no launcher has time to start a rank again. Each is logged before it goes."""
     for place, aim in enumerate(aims):
         if halt():
-            yield from _not_sent(aims[place:], number)
+            for left in aims[place:]:
+                yield step("skipped", f"pid {left.target.pid} {name_of(left.target)} gets no {number.name}", left.target)
             return
         yield step("doing", f"{number.name} to pid {aim.target.pid} {name_of(aim.target)}", aim.target)
         try:
@@ -121,11 +151,6 @@ def _signal(aims: Sequence[VerifiedProcess], number: signal.Signals, halt: Cance
                 aim.send(signal.SIGCONT)
         except (LookupError, PermissionError) as reason:
             yield step("skipped", f"pid {aim.target.pid}: {reason}", aim.target)
-
-
-def _not_sent(aims: Iterable[VerifiedProcess], number: signal.Signals) -> Iterator[Step]:
-    for aim in aims:
-        yield step("skipped", f"pid {aim.target.pid} {name_of(aim.target)} gets no {number.name}", aim.target)
 
 
 def _await(

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.stop_plan import STAYS, frees, newest, number_of, targets_of, why_not
+from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
 from hangtop.records.ask import Ask, LeftoversAsk
@@ -16,16 +16,12 @@ from hangtop.records.process import Process
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
-OLDER_S = 600.0
-DAEMON = "ray daemon"
 
-
-def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: float, older_s: float = OLDER_S) -> Plan | Refusal:
+def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: float, older_s: float) -> Plan | Refusal:
     """Processes, children before parents, then files. `found`: the probe's answer. `now`: unix time, for the age of processes."""
     if found.problem:
         return Refusal(found.problem)
-    orphans = candidates(state)
-    left = leftovers(state)
+    orphans, left = candidates(state), leftovers(state)
     ours, lost = frozenset(process.pid for process in left.processes if left.seen), _lost_daemons(orphans)
     reasons = {
         orphan.pid: why
@@ -35,9 +31,9 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
     reasons = _inherited(orphans, reasons, ours | lost)
     targets = targets_of([orphan for orphan in orphans if orphan.pid not in reasons])
     spared = [LeftAlone(f"pid {orphan.pid} {orphan.name}", reasons[orphan.pid]) for orphan in orphans if orphan.pid in reasons]
+    spared = [*spared, *found.kept]
     if not targets and not found.found:
-        kept = len(spared) + len(found.kept)
-        rest = f"; {text.some(kept, 'thing')} looked like it: {_first([*spared, *found.kept])}" if kept else ""
+        rest = f"; {text.some(len(spared), 'thing')} looked like it: {spared[0].what}: {spared[0].why}" if spared else ""
         nothing = f"nothing left over: no file and no process of dead runs, older than {text.duration(older_s)}{rest}"
         return Refusal(nothing, nothing_to_do=True)
     size = sum(removal.allocated_bytes for removal in found.found)
@@ -48,7 +44,7 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
         title="Clean leftovers of dead runs: " + ", ".join(word for word in what if word),
         targets=targets,
         removals=found.found,
-        spared=(*spared, *found.kept),
+        spared=tuple(spared),
         word="clean",
         frees=", ".join(word for word in had_back if word),
         older_s=older_s,
@@ -56,24 +52,12 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
     )
 
 
-def ask_of(state: RunState, me: OwnProcess, number: int, now: float, older_s: float = OLDER_S) -> LeftoversAsk:
-    """The question whose answer the plan is made of."""
-    known = candidates(state)
-    nothing = LeftoversReading(number)
-    lost = _lost_daemons(known)
-    ending = tuple(
-        process.pid for process in known if process.pid in lost and _why_not(process, me, nothing, now, older_s, lost) is None
-    )
-    return LeftoversAsk(number, older_s, tuple(process.pid for process in known), ending)
-
-
 def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
     """Orphaned Ray daemons and their descendants. The probe lists a daemon as an orphan only when neither GCS nor raylet of its
     session lives, so it serves nobody, whatever it writes."""
-    lost: set[int] = set()
-    listed: set[int] = set()
+    lost, listed = set[int](), set[int]()
     for orphan in orphans:
-        if orphan.ppid in lost or (orphan.role == DAEMON and orphan.ppid not in listed):
+        if orphan.ppid in lost or (orphan.role in STAYS and orphan.ppid not in listed):
             lost.add(orphan.pid)
         listed.add(orphan.pid)
     return frozenset(lost)
@@ -118,10 +102,6 @@ def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: fro
     return known
 
 
-def _first(spared: list[LeftAlone]) -> str:
-    return f"{spared[0].what}: {spared[0].why}"
-
-
 class CleanPlanner(Planner):
     """Key c, `hangtop clean`."""
 
@@ -132,7 +112,11 @@ class CleanPlanner(Planner):
         return replace(spec, sources=("procs", "leftovers"))
 
     def questions(self, state: RunState, request: Request) -> tuple[Ask, ...]:
-        return (ask_of(state, request.me, request.number, request.now, request.choices.older_s),)
+        known, nothing, older_s = candidates(state), LeftoversReading(request.number), request.choices.older_s
+        lost = _lost_daemons(known)
+        end = [orphan for orphan in known if _why_not(orphan, request.me, nothing, request.now, older_s, lost) is None]
+        ending = tuple(orphan.pid for orphan in end if orphan.pid in lost)
+        return (LeftoversAsk(request.number, older_s, tuple(orphan.pid for orphan in known), ending),)
 
     def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
         assert state.leftovers is not None

@@ -5,9 +5,11 @@ Each is taken from the documents of the program; what these do not say is not cl
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from getopt import GetoptError, getopt
 
 from msgspec import Struct
 
@@ -68,8 +70,8 @@ CLIENTS = (
     RemoteClient(frozenset(("journalctl",)), "with its service", FOLLOWS),
     RemoteClient(frozenset(("sattach",)), "in its Slurm step"),
 )
-SSH_WITH_VALUE = frozenset(f"-{letter}" for letter in "BbcDEeFIiJLlmOoPpQRSWw")
-"""Options of ssh(1) that take the next word."""
+SSH_OPTIONS = "46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:P:p:Q:R:S:W:w:"
+"""As getopt(3) reads those of ssh(1)."""
 
 
 def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
@@ -116,20 +118,9 @@ def _answer(process: Process, known: dict[int, Process], ended: Collection[int])
 def _behind(words: Sequence[str]) -> str | None:
     name = words[0].rpartition("/")[2] if words else ""
     if name == "ssh":
-        host = _operand(words[1:])
-        return f"on {host}" if host else None
+        with contextlib.suppress(GetoptError):
+            return next((f"on {host}" for host in getopt(list(words[1:]), SSH_OPTIONS)[1]), None)
     for client in CLIENTS:
         if name in client.names and (client.when is None or client.when.search(" ".join(words))):
             return client.where.format(words[-1])
-    return None
-
-
-def _operand(words: Sequence[str]) -> str | None:
-    """The first word that is neither an option nor its value."""
-    left = iter(words)
-    for word in left:
-        if not word.startswith("-"):
-            return word
-        if word in SSH_WITH_VALUE:
-            next(left, None)
     return None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from hangtop.actions.command_line.option_edits import Option, has_option, with_option
+from hangtop.actions.command_line.wrapped import innermost
 from hangtop.common import text
 from hangtop.common.decode_toml import decode_toml
 from hangtop.records.plan import Plan, Start
@@ -22,6 +25,25 @@ INTERFACE, INTERFACES = "{network interface}", "{network interfaces}"
 
 GIVEN_BY_RAY = frozenset(("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"))
 """Ray gives each worker its own devices, and does not start where it sees fewer of them than its options say."""
+SCRIPTS = frozenset("bash sh dash zsh ksh fish".split())
+"""A script may not pass on an option that is appended to its command line."""
+
+
+class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`--name value` (`flag`), or `name=value` in Hydra's style. `add`: append it when the command does not have it yet.
+
+    In the name of a flag `-` and `_` are the same, as in most launchers.
+    """
+
+    name: str
+    value: str
+    style: Literal["flag", "hydra"] = "flag"
+    add: bool = True
+
+    @property
+    def shown(self) -> str:
+        """As a person types it."""
+        return f"{self.name} {self.value}" if self.style == "flag" else f"{self.name}={self.value}"
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +86,7 @@ def named(names: Sequence[str]) -> tuple[Preset, ...]:
 
 
 def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | None = None) -> Plan:
-    """The plan with these presets, and with variables of the person's own, which override theirs. Warnings say what the command
-    line cannot take."""
+    """The plan with these presets and a person's own variables, which override theirs. It warns of what cannot be set."""
     start, warnings = plan.start, list(plan.warnings)
     if start is None:
         return plan
@@ -99,9 +120,8 @@ def _with_ray(plan: Plan, start: Start) -> Plan:
         said = f"{names}: for the driver alone, its workers are started by Ray, which goes on as it was ({start.ray}){mend}"
         return replace(plan, warnings=(*plan.warnings, said))
     away = sum(node.away for node in plan.ray)
-    said = (
-        f"{names}: {text.some(away, 'node')} elsewhere {text.are(away)} joined by hand, give ray start the same variables there"
-    )
+    joined = f"{text.some(away, 'node')} elsewhere {text.are(away)} joined by hand"
+    said = f"{names}: {joined}, give ray start the same variables there"
     return replace(
         plan,
         ray=tuple(replace(node, set_env=variables) for node in plan.ray),
@@ -119,11 +139,8 @@ def with_argv(plan: Plan, argv: Sequence[str]) -> Plan:
 
 
 def _fits(preset: Preset, frameworks: frozenset[str], start: Start) -> bool:
-    if preset.frameworks and not frameworks.intersection(preset.frameworks):
-        return False
-    if frameworks.intersection(preset.unless):
-        return False
-    return _has_what_it_needs(preset, start)
+    for_it = not preset.frameworks or not frameworks.isdisjoint(preset.frameworks)
+    return for_it and frameworks.isdisjoint(preset.unless) and _has_what_it_needs(preset, start)
 
 
 def _has_what_it_needs(preset: Preset, start: Start) -> bool:
@@ -145,3 +162,40 @@ def _filled(preset: Preset, start: Start) -> Preset:
         return words
 
     return replace(preset, does=fill(preset.does), env={name: fill(value) for name, value in preset.env.items()})
+
+
+def has_option(argv: tuple[str, ...], option: Option) -> bool:
+    """Whether the command line gives it."""
+    return any(_is(word, option) for word in argv)
+
+
+def with_option(argv: tuple[str, ...], option: Option) -> tuple[str, ...] | None:
+    """The command line with this option; `None` when it cannot be added, because a shell script may not pass it on."""
+    if has_option(argv, option):
+        return _replaced(argv, option)
+    program = innermost(argv)
+    if not option.add or not program or os.path.basename(program[0]) in SCRIPTS:
+        return None
+    return (*argv, *((option.name, option.value) if option.style == "flag" else (f"++{option.name}={option.value}",)))
+
+
+def _replaced(argv: tuple[str, ...], option: Option) -> tuple[str, ...]:
+    """Replace every occurrence: programs differ in whether the first or the last one counts."""
+    words, left = list[str](), iter(argv)
+    for word in left:
+        if not _is(word, option):
+            words.append(word)
+        elif option.style == "hydra" or "=" in word:
+            words.append(f"{word.partition('=')[0]}={option.value}")
+        else:
+            words.append(word)
+            if next(left, None) is not None:  # its value
+                words.append(option.value)
+    return tuple(words)
+
+
+def _is(word: str, option: Option) -> bool:
+    name = word.partition("=")[0]
+    if option.style == "hydra":
+        return "=" in word and re.sub(r"^\+{1,2}", "", name) == option.name
+    return name.startswith("--") and name.replace("_", "-") == option.name.replace("_", "-")

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
-from hangtop.actions.plans.stop_plan import frees, number_of, why_not
+from hangtop.actions.plans.stop_plan import frees, newest, number_of, why_not
+from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import Ask, RayAsk
@@ -37,11 +37,8 @@ def session_of(state: RunState, me: OwnProcess, name: str = "") -> str | Refusal
     if name:
         fitting = [cluster for cluster in known if name in (cluster.session, cluster.gcs_address, *cluster.addresses)]
         if len(fitting) != 1:
-            what = (
-                f"{text.some(len(fitting), 'session')} have {name}: give its name"
-                if fitting
-                else f"no session {name} is known here"
-            )
+            several = f"{text.some(len(fitting), 'session')} have {name}: give its name"
+            what = several if fitting else f"no session {name} is known here"
             return Refusal(f"{what}: {_names(known) or 'none is'}")
         return fitting[0].session if fitting[0].uid == me.uid else Refusal(_of_another(fitting[0]))
     proven = _proven(state)
@@ -74,8 +71,7 @@ def is_proven(state: RunState, me: OwnProcess) -> bool:
 
 
 def candidates(state: RunState, me: OwnProcess) -> list[RayCluster]:
-    """The sessions that a person may mean: those proven to be the run's, else all living ones of this user, else those that were
-    seen to end."""
+    """The sessions that a person may mean: those proven to be the run's, else the living of this user, else those seen to end."""
     ours = [cluster for cluster in _known(state) if cluster.uid == me.uid]
     names = {cluster.session for cluster in _proven(state)}
     of_run = [cluster for cluster in ours if cluster.session in names]
@@ -126,7 +122,7 @@ def stopped(state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refu
         frees=frees(targets),
         ports=tuple(_ports(session.starts)),
         older_s=0.0,
-        newest_ticks=max((process.start_ticks for process in session.processes), default=0),
+        newest_ticks=newest(session.processes),
     )
 
 
@@ -201,11 +197,6 @@ def targets_of(processes: Sequence[RayProcess], state: RunState, me: OwnProcess)
     return tuple(sorted(named, key=lambda target: target.wave))
 
 
-def join_command(start: RayStart) -> str:
-    """What joins another machine to this cluster."""
-    return shlex.join(("ray", "start", f"--address={start.gcs_address}"))
-
-
 def _as_process(ray: RayProcess) -> Process:
     return Process(
         ray.pid,
@@ -252,7 +243,8 @@ def _joins(starts: Iterable[RayStart], away: Sequence[RayNode]) -> Iterator[str]
     if head is not None and away:
         names = ", ".join(f"{node.host} ({node.ip})" for node in away[:8])
         more = f" and {len(away) - 8} more" if len(away) > 8 else ""
-        yield f"{text.some(len(away), 'node')} elsewhere must join again: on {names}{more} run {join_command(head)}"
+        command = shlex.join(("ray", "start", f"--address={head.gcs_address}"))
+        yield f"{text.some(len(away), 'node')} elsewhere must join again: on {names}{more} run {command}"
 
 
 def _clusters(state: RunState, session: RaySession) -> list[RayCluster]:
@@ -272,10 +264,11 @@ def _names(clusters: Iterable[RayCluster]) -> str:
 
 
 class RayStopPlanner(Planner):
-    """`hangtop ray stop`. The probe describes the session while it lives."""
+    """`hangtop ray stop`. The probe describes the session while it lives. `made`: the plan without any choice."""
 
     waits_for = ("every source",)
     patience_s = 20.0
+    made = staticmethod(stopped)
 
     def narrowed(self, spec: WatchSpec) -> WatchSpec:
         return replace(spec, sources=("ray", "procs", "log") if spec.logs or spec.pids else ("ray",))
@@ -292,19 +285,14 @@ class RayStopPlanner(Planner):
         assert session is not None
         if choices.plain and (refused := plain_stop_refused(session, request.me)) is not None:
             return refused
-        made = self.plan_for(state, session, request.me)
+        made = self.made(state, session, request.me)
         if isinstance(made, Refusal):
             return made
         made = with_options(without_folder(made) if choices.keep_logs else made, choices.ray_options)
         return replace(stop_plan.doubted(made, request.verdict), word=made.word)
 
-    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
-        """The plan as it is without any choice."""
-        return stopped(state, session, me)
-
 
 class RayRestartPlanner(RayStopPlanner):
     """Key R, `hangtop ray restart`."""
 
-    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
-        return restarted(state, session, me)
+    made = staticmethod(restarted)

@@ -9,18 +9,17 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
-from hangtop.actions.plans.stop_plan import frees, number_of
+from hangtop.actions.plans.stop_plan import SERVES_RAY, frees, number_of
+from hangtop.actions.registry import Planner, Request
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.launch import LaunchReading
-from hangtop.records.plan import EvidenceCommand, LeftAlone, OwnProcess, Plan, Refusal, Target, Watch
+from hangtop.records.plan import EvidenceCommand, OwnProcess, Plan, Refusal, Target, Watch
 from hangtop.records.ray.cluster import RayCluster
 from hangtop.records.ray.session import RaySession
-from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec, as_options
 from hangtop.state.run_state import RunState
 
@@ -42,45 +41,42 @@ def must_ask(state: RunState, me: OwnProcess) -> bool:
     return uses_ray(state) and not session_of(state, me) and not ray_plan.is_proven(state, me)
 
 
-def recovery_plan(
-    state: RunState,
-    launch: LaunchReading,
-    session: RaySession | None,
-    me: OwnProcess,
-    spec: WatchSpec,
-    verdict: Verdict | None,
-    place: str,
-) -> Plan | Refusal:
-    """All of it in one plan. `session`: the run's own, `None` when it has no Ray. `place`: prefix of the paths of evidence."""
-    run = restart_plan.answered(state, launch, me, None, spec.logs)
+def recovery_plan(state: RunState, launch: LaunchReading, session: RaySession | None, request: Request) -> Plan | Refusal:
+    """All of it in one plan. `session`: the run's own, `None` when it has no Ray."""
+    spec = request.spec
+    run = restart_plan.restart_plan(state, launch, request.me, None, spec.logs)
     if isinstance(run, Refusal):
         return run
-    below, why = _ray(state, session, me)
+    below, why = _ray(state, session, request.me)
     targets = _joined(run.targets, below.targets if below is not None else ())
-    starts = below.ray if below is not None else ()
     assert run.start is not None
-    start = replace(run.start, ray="") if below is not None else run.start
-    made = Plan(
+    parts = [f"stop {number_of(targets)}"] if targets else []
+    parts += ["start Ray"] if below is not None and below.ray else []
+    made = replace(
+        run,
         action="recover",
-        title=f"Recover the run: {', '.join((*_parts(targets, bool(starts)), f'start attempt {run.start.attempt}'))}, watch it",
-        evidence=tuple(_evidence(spec, place)) if run.targets and "-" not in spec.logs else (),
+        title=f"Recover the run: {', '.join((*parts, f'start attempt {run.start.attempt}'))}, watch it",
+        evidence=tuple(_evidence(spec, request.evidence)) if run.targets and "-" not in spec.logs else (),
         targets=targets,
-        spared=_spared(run, below, targets),
-        warnings=(*run.warnings, *why, *(said for said in (below.warnings if below else ()) if said != ray_plan.FOLDER_GOES)),
+        beyond=(),  # they do not hold up the new start
+        warnings=(*run.warnings, *why),
         word=WORD,
-        grace_s=run.grace_s,
-        removals=below.removals if below is not None else (),
-        ray=starts,
-        start=start,
         watch=_watch(state, spec),
         frees=frees(targets),
-        ports=tuple(dict.fromkeys((*run.ports, *(below.ports if below is not None else ())))),
         older_s=0.0,
-        stops=run.stops,
-        logs=run.logs,
-        newest_ticks=max(run.newest_ticks, below.newest_ticks if below is not None else 0),
     )
-    return stop_plan.doubted(made, verdict if run.targets else None)
+    if below is not None:
+        made = replace(
+            made,
+            spared=(*(left for left in run.spared if SERVES_RAY not in left.why), *below.spared),
+            warnings=(*made.warnings, *(said for said in below.warnings if said != ray_plan.FOLDER_GOES)),
+            removals=below.removals,
+            ray=below.ray,
+            start=replace(run.start, ray=""),
+            ports=tuple(dict.fromkeys((*run.ports, *below.ports))),
+            newest_ticks=max(run.newest_ticks, below.newest_ticks),
+        )
+    return stop_plan.doubted(made, request.verdict if run.targets else None)
 
 
 def _ray(state: RunState, session: RaySession | None, me: OwnProcess) -> tuple[Plan | None, Sequence[str]]:
@@ -108,24 +104,10 @@ def _joined(run: Iterable[Target], below: Iterable[Target]) -> tuple[Target, ...
     return tuple(sorted(found, key=lambda target: target.wave))
 
 
-def _parts(targets: Sequence[Target], ray_again: bool) -> Iterable[str]:
-    if targets:
-        yield f"stop {number_of(targets)}"
-    if ray_again:
-        yield "start Ray"
-
-
 def _evidence(spec: WatchSpec, place: str) -> Iterable[EvidenceCommand]:
     options = as_options(spec)
     yield EvidenceCommand(("stacks", *options), "stacks", STACKS_S, f"{place}-stacks.txt")
     yield EvidenceCommand(("bundle", *options, "-o", f"{place}.tar.gz"), "bundle", BUNDLE_S)
-
-
-def _spared(run: Plan, below: Plan | None, targets: Iterable[Target]) -> tuple[LeftAlone, ...]:
-    """What is left alone. Ray's processes, which a stop of the run spares, end here when Ray ends."""
-    if below is None:
-        return run.spared
-    return (*(left for left in run.spared if "serves the whole Ray session" not in left.why), *below.spared)
 
 
 def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
@@ -167,4 +149,4 @@ class RecoveryPlanner(Planner):
     def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
         assert state.launch is not None
         session = state.ray_session if any(isinstance(ask, RayAsk) for ask in asked) else None
-        return recovery_plan(state, state.launch, session, request.me, request.spec, request.verdict, request.evidence)
+        return recovery_plan(state, state.launch, session, request)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from msgspec import convert
 from msgspec.structs import replace
 
-from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node
+from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_gpus import memory_of
@@ -16,20 +17,22 @@ from hangtop.records.ask import Ask
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal, Target
 from hangtop.records.process import Process, ProcessReading
+from hangtop.records.ray.session import RayProcess
 from hangtop.records.stopped import RunPlace
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
 
 STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
+SERVES_RAY = "it serves the whole Ray session"
 RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
-"""Verdicts that speak against a stop."""
 
 
 def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
     """Stop the run, one rank, or one process; each with its descendants, as far as this user may stop them."""
-    procs = _procs_here(state, me)
+    here_only = bool(me.host and state.processes)  # a pid of another machine means nothing here
+    procs = state.processes.get(me.host) if here_only else state.procs
     here = procs is not None and any(process.rank == rank for process in procs.processes)
     if rank is not None and not here and (far := on_another_node(state, me.host, rank)) is not None:
         return Refusal(far)
@@ -59,7 +62,7 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
         title=f"Stop {what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
         targets=targets,
         spared=(*_spared(spared), *_neighbours(targets, gpus)),
-        beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and process.state not in "ZX"]),
+        beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and not process.exited]),
         warnings=(
             *_warnings(stopped, procs),
             *clients(stopped),
@@ -112,11 +115,12 @@ def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
 
 def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tuple[Target, ...]:
     """The processes as targets, children before parents, with the memory that they hold on these GPUs."""
-    held = memory_of(gpus)
-    return tuple(_target(process, held.get(process.pid, {})) for process in _deepest_first(processes))
+    held, parents = memory_of(gpus), {process.pid: process.ppid for process in processes}
+    ordered = sorted(processes, key=lambda process: (-_depth(process.pid, parents), process.pid))
+    return tuple(_target(process, held.get(process.pid, {})) for process in ordered)
 
 
-def newest(processes: Iterable[Process]) -> int:
+def newest(processes: Iterable[Process | RayProcess]) -> int:
     """Start time of the youngest process, in ticks after boot."""
     return max((process.start_ticks for process in processes), default=0)
 
@@ -152,19 +156,12 @@ def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS)
     if process.uid != me.uid:
         return f"it belongs to {process.user or process.uid}"
     if process.role in stays:
-        return "it serves the whole Ray session; R stops that too"
-    if process.state in ("Z", "X"):
+        return f"{SERVES_RAY}; R stops that too"
+    if process.exited:
         return f"dead already, no signal helps: its parent, pid {process.ppid}, must reap it or end"
     if RUNNER in process.command:
         return "hangtop's runner: it writes the log, and ends with the run"
     return None
-
-
-def _procs_here(state: RunState, me: OwnProcess) -> ProcessReading | None:
-    """The processes of this machine: a pid of another machine means nothing here."""
-    if me.host and state.processes:
-        return state.processes.get(me.host)
-    return state.procs
 
 
 def gpus_here(state: RunState, me: OwnProcess) -> tuple[Gpu, ...]:
@@ -182,11 +179,6 @@ def _with_descendants(processes: Iterable[Process], pids: Collection[int]) -> li
         members |= below
         grew = bool(below)
     return [process for process in listed if process.pid in members]
-
-
-def _deepest_first(processes: Collection[Process]) -> list[Process]:
-    parents = {process.pid: process.ppid for process in processes}
-    return sorted(processes, key=lambda process: (-_depth(process.pid, parents), process.pid))
 
 
 def _depth(pid: int, parents: Mapping[int, int]) -> int:
@@ -212,9 +204,8 @@ def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Left
     for gpu in gpus:
         for process in gpu.processes:
             if gpu.index in used and process.pid not in ours:
-                yield LeftAlone(
-                    f"pid {process.pid} on GPU {gpu.index}", f"not this run; it holds {text.size(process.used_bytes)}"
-                )
+                why = f"not this run; it holds {text.size(process.used_bytes)}"
+                yield LeftAlone(f"pid {process.pid} on GPU {gpu.index}", why)
 
 
 def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str]:
@@ -243,19 +234,10 @@ def _gpu_warnings(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[st
 
 
 def _target(process: Process, held: Mapping[int, int | None]) -> Target:
-    return Target(
-        pid=process.pid,
-        start_ticks=process.start_ticks,
-        started_at=process.started_at,
-        command=process.command,
-        state=process.state,
-        user=process.user,
-        rank=process.rank,
-        role=process.role,
-        rss_bytes=process.rss_bytes,
-        gpus=tuple(sorted(held or set(process.devices))),
-        gpu_bytes=sum(used or 0 for used in held.values()) or None,
-    )
+    """What both records hold, and the GPUs on which it holds this memory."""
+    gpus = tuple(sorted(held or set(process.devices)))
+    gpu_bytes = sum(used or 0 for used in held.values()) or None
+    return replace(convert(process, Target, from_attributes=True), gpus=gpus, gpu_bytes=gpu_bytes)
 
 
 class StopPlanner(Planner):

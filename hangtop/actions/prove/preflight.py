@@ -1,7 +1,7 @@
 """The process that checks whether a start would succeed, before anything is ended for it. It leaves nothing behind.
 
 stdin: a `FitAsk` as JSON. stdout: one line, a `Fit` as JSON. All of it can block (a dead file server), so it has a process of its
-own (`hangtop.actions.prove.start_check` asks it), with the rights, the limits and the disk that the start will have.
+own (`hangtop.actions.execute.client` asks it), with the rights, the limits and the disk that the start will have.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import resource
 import stat
 import sys
 from collections.abc import Iterator
-from typing import IO
 
 import msgspec
 
-from hangtop.actions.command_line.startable import Finding, NotFoundError, SearchPlace, findings, found
 from hangtop.actions.execute.runner import environ_of
+from hangtop.actions.prove.startable import Finding, NotFoundError, SearchPlace, findings, found
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os, to_os
@@ -131,10 +130,8 @@ def _records() -> Iterator[Finding]:
         draft.write_bytes(b"x")
         draft.unlink()
     except OSError as error:
-        yield (
-            "problem",
-            f"{error.filename or 'the records of starts'}: {(error.strerror or str(error)).lower()}: a start must be recorded",
-        )
+        what = error.filename or "the records of starts"
+        yield "problem", f"{what}: {(error.strerror or str(error)).lower()}: a start must be recorded"
 
 
 def _same_program(start: Start, argv: tuple[str, ...], scene: SearchPlace) -> Iterator[Finding]:
@@ -151,8 +148,8 @@ def _same_program(start: Start, argv: tuple[str, ...], scene: SearchPlace) -> It
         yield "warning", f"{argv[0]} is {now} now; the old process runs {to_os(start.program)}"
 
 
-def main(stdin: IO[bytes] | None = None) -> None:
-    ask = msgspec.json.decode((stdin or sys.stdin.buffer).read(), type=FitAsk)
+def main() -> None:
+    ask = msgspec.json.decode(sys.stdin.buffer.read(), type=FitAsk)
     sys.stdout.buffer.write(msgspec.json.encode(examined(ask)) + b"\n")
     sys.stdout.buffer.flush()
 

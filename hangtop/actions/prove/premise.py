@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from hangtop.actions.execute.signals import living
 from hangtop.actions.plans.stop_plan import RUNNER
 from hangtop.common import text
 from hangtop.common.raw_text import to_os
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Plan, Start
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat
+from hangtop.system.processes.table import Identity, OpenFile, ProcessTable
 from hangtop.system.stores import launch_store
 
 AGAIN = "make the plan anew: it will be of what is there now"
@@ -42,12 +43,12 @@ def broken(plan: Plan, table: ProcessTable) -> str | None:
 def writers(start: Start, table: ProcessTable) -> frozenset[Identity]:
     """The processes that have the output of the new run open for writing; not hangtop's runners, which the launch store knows."""
     log = os.path.realpath(to_os(start.log))
-    own = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid())
-    known: dict[int, Stat] = {stat.pid: stat for stat in own}
-    guard: Guard[int, tuple[OpenFile, ...]] = Guard()
-    answers = guard.ask({pid: partial(table.open_files, pid) for pid in known})
-    holding = [pid for pid, files in answers.items() if isinstance(files, tuple) and any(_is(file, log) for file in files)]
-    return frozenset(known[pid].identity for pid in holding if RUNNER not in _command(pid, table))
+    others = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid()]
+    asked = {stat.identity: partial(table.open_files, stat.pid) for stat in others}
+    answers = Guard[Identity, tuple[OpenFile, ...]]().known(asked)
+    ours = [(identity, file) for identity, files in answers.items() for file in files if file.target == log]
+    holding = {identity for identity, file in ours if file.writable and not file.deleted}
+    return frozenset(identity for identity in holding if RUNNER not in _command(identity.pid, table))
 
 
 def intruders(start: Start, before: frozenset[Identity], plan: Plan, table: ProcessTable) -> str | None:
@@ -68,14 +69,8 @@ def _newer(start: Start, table: ProcessTable) -> Launch | None:
 
 
 def _alive(identity: Identity, table: ProcessTable) -> bool:
-    """Whether this very process lives; a zombie does not."""
     table.refresh((identity.pid,))
-    stat = table.stats.get(identity.pid)
-    return stat is not None and stat.identity == identity and stat.state not in "ZX"
-
-
-def _is(file: OpenFile, log: str) -> bool:
-    return file.writable and not file.deleted and file.target == log
+    return living(identity, table) is not None
 
 
 def _command(pid: int, table: ProcessTable) -> str:

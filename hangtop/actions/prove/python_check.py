@@ -73,40 +73,26 @@ print("MARK" + json.dumps(told))
 """.replace("MARK", MARK)
 
 
-class PythonError(Exception):
-    """The interpreter does not start, or does not answer. The message is one line."""
-
-
 def problems(
-    interpreter: str,
-    options: Sequence[str],
-    environ: Mapping[str, str],
-    cwd: str,
-    *,
-    modules: Sequence[str] = (),
-    files: Sequence[str] = (),
+    python: Sequence[str], environ: Mapping[str, str], cwd: str, modules: Sequence[str], files: Sequence[str]
 ) -> list[str]:
-    """Why it would not run these modules and files, one line each. Raises `PythonError`."""
+    """Why this interpreter, with its options, would not run these modules and files, one line each."""
     asked = json.dumps({"modules": [*modules], "files": [os.path.join(cwd, file) for file in files]})
     try:
-        done = subprocess.run(
-            [interpreter, *options, "-c", PROGRAM, asked],
-            env=dict(environ),
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=ANSWER_S,
-            check=False,
-        )
+        done = run_briefly([*python, "-c", PROGRAM, asked], environ, cwd, ANSWER_S)
     except OSError as error:
-        raise PythonError(f"{interpreter} does not start: {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
-        raise PythonError(
-            f"{interpreter} has not answered within {ANSWER_S:.0f} s: its disk, or what it loads at its start"
-        ) from error
-    answer = done.stdout.decode(errors="replace").rpartition(MARK)[2] if MARK.encode() in done.stdout else ""
-    if answer:
-        told: list[str] = json.loads(answer)
-        return told
+        return [f"{python[0]} does not start: {error.strerror}"]
+    except subprocess.TimeoutExpired:
+        return [f"{python[0]} has not answered within {ANSWER_S:.0f} s: its disk, or what it loads at its start"]
+    _, mark, answer = done.stdout.decode(errors="replace").rpartition(MARK)
+    if mark and answer:
+        return [f"{python[0]}: {told}" for told in json.loads(answer)]
     said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    raise PythonError(f"{interpreter} does not start: {said[-1].strip() if said else f'exit code {done.returncode}'}")
+    return [f"{python[0]} does not start: {said[-1].strip() if said else f'exit code {done.returncode}'}"]
+
+
+def run_briefly(argv: Sequence[str], environ: Mapping[str, str], cwd: str, within_s: float) -> subprocess.CompletedProcess[bytes]:
+    """Run it in our own process group, so that it ends with us. Raises `OSError`, `subprocess.TimeoutExpired`."""
+    return subprocess.run(
+        argv, env=dict(environ), cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=within_s, check=False
+    )

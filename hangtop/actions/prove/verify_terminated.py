@@ -12,15 +12,16 @@ from functools import partial
 from msgspec import Struct
 
 from hangtop.actions.execute.newborns import Newborns
+from hangtop.actions.execute.signals import living
 from hangtop.actions.execute.steps import step
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words, command_line
-from hangtop.common.text import are, every
-from hangtop.probe.leftovers.open_handles import Holds, files_of, open_handles
+from hangtop.probe.leftovers.open_handles import files_of, open_handles
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import LISTEN, read_connections
 from hangtop.system.processes.table import Details, Identity, ProcessTable, Stat
+from hangtop.system.processes.tree import ancestors
 from hangtop.system.processes.users import Users
 
 LOOK_EVERY_S = 0.05
@@ -46,18 +47,15 @@ def prove(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable)
     """A step for each survivor and why it lives, for each port, for shared memory. Returns whether all of the plan is gone."""
     table.refresh(tuple(table.stats))
     births.look(into_files=True)
-    survivors = 0
-    for target in (*plan.targets, *plan.beyond):
-        survivors += yield from _survived(target, table)
+    survivors = list(_survivors(plan, table))
+    yield from survivors
     yield from _unreaped(plan, table)
-    newcomers = 0
-    for said in _newcomers(plan, known, births, table):
-        newcomers += 1
-        yield said
+    newcomers = list(_newcomers(plan, known, births, table))
+    yield from newcomers
     ports = yield from _prove_ports(plan.ports)
     if not survivors and not newcomers:
         number = len(plan.targets)
-        yield step("proof", f"{every(number, 'process')} of the plan {are(number)} gone")
+        yield step("proof", f"{text.every(number, 'process')} of the plan {text.are(number)} gone")
     yield from _prove_shared(known.segments, table)
     return ports and not survivors and not newcomers
 
@@ -100,21 +98,17 @@ def look_before(plan: Plan, table: ProcessTable) -> StateBefore:
     return StateBefore(frozenset(stat.identity for stat in table.stats.values()), segments, starters)
 
 
-def _survived(target: Target, table: ProcessTable) -> Generator[Step, None, bool]:
-    stat = _stat_of(Identity(target.pid, target.start_ticks), table)
-    if stat is None:
-        return False
-    yield step("survived", f"pid {target.pid} {name_of(target)}: {_why(stat, table)}", target)
-    return True
+def _survivors(plan: Plan, table: ProcessTable) -> Iterator[Step]:
+    for target in (*plan.targets, *plan.beyond):
+        if (stat := living(Identity(target.pid, target.start_ticks), table)) is not None:
+            yield step("survived", f"pid {target.pid} {name_of(target)}: {_why(stat, table)}", target)
 
 
 def _why(stat: Stat, table: ProcessTable) -> str:
     """Why no signal ended it."""
     if (owner := table.owner(stat.pid)) != os.geteuid():
         return f"it belongs to {Users().name(owner) or 'another user'}: only they or root can end it"
-    asked: Guard[int, Details] = Guard()
-    found = asked.ask({stat.pid: partial(table.details, stat.pid)}).get(stat.pid)
-    details = found if isinstance(found, Details) else Details()
+    details = Guard[int, Details]().known({stat.pid: partial(table.details, stat.pid)}).get(stat.pid, Details())
     if stat.state == "D":
         where = f" in {details.wchan}" if details.wchan else ""
         return f"blocked in the kernel{where}, no signal reaches it: its mount or GPU must answer, else only a reboot ends it"
@@ -133,9 +127,8 @@ def _unreaped(plan: Plan, table: ProcessTable) -> Iterator[Step]:
             parents.setdefault(stat.ppid, []).append(stat.pid)
     for parent, pids in parents.items():
         mend = "a container needs an init (docker run --init)" if parent == 1 else "it goes when that parent reaps it or ends"
-        yield step(
-            "done", f"pid {text.rank_ranges(pids)} ended, but parent pid {parent} does not reap it: zombie, holds nothing; {mend}"
-        )
+        ended = f"pid {text.rank_ranges(pids)} ended, but parent pid {parent} does not reap it: zombie, holds nothing"
+        yield step("done", f"{ended}; {mend}")
 
 
 def _prove_ports(ports: Iterable[int]) -> Generator[Step, None, bool]:
@@ -164,8 +157,7 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
         yield step("proof", f"shared memory: {text.some(len(held), 'segment')} gone")
     if not left:
         return
-    guard: Guard[int, Holds] = Guard()
-    in_use = open_handles(table, {os.path.dirname(path) for path in left}, guard)
+    in_use = open_handles(table, {os.path.dirname(path) for path in left})
     for path in left:
         try:
             found = os.lstat(path)
@@ -179,16 +171,12 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
             yield step("survived", f"shared memory {path}, {size}, is left and nobody holds it: hangtop clean removes it")
 
 
-def _stat_of(identity: Identity, table: ProcessTable) -> Stat | None:
-    """Its line of the table while it lives; a zombie does not."""
-    stat = table.stats.get(identity.pid)
-    return stat if stat is not None and stat.identity == identity and stat.state not in "ZX" else None
-
-
 def restarted(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> list[Stat]:
     """New processes with a command of the plan whose ancestor had started the old ones: another run of the same command has other
     ancestors. Numbers in a command, such as that of an attempt, are ignored."""
-    wanted = {_without_numbers(target.command) for target in plan.targets if not _common(target.command)}
+    commands_of_plan = (target.command for target in plan.targets)
+    own = (command for command in commands_of_plan if not command.startswith(TITLES) and HELPERS not in command)
+    wanted = {_without_numbers(command) for command in own}
     born = {stat.identity for stat, _ in births.living()}
     there = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX")
     newcomers = [stat for stat in there if stat.identity not in known.before and stat.identity not in born]
@@ -204,24 +192,10 @@ def _without_numbers(command: str) -> str:
 
 def _stems_from(stat: Stat, starters: Collection[int], table: ProcessTable) -> bool:
     """Whether a starter is its parent or ancestor; pid 1, the ancestor of all, counts only as the parent."""
-    if stat.ppid in starters:
-        return True
-    up, seen = table.stats.get(stat.ppid), {stat.pid}
-    while up is not None and up.pid > 1 and up.pid not in seen:
-        if up.pid in starters:
-            return True
-        seen.add(up.pid)
-        up = table.stats.get(up.ppid)
-    return False
-
-
-def _common(command: str) -> bool:
-    """Whether unrelated processes may have the same command line."""
-    return command.startswith(TITLES) or HELPERS in command
+    return stat.ppid in starters or any(up in starters for up in ancestors(table.stats, stat.pid) if up > 1)
 
 
 def _commands(table: ProcessTable, stats: Iterable[Stat]) -> dict[int, str]:
     """Command lines by pid, as the process source shows them; without processes that are gone or do not answer."""
-    guard: Guard[int, tuple[str, ...]] = Guard()
-    answers = guard.ask({stat.pid: partial(table.command, stat.pid) for stat in stats})
-    return {pid: command_line(words) for pid, words in answers.items() if isinstance(words, tuple)}
+    answers = Guard[int, tuple[str, ...]]().known({stat.pid: partial(table.command, stat.pid) for stat in stats})
+    return {pid: command_line(words) for pid, words in answers.items()}

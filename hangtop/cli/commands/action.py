@@ -9,11 +9,10 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
-from hangtop.actions.action import Action, Choices, Need, Planner, Request
-from hangtop.actions.execute.action_log import path as log_path
-from hangtop.actions.execute.client import RunningPlan, carry_out, evidence_path, own_process
+from hangtop.actions.execute.client import RunningPlan, evidence_path, own_process, wait_for_start_check
+from hangtop.actions.execute.steps import log_path
 from hangtop.actions.plans.presets import with_presets
-from hangtop.actions.prove.start_check import wait_for_start_check
+from hangtop.actions.registry import Action, Choices, Need, Planner, Request
 from hangtop.common import clock
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
@@ -137,7 +136,7 @@ def _sessions(planner: Planner, state: RunState, request: Request, command: str)
 
 
 async def _carry_out(plan: Plan, out: TextIO) -> int:
-    kinds, work = set(), carry_out(plan)
+    kinds, work = set(), RunningPlan(plan)
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _break_off, work, out)
     async for step in work:
         kinds.add(step.kind)

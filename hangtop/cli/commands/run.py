@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from hangtop.actions.command_line.typed import with_variables
-from hangtop.actions.execute.client import carry_out
+from hangtop.actions.execute.client import RunningPlan
 from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os
 from hangtop.records.plan import Plan, Start, Step
@@ -45,4 +45,4 @@ def goes_on(logs: Sequence[str]) -> str:
 
 
 async def _steps(plan: Plan) -> list[Step]:
-    return [step async for step in carry_out(plan)]
+    return [step async for step in RunningPlan(plan)]

@@ -11,11 +11,10 @@ from typing import Literal, cast
 from textual import events
 from textual.app import App
 
-from hangtop.actions.command_line.shell_text import CommandError
-from hangtop.actions.execute.client import carry_out
+from hangtop.actions.command_line.typed import CommandError
+from hangtop.actions.execute.client import RunningPlan, check_start
 from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.stop_plan import number_of
-from hangtop.actions.prove.start_check import check_start
 from hangtop.common.text import wrap
 from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask
@@ -102,7 +101,7 @@ class ActionScreen(Wheel, DialogScreen):
     @classmethod
     def of(cls, deed: RunningAction) -> ActionScreen:
         """The screen of an action under way."""
-        screen = cls(lambda: None, carry_out, deed.verb, at_once=deed.at_once, act=deed.act)
+        screen = cls(lambda: None, RunningPlan, deed.verb, at_once=deed.at_once, act=deed.act)
         screen.deed, screen.plan = deed, deed.plan
         return screen
 

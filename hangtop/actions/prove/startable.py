@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.actions.command_line.shell_text import CommandError, Token, simple_commands, tokens
-from hangtop.actions.command_line.typed import BUILT_IN, is_shell
+from hangtop.actions.command_line.typed import BUILT_IN, CommandError, is_shell, simple_commands, tokens
 from hangtop.actions.command_line.wrapped import PythonCall, launched, layers, python_call
 from hangtop.actions.prove import python_check
 from hangtop.system.processes.roles import PYTHON
@@ -85,7 +86,7 @@ def _runnable(path: str, word: str) -> str:
     except OSError as error:
         if os.sep not in word and error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise FileNotFoundError(path) from error
-        raise NotFoundError(f"{path}: {_why(error)}{_lost_link(path)}") from error
+        raise NotFoundError(f"{path}: {(error.strerror or str(error)).lower()}{_lost_link(path)}") from error
     if not stat.S_ISREG(mode):
         raise NotFoundError(f"{path}: is no program")
     if not os.access(path, os.X_OK):
@@ -122,11 +123,9 @@ def _script(path: str, line: Sequence[str], words: Sequence[str], scene: SearchP
 
 def _interpreter_is_there(path: str, scene: SearchPlace) -> Iterator[Finding]:
     """`python` may itself be a script whose interpreter is gone."""
-    line = _first_line(path)
-    if line:
-        yield from (
-            finding for finding in _script(path, line, (path, "--version"), scene, MOST_INTERPRETERS) if finding[0] == "problem"
-        )
+    if line := _first_line(path):
+        found_there = _script(path, line, (path, "--version"), scene, MOST_INTERPRETERS)
+        yield from (finding for finding in found_there if finding[0] == "problem")
 
 
 def _first_line(path: str) -> list[str] | None:
@@ -143,7 +142,7 @@ def _first_line(path: str) -> list[str] | None:
 
 def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding]:
     """Check the script or module of an interpreter, and what it starts in each rank if it is a launcher."""
-    calls = [call, *([inner] if (inner := launched(call)) is not None else [])]
+    calls = [known for known in (call, launched(call)) if known is not None]
     files = [call.script for call in calls if call.script is not None and call.script != "-"]
     missing = [file for file in files if not _exists(scene, file)]
     for script in missing:
@@ -151,13 +150,8 @@ def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding
     if missing:
         return
     modules = [call.module for call in calls if call.module]
-    try:
-        problems = python_check.problems(path, call.options, scene.environ, scene.cwd, modules=modules, files=files)
-    except python_check.PythonError as error:
-        yield "problem", str(error)
-        return
-    for problem in problems:
-        yield "problem", f"{path}: {problem}"
+    for problem in python_check.problems((path, *call.options), scene.environ, scene.cwd, modules, files):
+        yield "problem", problem
 
 
 def _shell(path: str, words: Sequence[str], scene: SearchPlace) -> Iterator[Finding]:
@@ -174,7 +168,7 @@ def _shell(path: str, words: Sequence[str], scene: SearchPlace) -> Iterator[Find
         return
     script = words[place]
     if not _exists(scene, script):
-        if os.sep in script or not _in_path(script, scene):
+        if os.sep in script or not shutil.which(script, os.F_OK, scene.environ.get("PATH", "")):
             yield "problem", f"{os.path.join(scene.cwd, script)}: no such file"
         return
     if said := _misread((path, "-n", os.path.join(scene.cwd, script)), scene):
@@ -191,19 +185,12 @@ def _text(shell: str, text: str, scene: SearchPlace) -> Iterator[Finding]:
     except CommandError:  # the shell could read it: a quoting of its own
         return
     for simple in commands:
-        words = list(simple.words)
-        sets = dict[str, str]()
-        while words and words[0].assigns:
-            token = words.pop(0)
-            name, _, value = token.text.partition("=")
-            sets[name] = value
-        while words and words[0].text in BEFORE_COMMAND:
-            words.pop(0)
-        certain = _until_expanded(words)
+        given = list(takewhile(lambda token: token.assigns, simple))
+        sets = dict(token.text.split("=", 1) for token in given)
+        words = list(dropwhile(lambda token: token.text in BEFORE_COMMAND, simple[len(given) :]))
+        certain = tuple(token.text for token in takewhile(lambda token: token.kind == "word", words))
         if not words:
             scene = SearchPlace({**scene.environ, **sets}, scene.cwd)
-        elif not simple.needed:
-            return
         elif words[0].text in BUILT_IN and words[0].kind == "word":
             after = yield from _built_in(certain, len(words), scene)
             if after is None:
@@ -231,44 +218,18 @@ def _built_in(certain: Sequence[str], count: int, scene: SearchPlace) -> Generat
     return None
 
 
-def _until_expanded(words: Sequence[Token]) -> tuple[str, ...]:
-    """The words before the first one that a shell expands."""
-    known: list[str] = []
-    for token in words:
-        if token.kind != "word":
-            break
-        known.append(token.text)
-    return tuple(known)
-
-
 def _misread(argv: Sequence[str], scene: SearchPlace) -> str:
     """The error of a shell that only parses (`-n`); empty when there is none."""
     try:
-        done = subprocess.run(
-            argv,
-            env=dict(scene.environ),
-            cwd=scene.cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SYNTAX_S,
-            check=False,
-        )
+        done = python_check.run_briefly(argv, scene.environ, scene.cwd, SYNTAX_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     said = done.stderr.decode(errors="replace").strip().splitlines()
     return said[0] if done.returncode != 0 and said else ""
 
 
-def _exists(scene: SearchPlace, path: str | None) -> bool:
-    return path is not None and os.path.exists(os.path.join(scene.cwd, path))
-
-
-def _in_path(name: str, scene: SearchPlace) -> bool:
-    return any(os.path.isfile(os.path.join(folder, name)) for folder in scene.environ.get("PATH", "").split(os.pathsep) if folder)
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+def _exists(scene: SearchPlace, path: str) -> bool:
+    return os.path.exists(os.path.join(scene.cwd, path))
 
 
 def _lost_link(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.actions.prove.gpu_memory_check import PATIENCE_S, gpu_memory
+from hangtop.actions.prove.gpu_freed import PATIENCE_S, gpu_memory
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.state.run_state import RunState
