@@ -12,10 +12,11 @@ LONGEST_LINE = 8_192
 
 _BOMS: dict[bytes, Encoding] = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
-# ECMA-48: CSI, then OSC/DCS/SOS/PM/APC strings up to BEL or ST, then two-byte escapes. 8-bit forms included.
+# ECMA-48: CSI, then OSC/DCS/SOS/PM/APC strings up to BEL or ST, then two-byte escapes. 8-bit forms included. A string without its
+# end goes up to the next escape, as terminals break it off there; were it no match, many of them would cost quadratic time.
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\r\n]*(?:\x07|\x1b\\|\x9c|$)"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\r\n]*+(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
 # C0 without tab, DEL, C1, line separators, byte order mark, and the marks that turn the writing direction round.

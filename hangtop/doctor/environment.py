@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from hangtop.doctor.check import Check, Subject, fail, ok, warn
+from hangtop.doctor.check_types import Check, Subject, fail, ok, warn
 from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.signature import Setting
 

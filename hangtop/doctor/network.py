@@ -11,7 +11,7 @@ from itertools import zip_longest
 import psutil
 from msgspec import Struct
 
-from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
+from hangtop.doctor.check_types import Check, Subject, fail, ok, unknown, warn
 from hangtop.probe.processes.launch_source import interfaces as interface_names
 
 INTERFACE_SETTINGS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")

@@ -14,7 +14,7 @@ from hangtop.diagnosis.facts import ray_health as ray_words
 from hangtop.diagnosis.facts.gpu_outliers import BAD, facts
 from hangtop.diagnosis.facts.ray_pending import pending_resources
 from hangtop.doctor import packages
-from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
+from hangtop.doctor.check_types import Check, Subject, fail, ok, unknown, warn
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import looks
 from hangtop.records.watch_spec import WatchSpec

@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 
-from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
+from hangtop.doctor.check_types import Check, Subject, fail, ok, unknown, warn
 
 LISTING = (
     "import importlib.metadata as m, json, sys; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
+from hangtop.doctor.check_types import Check, Subject, fail, ok, unknown, warn
 from hangtop.probe.leftovers.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
 from hangtop.probe.leftovers.open_handles import command_lines
 from hangtop.probe.ray.local.address_file import read_address, why_current

@@ -18,8 +18,8 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.cli.commands import doctor
-from hangtop.doctor import environment, machine, network, packages, ray_address
-from hangtop.doctor.check import Check, Subject
+from hangtop.doctor import environment, machine_limits, network, packages, ray_address
+from hangtop.doctor.check_types import Check, Subject
 from hangtop.doctor.network import Meeting, meeting
 from hangtop.system.files.network_filesystems import FileSystem
 
@@ -195,7 +195,7 @@ def test_a_check_that_hangs_is_named_and_not_waited_for(monkeypatch: pytest.Monk
         hung.wait(60)
         yield from ()
 
-    monkeypatch.setattr(doctor, "CHECKERS", {"nfs": hangs, "limits": machine.limits})
+    monkeypatch.setattr(doctor, "CHECKERS", {"nfs": hangs, "limits": machine_limits.limits})
     checks = doctor.examine(subject(), deadline_s=0.5)
     hung.set()
     assert (checks[0].title, checks[0].status) == ("nfs", "unknown")
@@ -242,8 +242,8 @@ def can_mount() -> bool:
 )
 def test_a_tiny_file_system(place: str, size: str, check: str, status: str) -> None:
     code = (
-        "from hangtop.doctor import machine; from hangtop.doctor.check import Subject; "
-        f"print(next(machine.{check}(Subject((), {place!r}, {{}}, ''))).status)"
+        "from hangtop.doctor import machine_limits; from hangtop.doctor.check_types import Subject; "
+        f"print(next(machine_limits.{check}(Subject((), {place!r}, {{}}, ''))).status)"
     )
     shell = f'mount -t tmpfs -o size={size} none {place} && exec {sys.executable} -c "$CODE"'
     env = {**os.environ, "CODE": code}
@@ -288,25 +288,25 @@ def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytes
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert [(check.status, check.detail.split()[-1]) for check in machine.quota(subject())] == [
+    assert [(check.status, check.detail.split()[-1]) for check in machine_limits.quota(subject())] == [
         ("fail", "nas:/home"),
         ("ok", "/dev/sda1"),
     ]
     program.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not list(machine.quota(subject()))
+    assert not list(machine_limits.quota(subject()))
 
 
 @pytest.mark.parametrize(("kept", "status"), [(True, "ok"), (False, "warn"), (None, "unknown")])
 def test_a_clock_that_nothing_keeps_right_warns(kept: bool | None, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "is_synchronised", lambda: kept)
-    check = found(machine.clock(subject()), "time")
+    check = found(machine_limits.clock(subject()), "time")
     assert check.status == status
     assert bool(check.mend) == (status != "ok")
 
 
 def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
-    assert machine.is_synchronised() in (True, False, None)
+    assert machine_limits.is_synchronised() in (True, False, None)
 
 
 @pytest.mark.parametrize(
@@ -320,15 +320,15 @@ def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
     ],
 )
 def test_clocks_that_differ_from_the_file_servers_are_told(server: float, status: str, says: str) -> None:
-    check = machine.skew(server, before=1000.0, after=1001.0)
+    check = machine_limits.skew(server, before=1000.0, after=1001.0)
     assert (check.status, says in check.detail, bool(check.mend)) == (status, True, status != "ok")
 
 
 def test_a_network_file_system_is_asked_for_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "file_system_of", lambda _: FileSystem("NFS", 30.0))
-    assert found(machine.clock(subject(cwd=tmp_path)), "file server").status == "ok"
+    assert found(machine_limits.clock(subject(cwd=tmp_path)), "file server").status == "ok"
     assert list(tmp_path.iterdir()) == []
-    assert found(machine.clock(subject(cwd="/proc")), "file server").status == "unknown"
+    assert found(machine_limits.clock(subject(cwd="/proc")), "file server").status == "unknown"
 
 
 def test_exact_requirements_that_another_version_answers_fail() -> None:

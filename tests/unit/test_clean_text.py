@@ -24,6 +24,7 @@ from hangtop.common.clean_text import LONGEST_LINE, clean_text, decode, encoding
         ("\ufeff数据集 ✓ 用时 3 秒", "数据集 ✓ 用时 3 秒"),
         ("[rank0] [/dev/shm] stay", "[rank0] [/dev/shm] stay"),
         ("cut off \x1b[3", "cut off "),
+        ("a title \x1b]0;without end\x1b[31m red", "a title  red"),
     ],
 )
 def test_codes_are_taken_out_and_text_stays(raw: str, shown: str) -> None:
@@ -34,6 +35,12 @@ def test_codes_are_taken_out_and_text_stays(raw: str, shown: str) -> None:
 def test_no_bytes_at_all_leave_a_control_code(raw: bytes) -> None:
     assert all(char.isprintable() or char.isspace() or ord(char) > 0xA0 for char in clean_text(decode(raw)))
     assert not set(clean_text(decode(raw))) & {chr(code) for code in (*range(32), *range(0x7F, 0xA0))}
+
+
+@pytest.mark.timeout(20)
+def test_many_strings_without_end_do_not_hold_it_up() -> None:
+    """In quadratic time these take minutes."""
+    assert clean_text(("\x90" * 100_000 + "\x1b[0m") * 2 + "end") == "end"
 
 
 def test_a_long_line_is_cut_before_it_is_decoded() -> None:

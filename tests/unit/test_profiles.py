@@ -107,3 +107,11 @@ def test_the_command_lists_shows_and_proves(tmp_path):
     assert "no profile 'nothing'" in text
     assert "verl: stage resource_pool" in text
     assert "message cuda.oom_driver" in text
+
+
+def test_a_profile_that_refines_one_waits_for_a_teacher_and_holds_ray_as_that_one_does(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('schema = 1\nname = "mine"\ntitle = "mine"\nrefines = "gkd"\n')
+    known = load(extra=mine).profiles
+    assert known["mine"].teacher_wait_s == known["gkd"].teacher_wait_s > 0
+    assert "ray" in known["mine"].contains

@@ -14,8 +14,8 @@ from typing import TextIO
 import msgspec
 
 from hangtop.common.text import printable
-from hangtop.doctor import environment, machine, network, observed, packages, ray_address
-from hangtop.doctor.check import Check, Checker, Subject, unknown
+from hangtop.doctor import environment, machine_limits, network, observed, packages, ray_address
+from hangtop.doctor.check_types import Check, Checker, Subject, unknown
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.framework_votes import active, leading
@@ -28,12 +28,12 @@ CHECKERS: dict[str, Checker] = {
     "gpu, leftovers, ray": observed.observed,
     "Ray's address": ray_address.addresses,
     "packages": packages.versions,
-    "disk": machine.disks,
-    "quota": machine.quota,
-    "clock": machine.clock,
-    "shared memory": machine.shared_memory,
-    "memory": machine.memory,
-    "limits": machine.limits,
+    "disk": machine_limits.disks,
+    "quota": machine_limits.quota,
+    "clock": machine_limits.clock,
+    "shared memory": machine_limits.shared_memory,
+    "memory": machine_limits.memory,
+    "limits": machine_limits.limits,
     "master": network.master,
     "interfaces": network.interfaces,
     "host name": network.own_name,
@@ -41,7 +41,7 @@ CHECKERS: dict[str, Checker] = {
     "group timeout": environment.timeouts,
     "hub": environment.hub,
     "paths": environment.paths,
-    "rights": machine.looking,
+    "rights": machine_limits.looking,
 }
 """Every group of checks, by the name that is shown when it does not end in time."""
 SIGNS = {"ok": "✓", "warn": "▲", "fail": "✗", "unknown": "?"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common.text import moment, some
-from hangtop.diagnosis.facts.messages import found, rank_before, sentence, short
+from hangtop.diagnosis.facts.message_evidence import found, rank_before, sentence, short
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.rules.verdict_builders import as_culprits
 from hangtop.diagnosis.snapshot import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.common.text import clock, some
-from hangtop.diagnosis.facts.messages import said_last
+from hangtop.diagnosis.facts.message_evidence import said_last
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot

@@ -6,7 +6,7 @@ import math
 
 from hangtop.common.text import clock, duration, numbered, some
 from hangtop.common.text import pace as pace_words
-from hangtop.diagnosis.facts.messages import found, last_error_line, said_last, sentence
+from hangtop.diagnosis.facts.message_evidence import found, last_error_line, said_last, sentence
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.rules.verdict_builders import stage_kind
 from hangtop.diagnosis.snapshot import Snapshot

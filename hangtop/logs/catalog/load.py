@@ -98,13 +98,20 @@ def _refuse(path: str, text: str, flaws: Iterable[Flaw], inside: str = "") -> No
 
 
 def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
-    """A refining profile also reads the progress lines and free text of the profile that it refines, after its own."""
+    """A refining profile also reads the progress lines and free text of the profile that it refines, after its own; what it does
+    not say of its framework, that one says."""
     parent = profiles.get(profile.refines or "")
     if parent is None:
         return profile
     own = {line.id for line in profile.progress}
     inherited = tuple(line for line in parent.progress if line.id not in own)
-    return replace(profile, progress=profile.progress + inherited, free_text=profile.free_text + parent.free_text)
+    return replace(
+        profile,
+        progress=profile.progress + inherited,
+        free_text=profile.free_text + parent.free_text,
+        contains=profile.contains or parent.contains,
+        teacher_wait_s=profile.teacher_wait_s or parent.teacher_wait_s,
+    )
 
 
 def _files(folder: Traversable) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from hangtop.common.text import size, some
-from hangtop.doctor.check import Check, Subject, fail, graded, ok, unknown, warn
+from hangtop.doctor.check_types import Check, Subject, fail, graded, ok, unknown, warn
 from hangtop.system import ptrace_permission
 from hangtop.system.files.network_filesystems import file_system_of
 from hangtop.system.machine import memory_limit
