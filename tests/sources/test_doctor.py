@@ -299,7 +299,7 @@ def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize(("kept", "status"), [(True, "ok"), (False, "warn"), (None, "unknown")])
 def test_a_clock_that_nothing_keeps_right_warns(kept: bool | None, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "is_synchronised", lambda: kept)
+    monkeypatch.setattr(machine_limits, "is_synchronised", lambda: kept)
     check = found(machine_limits.clock(subject()), "time")
     assert check.status == status
     assert bool(check.mend) == (status != "ok")
@@ -325,7 +325,7 @@ def test_clocks_that_differ_from_the_file_servers_are_told(server: float, status
 
 
 def test_a_network_file_system_is_asked_for_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "file_system_of", lambda _: FileSystem("NFS", 30.0))
+    monkeypatch.setattr(machine_limits, "file_system_of", lambda _: FileSystem("NFS", 30.0))
     assert found(machine_limits.clock(subject(cwd=tmp_path)), "file server").status == "ok"
     assert list(tmp_path.iterdir()) == []
     assert found(machine_limits.clock(subject(cwd="/proc")), "file server").status == "unknown"
