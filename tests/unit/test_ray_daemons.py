@@ -112,8 +112,13 @@ def test_neither_the_environment_nor_a_password_of_a_daemon_is_in_what_the_sourc
     source.close()
 
 
-def test_an_environment_that_came_too_late_is_asked_for_again():
-    table = WrittenTable({1: (0, raylet(OUTER, "a"))})
+GCS = f"/x/ray/core/src/ray/gcs/gcs_server --log_dir={OUTER}/logs --session-name=session_outer"
+
+
+@pytest.mark.parametrize("line", [raylet(OUTER, "a"), GCS], ids=["raylet", "gcs server"])
+def test_an_environment_that_came_too_late_is_asked_for_again(line):
+    """The token of the cluster stands in it."""
+    table = WrittenTable({1: (0, line)})
     table.environs, table.late = SECRETS, 1
     found = RayTable(table)
     assert [daemon.start.environ for daemon in found.read(NOW).daemons] == [{}]

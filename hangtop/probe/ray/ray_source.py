@@ -140,8 +140,9 @@ class RaySource(Source):
         return RayPython(python, raylet.gcs_address, raylet.start, raylet.uid)
 
     def _token(self, session: str) -> AuthToken | None:
-        raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
-        return find_token(raylet.uid, raylet.start.environ) if raylet else None
+        living = [d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None]
+        daemon = next((d for d in living if d.start.environ), next(iter(living), None))
+        return find_token(daemon.uid, daemon.start.environ) if daemon else None
 
 
 def parse_address(text: str) -> str:

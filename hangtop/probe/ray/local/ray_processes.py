@@ -111,7 +111,7 @@ class RayTable:
                 on_our_network=is_on_our_network(identity.pid),
             )
         new = {identity for identity, daemon in found.items() if daemon.start.words}
-        late = {i for i, d in self._daemons.items() if d.kind == "raylet" and i in stats and not d.start.environ}
+        late = {i for i, d in self._daemons.items() if d.start.words and i in stats and not d.start.environ}
         for identity, environ in self._environs_of(new | late).items():
             daemon = self._daemons[identity]
             self._daemons[identity] = replace(daemon, start=DaemonStart(daemon.start.words, environ))
