@@ -26,6 +26,9 @@ LASTING_S = 1.9
 """State D and a missing process count when two reads saw them."""
 COUNTS_S = 20.0
 """Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS), titles at most 5 s."""
+ENDING_S = 30.0
+"""So long an actor that Ray already calls dead may take to end; then Ray itself kills its process
+(`actor_graceful_shutdown_timeout_ms`, docs.ray.io "Terminating Actors")."""
 LONGEST_TEXT = 400
 SHOW_METHOD = frozenset({"running", "constructing", "restarting", "stopped", "blocked", "zombie"})
 _VERL_NAME = re.compile(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
@@ -189,7 +192,7 @@ def _known(actor: api_schema.Actor, join: ActorJoin) -> RayActor:
         gpu_memory_bytes=api_schema.number(stats.gpu_memory_usage) << 20 if stats and stats.gpu_memory_usage else None,
         death=death_of(actor.exit_detail or "") if state == "dead" else None,
         log=worker.log if worker else None,
-        pid_alive=state == "dead" and worker is not None and worker.state != "Z",
+        pid_alive=state == "dead" and worker is not None and worker.state not in "ZX" and join.now - since.at > ENDING_S,
     )
 
 

@@ -57,7 +57,8 @@ class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
     the pid namespace of hangtop, `None` if the process is on another machine or in another container; `ray_pid`: the pid that Ray
     names. `started_at`: unix time of its process; if that is not visible, when Ray called it alive. `gpus`: slots that Ray
     granted. `resources`: what it asks for. `pending_tasks`: calls it made that are not answered yet. `process_state`: letter of
-    proc(5). `log`: path of its output on its node. `pid_alive`: dead by Ray's word, but its process lives.
+    proc(5). `log`: path of its output on its node. `pid_alive`: dead by Ray's word for longer than its end may take, but its
+    process lives.
     """
 
     cls: str
