@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hangtop.actions.execute import delete_leftovers
 from hangtop.actions.execute.delete_leftovers import _move_all
@@ -22,12 +24,12 @@ from hangtop.actions.execute.steps import CancelFlag
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.leftover_places import LeftoverPlaces, candidates
 from hangtop.probe.leftovers.leftovers_source import LeftoverSource
-from hangtop.probe.leftovers.open_handles import files_of
+from hangtop.probe.leftovers.open_handles import files_of, open_handles
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.plan import LeftoversReading, Plan, Step
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, Stat
 from tests.fakes.processes import PATIENCE_S, Family, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")
@@ -480,6 +482,35 @@ def test_a_process_that_refuses_is_not_asked_again_after_a_pause() -> None:
 
     assert files_of(cast("ProcessTable", Refusing()), [1, 2], "/dev/shm", Guard()) == frozenset()
     assert asked == [1, 2]
+
+
+@pytest.mark.parametrize(("becomes", "is_unseen"), [("sshd", False), ("python3", True)])
+def test_a_child_of_sshd_that_becomes_another_program_while_it_is_looked_at_may_hold_something(
+    becomes: str, is_unseen: bool, tmp_path: Path
+) -> None:
+    with running("sleep", "600") as child:
+
+        class Changing(Family):
+            looks = 0
+
+            @property
+            def stats(self) -> Mapping[int, Stat]:
+                stats = dict(super().stats)
+                if child.pid in stats:
+                    stats[child.pid] = replace(stats[child.pid], name="sshd" if self.looks < 2 else becomes)
+                return stats
+
+            def refresh(self, watched: Collection[int]) -> None:
+                self.looks += 1
+                self._real.refresh(watched)
+
+            def command(self, pid: int) -> tuple[str, ...]:
+                if pid == child.pid:
+                    raise PermissionError
+                return self._real.command(pid)
+
+        in_use = open_handles(cast("ProcessTable", Changing()), [str(tmp_path)])
+    assert (child.pid in in_use.unseen) is is_unseen
 
 
 def leave_address(places: LeftoverPlaces, text: str) -> Path:

@@ -6,15 +6,16 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.nccl import ras
+from hangtop.probe.nccl import flight_recorder, ras
 from hangtop.probe.nccl.nccl_source import NcclSource
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import FlightAsk
@@ -166,6 +167,34 @@ def test_a_dump_that_is_not_proven_to_be_the_runs_is_left_out_and_said(tmp_path:
         left_out = "no NCCL RAS port" if what == "other rank" else f"1 dump of another job or an older run left out: {path}"
         with pytest.raises(Absent, match=left_out):
             run.look()
+
+
+def test_a_rank_whose_environment_never_came_has_no_dumps_at_torchs_own_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own lie elsewhere perhaps, and those of another job there."""
+    answers = threading.Event()
+    with rank_of(tmp_path / "mine", TORCH_FR_DUMP_TEMP_FILE="") as run:
+        dump_in(tmp_path / "default_0")
+        homes = (None, f"{tmp_path}/mine")  # not those of other ranks on this machine
+        default = (f"{tmp_path}/default_",)
+        monkeypatch.setattr(flight_recorder, "beginnings", lambda environ: default if environ.get("HOME") in homes else ())
+        (dump,) = run.look().dumps
+        assert dump.path == f"{tmp_path}/default_0"
+        run.source = NcclSource(run.watch.context)
+        read = run.source._table.environ
+
+        def environ(pid: int) -> Mapping[str, str]:
+            if pid == run.rank.pid:
+                answers.wait()
+            return read(pid)
+
+        monkeypatch.setattr(run.source._table, "environ", environ)
+        with pytest.raises(Absent, match="no NCCL RAS port"):
+            run.look()
+        answers.set()
+        eventually(lambda: not run.source._facts._guard.stuck, "the answer")
+        assert [each.path for each in run.look().dumps] == [dump.path]
 
 
 @needs_root

@@ -21,6 +21,7 @@ from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.presets import presets, with_presets
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.processes import launch_source
 from hangtop.probe.processes.launch_source import LaunchSource, interfaces
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.ask import LaunchAsk
@@ -211,6 +212,19 @@ def test_a_run_that_went_to_another_folder_is_started_where_it_was_started(tmp_p
         assert told.launch is not None
         assert told.launch.cwd == str(tmp_path)
         assert told.interfaces == interfaces()
+
+
+def test_the_network_interfaces_that_are_up_are_read_without_asking_their_drivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, flags in {"lo": "0x9", "ib0": "0x1043", "eth7": "0x1003", "docker0": "0x1002"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "flags").write_text(f"{flags}\n")
+    (tmp_path / "bonding_masters").touch()
+    monkeypatch.setattr(launch_source, "NET", str(tmp_path))
+    assert interfaces() == ("eth7", "ib0")
+    monkeypatch.setattr(launch_source, "NET", str(tmp_path / "none"))
+    assert interfaces() == ()
 
 
 def test_a_variable_that_is_no_text_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:

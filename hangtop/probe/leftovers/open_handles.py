@@ -147,8 +147,8 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
     seen = _but(seen, probes)
     commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
     asking = ancestors(table.stats, os.getpid())
-    bystanders = {
-        stat.pid for stat in living if stat.name in NEVER_HOLD or (stat.pid == 1 and not stat.name.startswith(TRAINING_NAMES))
+    bystanders = {  # by the name that each has now: a child of sshd may have become another program meanwhile
+        pid for pid in dark if (name := table.stats[pid].name) in NEVER_HOLD or (pid == 1 and not name.startswith(TRAINING_NAMES))
     }
     return OpenHandles(
         seen,

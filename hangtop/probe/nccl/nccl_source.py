@@ -110,7 +110,9 @@ class NcclSource(Source):
     def _refresh(self, now: float) -> None:
         self._table.refresh(())
         self._facts.forget_gone()
-        self._known = self._facts.of((pid for pid, stat in self._table.stats.items() if not stat.kernel), now)
+        processes = [pid for pid, stat in self._table.stats.items() if not stat.kernel]
+        self._facts.of(processes, now)
+        self._known = self._facts.known(processes)  # of a rank that never answered, it is not known where it dumps
 
     def _environs(self, members: Iterable[Process]) -> dict[int, Mapping[str, str]]:
         """The environments of these processes by pid, as far as they live."""

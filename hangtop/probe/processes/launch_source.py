@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-import psutil
-
 from hangtop.common.raw_text import from_os, text_of, to_os
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
@@ -19,6 +17,10 @@ from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.proc_files import read_optional, read_text
 from hangtop.system.processes.table import ProcessTable
 from hangtop.system.stores import launch_store
+
+NET = "/sys/class/net"
+"""Read as files: some ioctls wait for a lock of the kernel that a hanging network card may hold."""
+IFF_UP = 1
 
 
 class LaunchSource(Source):
@@ -85,7 +87,7 @@ class LaunchSource(Source):
 def interfaces() -> tuple[str, ...]:
     """As `LaunchReading` has them; empty where the system does not tell."""
     try:
-        known = [name for name, stats in psutil.net_if_stats().items() if name != "lo" and "up" in stats.flags.split(",")]
+        known = [name for name in os.listdir(NET) if name != "lo" and int(read_text(f"{NET}/{name}/flags") or "0", 16) & IFF_UP]
     except OSError:
         return ()
     routes = (line.split() for line in read_text("/proc/net/route").splitlines()[1:])
