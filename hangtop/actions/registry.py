@@ -196,6 +196,18 @@ ACTIONS: tuple[Action, ...] = (
         """,
     ),
     Action(
+        "continue",
+        verb="Continue {}",
+        planner="continue_plan:ContinuePlanner",
+        options=("rank",),
+        needs="log or pid",
+        about="""Let stopped processes of the run go on (SIGCONT).
+
+        What Ctrl-Z, a signal or a scheduler stopped, not what a debugger holds. Prints its plan; only --yes carries it out. Exit
+        code 1: something ended, is stopped again, or could not be reached.
+        """,
+    ),
+    Action(
         "ray stop",
         verb="Stop Ray",
         planner="ray_plan:RayStopPlanner",

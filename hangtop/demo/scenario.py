@@ -16,7 +16,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     does: a restarted run passes the place.
 
     `meet_every`: steps from one collective to the next; with more than 1 a slow rank falls behind in the log, too.
-    `stall_s`: the stall limit to watch it with, shorter than the usual 120 s, so that nobody waits two minutes for a demo.
+    `stall_s`: the stall limit to watch it with, shorter than the usual one, so that nobody waits two minutes for a demo.
     """
 
     name: str

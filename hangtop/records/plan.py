@@ -178,12 +178,13 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     """An action, shown in full and then run as shown. `targets`: in the order of their signals, children before parents.
 
     The order: run `evidence`, end `targets` wave by wave, remove `removals`, start Ray (`ray`), start `start`, follow it by
-    `watch`. A step that cannot be done ends the plan there. `beyond`: processes of the run that belong to another user: never
-    signalled, but named if they live on. `word`: what the user must type to confirm, if anything. `warnings`: what it will not
-    achieve, and what would. `frees`: what it frees. `ports`: ports that must be free afterwards. `older_s`: nothing younger is
-    removed. `stops`: the run that it ends, and where that stood. `logs`: real paths that the run writes: a process that begins to
-    write them meanwhile is named. `newest_ticks`: start of the youngest process known when the plan was made. A child that a
-    target started later is unknown to the plan; an older one was seen, and is left alone if it is no target.
+    `watch`. A step that cannot be done ends the plan there. With a `signal` (`SIGCONT`) targets get that one alone and are not
+    ended. `beyond`: processes of the run that belong to another user: never signalled, but named if they live on. `word`: what
+    the user must type to confirm, if anything. `warnings`: what it will not achieve, and what would. `frees`: what it frees.
+    `ports`: ports that must be free afterwards. `older_s`: nothing younger is removed. `stops`: the run that it ends, and where
+    that stood. `logs`: real paths that the run writes: a process that begins to write them meanwhile is named. `newest_ticks`:
+    start of the youngest process known when the plan was made. A child that a target started later is unknown to the plan; an
+    older one was seen, and is left alone if it is no target.
     """
 
     action: str
@@ -199,6 +200,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     evidence: tuple[EvidenceCommand, ...] = ()
     ray: tuple[RayStart, ...] = ()
     watch: Watch | None = None
+    signal: str = ""
     frees: str = ""
     ports: tuple[int, ...] = ()
     older_s: float = 600.0

@@ -59,6 +59,8 @@ def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
 
 
 def _how(plan: Plan) -> Row:
+    if plan.signal:
+        return ((plan.signal.removeprefix("SIG"), "ink bold"), (", once. It ends nothing by itself.", "muted"))
     order = "Children first, in the order shown." if len(plan.targets) > 1 else ""
     if len({target.wave for target in plan.targets}) > 1:
         order = "Group by group: the next gets no signal before the one before is gone."
@@ -148,7 +150,9 @@ def _command_rows(start: Start | RayStart, width: int, changed: Sequence[str] = 
 
 
 def _proof(plan: Plan) -> Iterator[str]:
-    if plan.targets:
+    if plan.signal:
+        yield "says of each whether it lives on"
+    elif plan.targets:
         yield "what they start meanwhile ends too where it is proven to be theirs; what only may be theirs is named"
         gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
         some = ", ".join(map(str, plan.ports))

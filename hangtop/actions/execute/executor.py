@@ -18,6 +18,7 @@ from hangtop.actions.execute.client import wait_for_start_check
 from hangtop.actions.execute.commands import gather, started
 from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, locked
+from hangtop.actions.execute.send_signal import send_signal
 from hangtop.actions.execute.steps import ActionLog, ActionLogError, CancelFlag, step
 from hangtop.actions.execute.terminate import record_stop
 from hangtop.actions.prove import verify_restart
@@ -58,6 +59,9 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
         return None
     yield from gather(plan.evidence, halt)
     table.refresh(tuple(table.stats))
+    if plan.signal:
+        yield from send_signal(plan, table, halt)
+        return None
     if plan.start is not None and not (yield from _may_begin(plan, table)):
         return None
     before = writers(plan.start, table) if plan.start is not None else frozenset[Identity]()

@@ -9,11 +9,13 @@ from msgspec import Struct
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.records.log import LogReading, StageEvent, StagePlan
 from hangtop.records.rank import Rank
-from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 FINISH = "finish"
 """The stage of a run, or of a rank, that has said it is done."""
+CEILINGS_FOR_S = 120.0
+"""The stall limit for which profiles write the ceilings of their stages."""
 MIN_STEPS = 4
 """Below this many step gaps a percentile says nothing."""
 
@@ -49,7 +51,7 @@ def limit_of(state: RunState, spec: WatchSpec, stage: StageEvent | None) -> Limi
     stall limit alone counts.
 
     A stage with a ceiling of its own is slow after `slow_after_s`, the stall limit at the latest, and stalled after
-    `stalled_after_s`; both are written for the default stall limit and scale with it. A steady stage follows the run's own pace:
+    `stalled_after_s`; both scale with the stall limit. A steady stage follows the run's own pace:
     max(stall limit, 3 x p95 of the time between two steps that it tells); NVRx takes 5 x the longest beat, DLRover a fixed
     10 min. A network file system adds its slack, for the size of a file is cached there.
     """
@@ -64,6 +66,6 @@ def _of_stage(log: LogReading, spec: WatchSpec, stage: StageEvent | None) -> Lim
         paced_s = 3.0 * (log.pace.p95_s or 0.0) * log.pace.every if log.pace.steps >= MIN_STEPS else 0.0
         limit_s = max(spec.stall_s, paced_s) + slack_s
         return Limit(limit_s, limit_s)
-    scale = spec.stall_s / DEFAULT_STALL_S
+    scale = spec.stall_s / CEILINGS_FOR_S
     slow_s = spec.stall_s if plan.slow_after_s is None else min(spec.stall_s, plan.slow_after_s * scale)
     return Limit(slow_s + slack_s, max(plan.stalled_after_s * scale, slow_s) + slack_s)
