@@ -1,6 +1,7 @@
 """What can be read from outside. Every source runs in the probe, in a thread of its own, and may block or fail there.
 
-To add one, write a subclass of `Source` and name it in `SOURCES`. A question names its source in `records.ask.ANSWERED_BY`.
+To add one, write a subclass of `Source` and name it in `SOURCES` and in `records.watch_spec`, without which no watch runs it.
+A question names its source in `records.ask.ANSWERED_BY`.
 """
 
 from __future__ import annotations

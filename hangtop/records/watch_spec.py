@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 DEFAULT_STALL_S = 120.0
+"""The ceilings of all profiles are written for it, too, and a recording that was made with it does not hold its number."""
 DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
 """What `--sources` may name. The probe runs those that this hangtop has."""
 ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch")
@@ -22,7 +23,8 @@ class KeptPipe(Struct, frozen=True, omit_defaults=True):
 
 
 class WatchSpec(Struct, frozen=True, omit_defaults=True):
-    """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages (`diagnosis.limits`).
+    """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages
+    (`hangtop.diagnosis.facts.silence_limits`).
 
     `config_file`: the config that was named instead of the usual one. `lang`: the language of causes and fixes, `en` or `zh`."""
 
