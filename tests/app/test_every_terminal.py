@@ -60,7 +60,7 @@ class TestSmall:
     async def test_no_row_is_wider_than_the_screen(self, name, size):
         async with on_screen(name, size=size) as (app, *_):
             lines = screen_text(app).splitlines()
-            assert max(len(one) for one in lines) <= size[0]
+            assert max(len(row) for row in lines) <= size[0]
             assert app.watch_screen.query_one("#status").text().strip() in lines[0]
             assert "q quit" in lines[-1]
 

@@ -57,7 +57,7 @@ class TestLogPane:
             text = screen_text(app)
             assert "scrolled back" in text
             assert "line 3999" not in text
-            assert min(one.offset for one in app.watch_screen.log_pane.model.lines) < 394_000
+            assert min(log_line.offset for log_line in app.watch_screen.log_pane.model.lines) < 394_000
             await self.more(app, feed, pilot, line(400_000, "came meanwhile", app.now()))
             assert "came meanwhile" not in screen_text(app)
             await pilot.press("f")
@@ -90,7 +90,7 @@ class TestLogPane:
             await pilot.press(*"NEEDLE", "enter")
             await settle(pilot, app)
             assert feed.asked[-1].pattern == "NEEDLE"
-            shown = [one.text for one in app.watch_screen.log_pane.model.visible(99)]
+            shown = [log_line.text for log_line in app.watch_screen.log_pane.model.visible(99)]
             assert shown == [f"line {i} needle" for i in (500, 1500, 2500, 3500)]
             await self.more(app, feed, pilot, line(400_000, "other", app.now()), line(400_100, "one more needle", app.now()))
             text = screen_text(app)
@@ -131,7 +131,7 @@ class TestLogPane:
             await pilot.press("e")
             await settle(pilot, app)
             assert feed.asked[-1].kinds == ("stage", "error")
-            assert {one.kind for one in app.watch_screen.log_pane.model.visible(99)} == {"error"}
+            assert {log_line.kind for log_line in app.watch_screen.log_pane.model.visible(99)} == {"error"}
             assert "errors and stages" in screen_text(app)
             await pilot.press("e")
             await settle(pilot, app)

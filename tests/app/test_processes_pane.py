@@ -230,13 +230,13 @@ async def test_numbers_alone_change_seldom_trouble_shows_at_once():
         clock.now += 5
         await settle(pilot, app)
         assert pane_of(app).text() != before
-        stopped = tuple(replace(one, state="T") if one.pid == 133_952 else one for one in busier)
+        stopped = tuple(replace(process, state="T") if process.pid == 133_952 else process for process in busier)
         clock.now += 1
         feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=stopped)))
         await settle(pilot, app)
         assert "stopped" in pane_of(app).text()
         assert pane_of(app).alarm(app.view) == ("1 stopped", "bad")
-        ended = tuple(replace(one, state="Z") if one.pid == 133_952 else one for one in busier)
+        ended = tuple(replace(process, state="Z") if process.pid == 133_952 else process for process in busier)
         feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=ended)))
         await settle(pilot, app)
         assert pane_of(app).alarm(app.view) == ("1 ended", "bad")

@@ -53,26 +53,26 @@ def app(*, read_only: bool = False) -> tuple[HangtopApp, Nodes]:
     return HangtopApp(WatchSpec(logs=("train.log",)), feed, now=Clock(NOW), read_only=read_only), feed
 
 
-async def settled(pilot, one: HangtopApp) -> str:
+async def settled(pilot, hangtop: HangtopApp) -> str:
     for _ in range(3):
-        await settle(pilot, one)
-    return screen_text(one)
+        await settle(pilot, hangtop)
+    return screen_text(hangtop)
 
 
 async def test_a_task_is_sent_only_by_the_key_that_the_page_offers():
-    one, feed = app()
-    async with one.run_test(size=(140, 40)) as pilot:
-        await settled(pilot, one)
+    hangtop, feed = app()
+    async with hangtop.run_test(size=(140, 40)) as pilot:
+        await settled(pilot, hangtop)
         assert feed.far == [], "nothing is asked of other nodes before a key"
         await pilot.press("s")
-        said = await settled(pilot, one)
+        said = await settled(pilot, hangtop)
         assert [ask.task for ask in feed.far] == [False]
         assert [(worker.rank, worker.pid) for worker in feed.far[0].workers] == [(0, 77), (1, 78)]
         assert f"ranks 0-1: {OFF}" in said
         assert "x  runs one short task on each of 1 node, in your cluster, with its own Python" in said
-        one.now.now += 1
+        hangtop.now.now += 1
         await pilot.press("x")
-        said = await settled(pilot, one)
+        said = await settled(pilot, hangtop)
         assert [ask.task for ask in feed.far] == [False, True]
         assert "2 ranks   0-1" in said
         assert "fleet.py:16" in said
@@ -82,11 +82,11 @@ async def test_a_task_is_sent_only_by_the_key_that_the_page_offers():
 
 
 async def test_with_read_only_no_task_is_offered_or_sent():
-    one, feed = app(read_only=True)
-    async with one.run_test(size=(140, 40)) as pilot:
-        await settled(pilot, one)
+    hangtop, feed = app(read_only=True)
+    async with hangtop.run_test(size=(140, 40)) as pilot:
+        await settled(pilot, hangtop)
         await pilot.press("s")
-        said = await settled(pilot, one)
+        said = await settled(pilot, hangtop)
         assert [ask.task for ask in feed.far] == [False]
         assert "runs one short task" not in said
         await pilot.press("x")

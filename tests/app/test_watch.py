@@ -112,7 +112,7 @@ async def test_1024_ranks_cost_at_most_seven_times_what_16_cost():
 async def cost_of_a_tick(count: int) -> float:
     """CPU seconds of the cheapest of five ticks with so many ranks on the screen."""
     spec, readings, at = session("many")
-    place, log = next((n, one.value) for n, one in enumerate(readings) if one.source == "log")
+    place, log = next((n, reading.value) for n, reading in enumerate(readings) if reading.source == "log")
     ranks = tuple(
         replace(log.ranks[0], rank=rank, host=f"n{rank // 8:03d}", pid=rank, last_at=at - rank % 7) for rank in range(count)
     )

@@ -53,7 +53,9 @@ def two_looks(first: dict[int, Thread], second: dict[int, Thread], now: float = 
             number,
             started_at=now - 5 + 3 * number,
             done=True,
-            stacks=tuple(Stack(100 + rank, now, (one,), rank=rank, started_ticks=7) for rank, one in shown.items()),
+            stacks=tuple(
+                Stack(100 + rank, now, (main_thread,), rank=rank, started_ticks=7) for rank, main_thread in shown.items()
+            ),
         )
         for number, shown in enumerate((first, second))
     )
@@ -80,7 +82,9 @@ def run(
     known = RunState(
         log=log,
         ranks={
-            one.rank: RankLog(one.rank, step=5, pid=one.pid, last_at=NOW - silence_s) for one in processes if one.rank is not None
+            member.rank: RankLog(member.rank, step=5, pid=member.pid, last_at=NOW - silence_s)
+            for member in processes
+            if member.rank is not None
         },
         procs=ProcessReading(processes=processes),
         looks=two_looks(threads, later or threads),

@@ -55,7 +55,9 @@ def test_nothing_is_left_when_the_terminal_vanishes(tmp_path, shell, what):
 def living(word: str) -> list[str]:
     """Command lines of processes that have this word in it."""
     return [
-        " ".join(one.info["cmdline"]) for one in psutil.process_iter(["cmdline"]) if word in " ".join(one.info["cmdline"] or ())
+        " ".join(process.info["cmdline"])
+        for process in psutil.process_iter(["cmdline"])
+        if word in " ".join(process.info["cmdline"] or ())
     ]
 
 

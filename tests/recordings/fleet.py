@@ -59,12 +59,12 @@ def filling(index: int, at: float) -> Gpu:
     return gpu(index, at, 0, 78, used_g=4.0 + 0.4 * max(0.0, at - FILLS_FROM), warm=34.0)
 
 
-def past(until: float, seconds: float, one: Callable[[int, float], Gpu] = busy) -> Iterable[Reading]:
+def past(until: float, seconds: float, gpu_at: Callable[[int, float], Gpu] = busy) -> Iterable[Reading]:
     """The GPUs up to `until`, one reading a slot; those of a healthy run."""
     first = int((until - seconds) / SLOT_S)
     for slot in range(first, int(until / SLOT_S)):
         at = (slot + 0.5) * SLOT_S
-        yield gpu_reading(at, tuple(one(index, at) for index in range(8)))
+        yield gpu_reading(at, tuple(gpu_at(index, at) for index in range(8)))
 
 
 def standing(since: float, until: float, odd: int) -> Iterable[Reading]:

@@ -262,7 +262,7 @@ def fleet_finished() -> Iterable[Reading]:
     """All ranks left well; an engine core stayed behind on GPU 6."""
     yield from fleet.past(START - 252, 240)
     yield from finished()
-    left = tuple(replace(one, state="X", exit_code=0) for one in tree(START) if one.role == "rank")
+    left = tuple(replace(member, state="X", exit_code=0) for member in tree(START) if member.role == "rank")
     engine = process(133_902, 1, "VLLM::EngineCore", cpu=0.0, rss_g=5.9, role="engine core")
     over = writer(START, alive=False, exit_code=0).value
     assert isinstance(over, ProcessReading)

@@ -67,8 +67,8 @@ def session(places: LeftoverPlaces, name: str = SESSION, *, age_s: float = OLD_S
     folder = Path(places.ray[0]) / name
     file(folder / "logs" / "raylet.out", age_s=age_s)
     file(folder / f"ray_spilled_objects_{'ab' * 14}" / "object-1", age_s=age_s, data=b"y" * 100_000)
-    for one in (folder / "logs", *folder.glob("ray_*"), folder):
-        os.utime(one, (time.time() - age_s,) * 2)
+    for path in (folder / "logs", *folder.glob("ray_*"), folder):
+        os.utime(path, (time.time() - age_s,) * 2)
     return folder
 
 
@@ -449,10 +449,10 @@ def test_what_is_held_in_a_rare_way_stays_in_the_plan_and_in_the_removal(
     before = look(places)
     assert names(before) == {"nccl-held", SESSION}
     with (
-        python(program, str(segment), *words, stdout=subprocess.PIPE) as one,
+        python(program, str(segment), *words, stdout=subprocess.PIPE) as holder,
         python(program, str(folder / "logs" / "raylet.out"), *words, stdout=subprocess.PIPE) as other,
     ):
-        for process in (one, other):
+        for process in (holder, other):
             assert process.stdout is not None
             process.stdout.readline()
         found = look(places)

@@ -111,8 +111,8 @@ def test_the_json_of_check_has_every_key_and_null_for_the_unknown(hangtop, tmp_p
     for part, keys in SCHEMA.items():
         value = said[part] if part else said
         assert value
-        for one in value if isinstance(value, list) else [value]:
-            assert set(keys.split()) <= set(one), part
+        for record in value if isinstance(value, list) else [value]:
+            assert set(keys.split()) <= set(record), part
     assert said["schema"] == 1
     assert said["kind"] is None
     assert {rank["pid"] for rank in said["ranks"]} <= {None, *range(2**22)}

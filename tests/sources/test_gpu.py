@@ -49,13 +49,13 @@ def test_every_value_of_every_gpu_is_read_with_few_calls(tmp_path: Path) -> None
     assert sum(calls.values()) / elapsed_s <= 100
     assert sorted(gpus) == list(range(8))
     assert {gpu.status for gpu in gpus.values()} == {"ok"}
-    one = gpus[0]
-    assert (one.util_percent, one.memory_util_percent, one.temperature_c) == (95, 40, 58)
-    assert (one.power_w, one.limit_w) == (540, 700)
-    assert one.used_bytes == 60 * GIB
-    assert (one.sm_clock_mhz, one.sm_clock_max_mhz, one.memory_clock_mhz, one.pstate) == (1755, 1980, 2619, 0)
-    assert (one.pcie_rx_bytes_s, one.pcie_tx_bytes_s) == (1_024_000, 2_048_000)
-    assert one.minor == 0
+    gpu = gpus[0]
+    assert (gpu.util_percent, gpu.memory_util_percent, gpu.temperature_c) == (95, 40, 58)
+    assert (gpu.power_w, gpu.limit_w) == (540, 700)
+    assert gpu.used_bytes == 60 * GIB
+    assert (gpu.sm_clock_mhz, gpu.sm_clock_max_mhz, gpu.memory_clock_mhz, gpu.pstate) == (1755, 1980, 2619, 0)
+    assert (gpu.pcie_rx_bytes_s, gpu.pcie_tx_bytes_s) == (1_024_000, 2_048_000)
+    assert gpu.minor == 0
     assert (gpus[3].throttle, gpus[3].ecc_corrected, gpus[3].ecc_uncorrected) == (("power cap", "hot (driver)"), 7, 1)
     assert gpus[3].name == "NVIDIA A100"
     assert [(p.pid, p.used_bytes, p.visible) for p in gpus[2].processes] == [(os.getpid(), 60300 << 20, True)]

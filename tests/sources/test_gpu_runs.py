@@ -88,7 +88,7 @@ def ranks(
 def test_ranks_whose_kernels_spin_wait_for_the_one_whose_gpu_is_idle(tmp_path: Path, runtime: Path, way: str) -> None:
     with ranks(tmp_path, runtime, (way, way, "lock")) as run:
         said = run.verdict(tmp_path, (SPINS, SPINS, IDLE))
-        assert (said["verdict"], said["kind"], [one["rank"] for one in said["culprits"]]) == ("hung", "nccl", [2]), said[
+        assert (said["verdict"], said["kind"], [culprit["rank"] for culprit in said["culprits"]]) == ("hung", "nccl", [2]), said[
             "headline"
         ]
         assert "load_shard" in said["culprits"][0]["why"][0]
@@ -115,7 +115,9 @@ def test_nccls_own_counts_tell_who_never_launched_where_stacks_and_gpus_are_alik
         said.append(json.dumps({"nccl_version": "2.29.1", "communicators": [{"hash": "0xaa", "size": 3, "ranks": members}]}))
         verdict = run.verdict(tmp_path, (SPINS, SPINS, SPINS))
         assert (verdict["verdict"], verdict["kind"]) == ("hung", "nccl"), verdict["headline"]
-        assert [(one["rank"], one["why"][0]) for one in verdict["culprits"]] == [(1, "launched 41,207 of 41,208 AllReduce")]
+        assert [(culprit["rank"], culprit["why"][0]) for culprit in verdict["culprits"]] == [
+            (1, "launched 41,207 of 41,208 AllReduce")
+        ]
 
 
 def test_native_frames_tell_that_a_rank_waits_for_its_peers_in_nccls_start(tmp_path: Path, runtime: Path) -> None:
@@ -124,8 +126,11 @@ def test_native_frames_tell_that_a_rank_waits_for_its_peers_in_nccls_start(tmp_p
         asked = StacksAsk(1, tuple(run.pids), stop=starts)
         stacks = {stack.pid: stack for part in answer_stacks(asked, time.time()) for stack in part.stacks}
         seen = [activity_of(stacks[pid]) for pid in run.pids]
-        assert [one and one.kind for one in seen] == ["rendezvous", "gpu"], seen
-        assert [one and one.text for one in seen] == ["in ncclCommInitRankConfig", "waits for the GPU in train_step"]
+        assert [activity and activity.kind for activity in seen] == ["rendezvous", "gpu"], seen
+        assert [activity and activity.text for activity in seen] == [
+            "in ncclCommInitRankConfig",
+            "waits for the GPU in train_step",
+        ]
 
 
 def test_a_driver_that_hangs_is_named_although_the_ranks_only_seem_to_wait(tmp_path: Path, runtime: Path) -> None:
@@ -140,4 +145,4 @@ def test_a_rank_blocked_on_its_disk_is_no_matter_of_the_driver(tmp_path: Path, r
             said = run.verdict(tmp_path, (SPINS, IDLE))
         finally:
             subprocess.run(["fsfreeze", "-u", str(disk)], check=False)  # until then not even SIGKILL ends the rank
-        assert (said["verdict"], said["kind"], [one["rank"] for one in said["culprits"]]) == ("hung", "io_blocked", [1])
+        assert (said["verdict"], said["kind"], [culprit["rank"] for culprit in said["culprits"]]) == ("hung", "io_blocked", [1])

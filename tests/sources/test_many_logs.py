@@ -90,8 +90,8 @@ def test_where_nothing_tells_which_came_first_it_is_only_possible(tmp_path, rank
         for _ in range(100):
             rank.say("leaving: closing one more file, giving back one more lock")
     told = [json.loads(check(*order)) for order in permutations((tmp_path / "a.log", tmp_path / "b.log"))]
-    assert {one["confidence"] for one in told} == {"possible"}
-    assert len({one["headline"] for one in told}) == 1
+    assert {answer["confidence"] for answer in told} == {"possible"}
+    assert len({answer["headline"] for answer in told}) == 1
     assert any("the times in them do not tell" in fact["text"] for fact in told[0]["evidence"])
 
 

@@ -44,8 +44,8 @@ def dead_mount(tmp_path: Path) -> Iterator[Path]:
 
 
 def blockage(pid: int, blockages: BlockedMounts) -> BlockedOn | None:
-    one = Process(pid, 0.0, 1, 1, "python", "python", "D")
-    return next(iter(blockages.find([one], time.time())), None)
+    process = Process(pid, 0.0, 1, 1, "python", "python", "D")
+    return next(iter(blockages.find([process], time.time())), None)
 
 
 def found(pid: int, path: Path, answers: bool, blockages: BlockedMounts) -> BlockedOn:
@@ -53,8 +53,8 @@ def found(pid: int, path: Path, answers: bool, blockages: BlockedMounts) -> Bloc
     eventually(lambda: file_of(pid) == str(path), "its wait")
 
     def told() -> BlockedOn | None:
-        one = blockage(pid, blockages)
-        return one if one is not None and one.answers is answers else None
+        blocked_on = blockage(pid, blockages)
+        return blocked_on if blocked_on is not None and blocked_on.answers is answers else None
 
     return eventually(told, f"the answer {answers}")
 
@@ -67,9 +67,9 @@ def test_a_frozen_file_system_is_named_and_answers(tmp_path: Path) -> None:
     with frozen_disk(tmp_path) as disk:
         path = disk / "checkpoint.pt"
         with python(f"open({str(path)!r}, 'w')") as process:
-            one = found(process.pid, path, answers=True, blockages=BlockedMounts())
-            assert (one.file, one.mount, one.kind) == (str(path), str(disk), "ext4")
-            assert one.device.startswith("/dev/loop")
+            blocked_on = found(process.pid, path, answers=True, blockages=BlockedMounts())
+            assert (blocked_on.file, blocked_on.mount, blocked_on.kind) == (str(path), str(disk), "ext4")
+            assert blocked_on.device.startswith("/dev/loop")
             subprocess.run(["fsfreeze", "-u", str(disk)], check=True)
             process.wait(PATIENCE_S)
             subprocess.run(["fsfreeze", "-f", str(disk)], check=True)
@@ -79,9 +79,9 @@ def test_a_frozen_file_system_is_named_and_answers(tmp_path: Path) -> None:
 def test_a_dead_file_system_is_named_and_does_not_answer(tmp_path: Path) -> None:
     blockages = BlockedMounts()
     with dead_mount(tmp_path) as mount, python(f"open({str(mount / 'shard.bin')!r})") as process:
-        one = found(process.pid, mount / "shard.bin", answers=False, blockages=blockages)
-        assert (one.mount, one.kind, one.device) == (str(mount), "fuse", "server:/export")
-        assert one.file == str(mount / "shard.bin")
+        blocked_on = found(process.pid, mount / "shard.bin", answers=False, blockages=blockages)
+        assert (blocked_on.mount, blocked_on.kind, blocked_on.device) == (str(mount), "fuse", "server:/export")
+        assert blocked_on.file == str(mount / "shard.bin")
     eventually(lambda: all(check.ended for check in blockages._asked.values()), "the end of its child")
 
 

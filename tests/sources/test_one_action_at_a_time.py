@@ -162,8 +162,8 @@ def test_a_lock_is_of_one_run_alone(log: Path) -> None:
     script += "try:\n with locked(msgspec.json.decode(sys.argv[1], type=Plan)): print('free')\nexcept HeldError: print('held')"
     with locked(plan):
         answers = [
-            subprocess.run([sys.executable, "-c", script, msgspec.json.encode(one)], capture_output=True, check=True).stdout
-            for one in (plan, other, same)
+            subprocess.run([sys.executable, "-c", script, msgspec.json.encode(action)], capture_output=True, check=True).stdout
+            for action in (plan, other, same)
         ]
     assert answers == [b"held\n", b"free\n", b"held\n"]
     assert issubclass(HeldError, Exception)

@@ -219,8 +219,8 @@ def test_a_full_disk_is_a_problem_and_little_room_a_warning(run: Path, monkeypat
         sizes = os.statvfs_result((4096, 4096, 10**8, free, free, 100, 100, 100, 0, 255))
         monkeypatch.setattr(os, "statvfs", lambda path, sizes=sizes: sizes)
         found = list(preflight._room(str(run)))
-        assert [one[0] for one in found] == ([kind] if kind else [])
-        assert all(words in one[1] for one in found)
+        assert [finding[0] for finding in found] == ([kind] if kind else [])
+        assert all(words in finding[1] for finding in found)
 
 
 def test_what_the_plan_itself_removes_is_not_there_any_more(run: Path) -> None:

@@ -108,7 +108,7 @@ def test_ranks_whose_launcher_died_stay_part_of_the_run(tmp_path: Path) -> None:
             lambda r: r.processes and all(process.ppid != launcher.pid for process in r.processes), "reparenting"
         )
         assert sorted(watch.ranks()) == [0, 1]
-        assert [(one.pid, one.role) for one in reading.ended] == [(launcher.pid, "launcher")]
+        assert [(process.pid, process.role) for process in reading.ended] == [(launcher.pid, "launcher")]
 
 
 def test_ranks_are_the_writers_as_soon_as_their_launcher_is_gone(tmp_path: Path) -> None:

@@ -95,16 +95,16 @@ def nodes() -> Iterator[RealRay]:
 
 @pytest.fixture
 def watch(head, ends) -> Watch:
-    one = Watch(head)
-    ends.callback(one.close)
-    return one
+    watcher = Watch(head)
+    ends.callback(watcher.close)
+    return watcher
 
 
 @pytest.fixture
 def watch_nodes(nodes, ends) -> Watch:
-    one = Watch(nodes)
-    ends.callback(one.close)
-    return one
+    watcher = Watch(nodes)
+    ends.callback(watcher.close)
+    return watcher
 
 
 def by_name(cluster: RayCluster) -> dict[str, RayActor]:
@@ -250,7 +250,7 @@ def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(n
         odd, *rest = classes(stacks)
         assert odd.ranks == (STUCK,), "alone, or the one of its class"
         assert odd.activity.own.name.endswith("actor_rollout_update_actor")
-        assert sum(len(one.ranks) for one in rest) == 5
+        assert sum(len(stack_class.ranks) for stack_class in rest) == 5
     nodes.signal(driver.pid, signal.SIGKILL)
     driver.wait(PATIENCE_S)
 

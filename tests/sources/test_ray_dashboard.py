@@ -77,8 +77,8 @@ def source():
         return made[-1]
 
     yield open_source
-    for one in made:
-        one.close()
+    for ray_source in made:
+        ray_source.close()
 
 
 def cluster_of(ray: RaySource, now: float) -> RayCluster:

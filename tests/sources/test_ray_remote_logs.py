@@ -44,9 +44,9 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fake() -> Iterator[FakeDashboard]:
-    one = FakeDashboard(2, 2, agents=True)
-    yield one
-    one.close()
+    dashboard = FakeDashboard(2, 2, agents=True)
+    yield dashboard
+    dashboard.close()
 
 
 def place(fake: FakeDashboard, *, agent: bool = True) -> WorkerPlace:
@@ -56,9 +56,9 @@ def place(fake: FakeDashboard, *, agent: bool = True) -> WorkerPlace:
 
 @pytest.fixture
 def logs(fake) -> Iterator[NodeLogs]:
-    one = NodeLogs(fake.address, lambda: None)
-    yield one
-    one.close()
+    node_logs = NodeLogs(fake.address, lambda: None)
+    yield node_logs
+    node_logs.close()
 
 
 @pytest.fixture
@@ -207,13 +207,13 @@ def look(spec: WatchSpec, seconds: float) -> RunState:
 @pytest.fixture
 def fleet() -> Iterator[FakeDashboard]:
     """64 ranks on 8 nodes, and what each of them wrote: all are at step 50, rank 3 at 40."""
-    one = FakeDashboard(8, 8, agents=True)
-    for row in one.actors.values():
+    dashboard = FakeDashboard(8, 8, agents=True)
+    for row in dashboard.actors.values():
         worker, pid, rank = row["address"]["workerId"], row["pid"], int(row["actorId"], 16)
-        one.files[f"worker-{worker}-01000000-{pid}.err"] = b"step %d/100 loss=0.5\n" % (40 if rank == 3 else 50)
-        one.files[f"worker-{worker}-01000000-{pid}.out"] = b""
-    yield one
-    one.close()
+        dashboard.files[f"worker-{worker}-01000000-{pid}.err"] = b"step %d/100 loss=0.5\n" % (40 if rank == 3 else 50)
+        dashboard.files[f"worker-{worker}-01000000-{pid}.out"] = b""
+    yield dashboard
+    dashboard.close()
 
 
 @pytest.fixture

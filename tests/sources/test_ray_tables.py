@@ -47,9 +47,9 @@ def python(tmp_path) -> Callable[..., RayPython]:
 
 @pytest.fixture
 def tables() -> Iterator[GcsTables]:
-    one = GcsTables()
-    yield one
-    one.close()
+    gcs_tables = GcsTables()
+    yield gcs_tables
+    gcs_tables.close()
 
 
 def say(told: object) -> str:
@@ -90,40 +90,40 @@ def test_without_a_dashboard_all_comes_from_the_tables_and_their_age_is_told(tab
 
 
 def test_only_what_the_dashboard_tells_in_another_shape_is_taken_from_them(tables, python):
-    one = python(say(TOLD))
-    assert filled(tables, of("strange", ACTORS), one).actors
-    assert not tables.fill(of("strange", ACTORS), one, NOW).nodes
-    assert not tables.fill(of("ok", GROUPS), one, NOW).actors
+    program = python(say(TOLD))
+    assert filled(tables, of("strange", ACTORS), program).actors
+    assert not tables.fill(of("strange", ACTORS), program, NOW).nodes
+    assert not tables.fill(of("ok", GROUPS), program, NOW).actors
 
 
 def test_it_is_asked_seldom_and_never_while_the_dashboard_is_understood(tables, python):
-    one = python(say(TOLD))
-    tables.fill(of("ok"), one, NOW)
-    tables.fill(of("needs_token"), one, NOW)
-    tables.fill(msgspec.structs.replace(of("silent"), api=RayApi("a:1", "silent", since=NOW - PATIENCE_S / 2)), one, NOW)
-    assert started(one) == []
-    filled(tables, of("refused"), one)
-    tables.fill(of("refused"), one, NOW + EVERY_S - 1)
-    assert len(started(one)) == 1
-    tables.fill(of("refused"), one, NOW + EVERY_S)
-    wait_for(lambda: len(started(one)) == 2, 90)
+    program = python(say(TOLD))
+    tables.fill(of("ok"), program, NOW)
+    tables.fill(of("needs_token"), program, NOW)
+    tables.fill(msgspec.structs.replace(of("silent"), api=RayApi("a:1", "silent", since=NOW - PATIENCE_S / 2)), program, NOW)
+    assert started(program) == []
+    filled(tables, of("refused"), program)
+    tables.fill(of("refused"), program, NOW + EVERY_S - 1)
+    assert len(started(program)) == 1
+    tables.fill(of("refused"), program, NOW + EVERY_S)
+    wait_for(lambda: len(started(program)) == 2, 90)
 
 
 def test_one_that_does_not_end_is_ended_and_the_next_waits(tables, python):
-    one = python("sleep 1000")
-    tables.fill(of("none"), one, NOW)
-    wait_for(lambda: started(one), 90)
-    assert Path(f"/proc/{started(one)[0]}").exists()
-    view = tables.fill(of("none"), one, NOW + CHILD_S + 1)
+    program = python("sleep 1000")
+    tables.fill(of("none"), program, NOW)
+    wait_for(lambda: started(program), 90)
+    assert Path(f"/proc/{started(program)[0]}").exists()
+    view = tables.fill(of("none"), program, NOW + CHILD_S + 1)
     assert view.api.tables_problem == f"the GCS did not answer within {CHILD_S:g} s"
-    assert not Path(f"/proc/{started(one)[0]}").exists()
-    tables.fill(of("none"), one, NOW + CHILD_S + AFTER_FAILURE_S)
-    assert len(started(one)) == 1
+    assert not Path(f"/proc/{started(program)[0]}").exists()
+    tables.fill(of("none"), program, NOW + CHILD_S + AFTER_FAILURE_S)
+    assert len(started(program)) == 1
 
 
 def test_why_it_failed_is_told_in_one_line(tables, python):
-    one = python("echo Traceback >&2", "echo 'ModuleNotFoundError: No module named ray' >&2", "exit 1")
-    view = filled(tables, of("refused"), one)
+    program = python("echo Traceback >&2", "echo 'ModuleNotFoundError: No module named ray' >&2", "exit 1")
+    view = filled(tables, of("refused"), program)
     said = [trouble.text for trouble in troubles(RayCluster("session", api=view.api), NOW)]
     assert said[-1].endswith("Ray's own Python could not read the GCS in its place: ModuleNotFoundError: No module named ray")
     tables.close()
@@ -135,7 +135,7 @@ def test_why_it_failed_is_told_in_one_line(tables, python):
 
 
 def test_another_users_python_is_not_run_as_ourselves(tables, python, monkeypatch):
-    one = msgspec.structs.replace(python(say(TOLD)), uid=1001)
+    program = msgspec.structs.replace(python(say(TOLD)), uid=1001)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "of another user" in filled(tables, of("none"), one).api.tables_problem
-    assert started(one) == []
+    assert "of another user" in filled(tables, of("none"), program).api.tables_problem
+    assert started(program) == []

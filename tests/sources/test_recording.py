@@ -33,8 +33,8 @@ def reading(at: float, step: int) -> Reading:
 
 def record(path: Path, *readings: Reading) -> None:
     recorder = Recorder(path, SPEC)
-    for one in readings:
-        recorder.write(one)
+    for new_reading in readings:
+        recorder.write(new_reading)
     recorder.close()
     recorder.child.wait(PATIENCE_S)
 
@@ -113,8 +113,8 @@ def test_a_killed_hangtop_leaves_a_recording_of_all_that_it_had_read(tmp_path: P
     path = tmp_path / "session.hangtop"
     session = [reading(10 + step, step) for step in range(9)]
     recorder = Recorder(path, SPEC)
-    for one in session:
-        recorder.write(one)
+    for new_reading in session:
+        recorder.write(new_reading)
     recorder.child.communicate(timeout=PATIENCE_S)
     assert list(load(path).readings()) == session
     assert load(path).torn == 0
@@ -135,13 +135,16 @@ def test_whole_snapshots_cost_a_fraction_of_their_lines(tmp_path: Path) -> None:
     workers = tuple(Process(pid, 1.0, pid, 1, "python", f"python train.py {pid}", "S", role="data worker") for pid in range(512))
     session = [
         Reading(
-            "procs", "n1", at, ProcessReading(processes=tuple(replace(one, cpu_percent=at * one.pid % 97) for one in workers))
+            "procs",
+            "n1",
+            at,
+            ProcessReading(processes=tuple(replace(worker, cpu_percent=at * worker.pid % 97) for worker in workers)),
         )
         for at in range(1, 31)
     ]
     record(path, *session)
     assert list(load(path).readings()) == session
-    assert path.stat().st_size < sum(len(wire.encode(one)) for one in session) / 10
+    assert path.stat().st_size < sum(len(wire.encode(snapshot)) for snapshot in session) / 10
 
 
 def test_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
@@ -207,8 +210,8 @@ async def folded(feed: ReplayFeed, until_step: int | None) -> RunState:
     """The state when rank 0 reached this step (`None`: is not known)."""
     state = RunState()
     async with asyncio.timeout(PATIENCE_S):
-        async for one in feed.readings():
-            state = fold(state, one)
+        async for played_reading in feed.readings():
+            state = fold(state, played_reading)
             if (state.ranks[0].step if 0 in state.ranks else None) == until_step:
                 return state
     raise AssertionError("the replay ended")
@@ -243,10 +246,10 @@ async def test_a_question_is_answered_even_by_a_recording(tmp_path: Path) -> Non
     feed = ReplayFeed(load(path))
     feed.ask(PageAsk(7, 0, 0))
     async with asyncio.timeout(PATIENCE_S):
-        async for one in feed.readings():
-            if isinstance(one.value, PageReading):
-                assert one.value.ask == 7
-                assert "only the newest lines" in (one.value.problem or "")
+        async for played_reading in feed.readings():
+            if isinstance(played_reading.value, PageReading):
+                assert played_reading.value.ask == 7
+                assert "only the newest lines" in (played_reading.value.problem or "")
                 return
 
 

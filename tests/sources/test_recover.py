@@ -146,8 +146,8 @@ def test_broken_off_between_two_parts_the_log_tells_what_was_done(plan_for, old,
     assert (old.poll() is not None) is ended
     assert (launch_store.latest(str(tmp_path / "train.log")) is not None) is started
     logged = [json.loads(line) for line in log_path().read_text().splitlines()]
-    assert any(one["text"].startswith("SIGTERM") for one in logged) is ended
-    assert any(one["text"].endswith("runs") and one["kind"] == "proof" for one in logged) is started
+    assert any(entry["text"].startswith("SIGTERM") for entry in logged) is ended
+    assert any(entry["text"].endswith("runs") and entry["kind"] == "proof" for entry in logged) is started
     assert logged[-1]["kind"] == "failed"
     assert "broken off as asked" in logged[-1]["text"]
     if not ended:
@@ -161,7 +161,7 @@ def test_what_only_hangtop_itself_reads_is_not_in_use(tmp_path: Path) -> None:
     with running(sys.executable, "-m", "hangtop.probe", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as probe:
         probe.stdin.write(wire.encode(WatchSpec(logs=(str(log),), sources=("log",))))
         probe.stdin.flush()
-        eventually(lambda: str(log) in {os.path.realpath(one) for one in Path(f"/proc/{probe.pid}/fd").iterdir()}, "the look")
+        eventually(lambda: str(log) in {os.path.realpath(link) for link in Path(f"/proc/{probe.pid}/fd").iterdir()}, "the look")
         inside = {(path.stat().st_dev, path.stat().st_ino): path.name for path in (tmp_path, log)}
         found = open_handles(open_table(), [str(tmp_path)])
         assert found.holder(str(tmp_path), inside) is None

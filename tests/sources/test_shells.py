@@ -54,17 +54,17 @@ def named_vim(folder: Path) -> Path:
 def test_of_the_jobs_of_a_shell_only_the_one_that_writes_the_log_is_the_run(tmp_path: Path, under: str | None) -> None:
     first, second = tmp_path / "run1.log", tmp_path / "run2.log"
     with terminal(tmp_path, under=under) as shell:
-        one = shell.job(f"train.py > {first}")
+        pid = shell.job(f"train.py > {first}")
         shell.job(f"train.py > {second}")
         shell.type(f"{named_vim(tmp_path)} 600 > {tmp_path}/screen &")
         eventually((tmp_path / "screen").exists)
         watch = Watch(first)
         reading = watch.until(lambda r: r.processes, "the run")
-        assert pids(reading) == {one}
+        assert pids(reading) == {pid}
         assert reading.shell is None
         made = stop_of(reading)
         assert isinstance(made, Plan)
-        assert [target.pid for target in made.targets] == [one]
+        assert [target.pid for target in made.targets] == [pid]
 
 
 def test_a_rank_still_brings_its_launcher_when_both_are_a_job_of_a_shell(tmp_path: Path) -> None:

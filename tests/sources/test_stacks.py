@@ -437,7 +437,7 @@ def test_of_the_demo_the_culprit_stands_first(tmp_path: Path) -> None:
 
         def told() -> list[tuple[tuple[int, ...], str]]:
             found = classes(number(look(*ranks.values()).stacks, ranks))
-            return [(one.ranks, one.activity.text) for one in found if one.activity is not None]
+            return [(stack_class.ranks, stack_class.activity.text) for stack_class in found if stack_class.activity is not None]
 
         eventually(lambda: told() == hang, "the hang")
 
@@ -448,7 +448,7 @@ def test_of_the_demo_the_culprit_stands_first(tmp_path: Path) -> None:
         assert "◂ rank 3" in printed[0]
         assert command.run(ranks, others, as_json=True, echo=printed.append) == 0
         answer = msgspec.json.decode(printed[1])
-        assert [one["ranks"] for one in answer["classes"]] == [[3], [0, 1, 2, 4, 5, 6, 7]]
+        assert [stack_class["ranks"] for stack_class in answer["classes"]] == [[3], [0, 1, 2, 4, 5, 6, 7]]
         assert answer["classes"][0]["frames"][0]["source"] == "with self._index_lock:"
         assert answer["stopped"] is False
 
@@ -464,8 +464,8 @@ def test_threads_of_like_names_are_told_apart(start: Start) -> None:
     def told() -> tuple[str, str]:
         printed: list[str] = []
         assert command.run({}, (process.pid,), as_json=True, echo=printed.append) == 0
-        (one,) = msgspec.json.decode(printed[0])["others"]
-        says = {other["name"]: other["doing"] for other in one["other_threads"]}
+        (stack_class,) = msgspec.json.decode(printed[0])["others"]
+        says = {other["name"]: other["doing"] for other in stack_class["other_threads"]}
         return says["load-1"].partition(" ")[0], says["load-11"].partition(" in ")[0]
 
     eventually(lambda: told() == ("sleeps", "waits for a lock"), "both threads in their waits")

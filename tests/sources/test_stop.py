@@ -247,8 +247,8 @@ def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(t
         assert performer.wait(PATIENCE_S) == 0
         assert child.wait(PATIENCE_S) == -signal.SIGKILL
     told = [json.loads(line) for line in (tmp_path / "hangtop" / "actions.log").read_text().splitlines()]
-    assert [one["kind"] for one in told] == ["doing", "doing", "done", "done", "proof"]
-    assert all(one["pid"] == child.pid and one["start_ticks"] for one in told[:3])
+    assert [entry["kind"] for entry in told] == ["doing", "doing", "done", "done", "proof"]
+    assert all(entry["pid"] == child.pid and entry["start_ticks"] for entry in told[:3])
 
 
 def test_nothing_is_done_when_the_action_log_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,9 +82,9 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path):
-    one = Run(tmp_path)
-    yield one
-    one.source.close()
+    watched_run = Run(tmp_path)
+    yield watched_run
+    watched_run.source.close()
 
 
 def steps(state: RunState) -> dict[int, int | None]:

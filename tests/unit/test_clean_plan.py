@@ -101,16 +101,16 @@ def test_no_family_makes_a_plan_that_ends_what_may_live(seed: int) -> None:
     orphans, writing = family(seed)
     made = clean_plan(state(*orphans), LeftoversReading(1, (SEGMENT,), writing=writing), ME, NOW, 600.0)
     assert isinstance(made, Plan)
-    known = {one.pid: one for one in orphans}
+    known = {process.pid: process for process in orphans}
     targets = {target.pid for target in made.targets}
     assert targets.isdisjoint({0, 1, ME.pid, *ME.ancestors})
     for pid in targets:
-        one = known[pid]
-        assert (one.uid, one.state == "Z") == (1000, False)
-        assert NOW - one.started_at >= 600.0
-        assert one.ppid in targets or (one.ppid not in known and one.role in (*PARTS, "ray daemon"))
-        top = one
+        process = known[pid]
+        assert (process.uid, process.state == "Z") == (1000, False)
+        assert NOW - process.started_at >= 600.0
+        assert process.ppid in targets or (process.ppid not in known and process.role in (*PARTS, "ray daemon"))
+        top = process
         while top.ppid in known:
             top = known[top.ppid]
-        assert top.role == "ray daemon" or (one.role != "ray daemon" and pid not in writing)
+        assert top.role == "ray daemon" or (process.role != "ray daemon" and pid not in writing)
     assert len(targets) + len(made.spared) == len(orphans)

@@ -89,12 +89,12 @@ def test_who_called_another_operation_than_its_peers_is_short_of_theirs_and_they
     called = {"AllReduce": 8, "Broadcast": 0}
     parted = rank(2, 102, {"AllReduce": 7, "Broadcast": 1})
     communicators, _ = read(status(rank(0, 100, called), rank(1, 101, called), parted, rank(3, 103, called)))
-    assert [(one.rank, one.text) for one in behind(communicators)] == [(2, "launched 7 of 8 AllReduce")]
+    assert [(member.rank, member.text) for member in behind(communicators)] == [(2, "launched 7 of 8 AllReduce")]
 
 
 def test_nobody_is_short_where_halves_called_different_operations() -> None:
-    one, other = {"AllReduce": 8, "Broadcast": 0}, {"AllReduce": 7, "Broadcast": 1}
-    communicators, _ = read(status(rank(0, 100, one), rank(1, 101, one), rank(2, 102, other), rank(3, 103, other)))
+    called, other = {"AllReduce": 8, "Broadcast": 0}, {"AllReduce": 7, "Broadcast": 1}
+    communicators, _ = read(status(rank(0, 100, called), rank(1, 101, called), rank(2, 102, other), rank(3, 103, other)))
     assert behind(communicators) == ()
 
 
@@ -139,8 +139,8 @@ def test_the_older_report_counts_all_collectives_together() -> None:
     communicators, version = read(OLDER)
     assert version is None
     assert communicators[0].ranks == (CommRank(0, 70, "n1", 0, "ok", {"collective": 49}),)
-    assert [one.rank for one in communicators[1].ranks] == [2, 3]
-    assert {one.text for one in behind(communicators)} == {"launched 49 of 50 collective", "does not answer NCCL (missing)"}
+    assert [comm_rank.rank for comm_rank in communicators[1].ranks] == [2, 3]
+    assert {member.text for member in behind(communicators)} == {"launched 49 of 50 collective", "does not answer NCCL (missing)"}
 
 
 @pytest.mark.parametrize("answer", ["", "HTTP/1.1 400 Bad Request", '{"communicators": 3}', '{"communicators": ['])
@@ -159,10 +159,10 @@ def test_behind_is_frozen_only_when_nothing_rose_between_two_looks() -> None:
         ranks = (CommRank(0, counts={"AllReduce": most}), CommRank(1, counts={"AllReduce": slow}))
         return (Communicator("aa", 2, ranks, {"AllReduce": most}),)
 
-    assert [one.frozen for one in behind(look(7, 8), look(7, 8))] == [True]
-    assert [one.frozen for one in behind(look(7, 8), look(6, 7))] == [False]
-    assert [one.frozen for one in behind(look(7, 9), look(7, 8))] == [False]
-    assert [one.frozen for one in behind(look(7, 8))] == [None]
+    assert [member.frozen for member in behind(look(7, 8), look(7, 8))] == [True]
+    assert [member.frozen for member in behind(look(7, 8), look(6, 7))] == [False]
+    assert [member.frozen for member in behind(look(7, 9), look(7, 8))] == [False]
+    assert [member.frozen for member in behind(look(7, 8))] == [None]
     assert behind(look(8, 8), look(7, 8)) == ()
 
 
@@ -181,15 +181,15 @@ def test_who_waits_in_a_collective_of_its_own_is_not_behind_although_others_enqu
         return FlightDump(number, "", 0.0, (FlightGroup("0", "default_pg", enqueued, completed, "all_reduce", "scheduled"),))
 
     late = behind_in_flight([dump(0, 42, 40), dump(1, 41, 40), dump(2, 40, 40), dump(3, 41, 40)])
-    assert [one.rank for one in late] == [2]
+    assert [member.rank for member in late] == [2]
     late = behind_in_flight([dump(0, 42, None), dump(1, 41, None), dump(2, 40, None), dump(3, 41, None)])
-    assert [one.rank for one in late] == [2]
+    assert [member.rank for member in late] == [2]
     assert behind_in_flight([dump(0, 42, 40), dump(1, 41, 40), dump(2, 41, 40)]) == ()
 
 
 def test_nor_by_nccls_counts() -> None:
     counts = [rank(number, 100 + number, {"AllReduce": count}) for number, count in enumerate((42, 41, 40, 41))]
-    assert [one.rank for one in behind(read(status(*counts))[0])] == [2]
+    assert [member.rank for member in behind(read(status(*counts))[0])] == [2]
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,12 @@ def test_the_order_in_which_files_are_named_changes_nothing(files: list[list[tup
 def test_between_files_the_time_decides_and_within_one_the_place() -> None:
     late_but_early_in_its_file = replace(CAUSE, id="nccl.system_error", offset=10, written=at_once(20.0), file=0)
     early_but_far_behind = replace(CAUSE, offset=9_000, written=at_once(10.0), file=1)
-    assert [one.id for one in in_order((late_but_early_in_its_file, early_but_far_behind))] == ["cuda.oom", "nccl.system_error"]
+    assert [finding.id for finding in in_order((late_but_early_in_its_file, early_but_far_behind))] == [
+        "cuda.oom",
+        "nccl.system_error",
+    ]
     same_file = replace(early_but_far_behind, file=0)
-    assert [one.id for one in in_order((late_but_early_in_its_file, same_file))] == ["nccl.system_error", "cuda.oom"]
+    assert [finding.id for finding in in_order((late_but_early_in_its_file, same_file))] == ["nccl.system_error", "cuda.oom"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_a_warning_leads_only_where_it_came_before_a_message_of_its_family() -> 
     full = replace(CAUSE, id="ray.object_store_full", offset=50)
     disk = replace(CAUSE, id="ray.disk_full", severity="warning", hang="either", offset=10)
     network = replace(disk, id="wandb.net", offset=5)
-    assert [one.id for one in in_order((full, disk, network))] == ["ray.disk_full", "ray.object_store_full", "wandb.net"]
+    assert [finding.id for finding in in_order((full, disk, network))] == ["ray.disk_full", "ray.object_store_full", "wandb.net"]
     assert in_order((full, replace(disk, survived=True)))[0] is full
 
 

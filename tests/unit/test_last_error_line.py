@@ -44,7 +44,7 @@ def test_words_of_an_unknown_error_are_quoted(words: str) -> None:
     told = verdict(BARS, f"{words}\nnote: see the manual\n".encode())
     assert told.word == "stalled"
     assert words.rpartition("ERROR ")[2] in told.headline
-    assert any(words.rpartition("ERROR ")[2] in one.text for one in told.evidence)
+    assert any(words.rpartition("ERROR ")[2] in fact.text for fact in told.evidence)
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,19 @@ FlockError: nine sheep
 def test_an_unknown_exception_names_the_run_s_own_line(cut: int) -> None:
     told = verdict(BARS, TRACE[:cut], TRACE[cut:])
     assert told.headline == "FlockError: nine sheep."
-    assert "raised below /home/me/proj/model/flock.py:41 in forward" in [one.text for one in told.evidence]
+    assert "raised below /home/me/proj/model/flock.py:41 in forward" in [fact.text for fact in told.evidence]
 
 
 def test_without_own_code_it_names_the_innermost_line() -> None:
     own = TRACE.replace(b"/home/me/proj", b"/usr/lib/python3.11/site-packages/flock")
-    assert any(one.text.startswith("raised in /opt/conda") for one in verdict(BARS, own).evidence)
+    assert any(fact.text.startswith("raised in /opt/conda") for fact in verdict(BARS, own).evidence)
 
 
 def test_a_known_exception_names_the_line_as_well() -> None:
     oom = TRACE.replace(b"FlockError: nine sheep", b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
     told = verdict(BARS, oom)
     assert told.evidence[1].text.startswith("cuda.oom")
-    assert any("flock.py:41" in one.text for one in told.evidence)
+    assert any("flock.py:41" in fact.text for fact in told.evidence)
 
 
 def test_tracebacks_of_two_ranks_do_not_mix_their_lines() -> None:
@@ -94,7 +94,7 @@ def test_tracebacks_of_two_ranks_do_not_mix_their_lines() -> None:
     woven = b"".join(b"[rank1]: %s\n[rank2]: %s\n" % pair for pair in zip(lines, other, strict=True))
     told = verdict(BARS, woven)
     assert told.headline == "Rank 1: FlockError: nine sheep."
-    assert any("flock.py:41" in one.text for one in told.evidence)
+    assert any("flock.py:41" in fact.text for fact in told.evidence)
 
 
 def raised(line: bytes, above: bytes = b"") -> Verdict:
@@ -140,4 +140,4 @@ FlockError: nine sheep
 def test_a_traceback_that_rich_drew_is_one(text: str) -> None:
     told = verdict(BARS, text.encode())
     assert told.headline == "FlockError: nine sheep."
-    assert any("/home/me/proj/train.py:355 in train" in one.text for one in told.evidence)
+    assert any("/home/me/proj/train.py:355 in train" in fact.text for fact in told.evidence)

@@ -42,7 +42,7 @@ LINES = {
 @pytest.mark.parametrize("kind", LINES)
 def test_a_jump_is_a_hint_with_its_step_and_factor(kind: str) -> None:
     found = findings(steps([*falling(200), 12.5, 12.0, 11.0, *[2.1] * 20], LINES[kind]))
-    assert [(one.severity, one.count) for one in found] == [("hint", 1)]
+    assert [(finding.severity, finding.count) for finding in found] == [("hint", 1)]
     assert "loss 12.5" in found[0].text
     assert " times the usual 2." in found[0].text
     assert kind == "HF Trainer" or found[0].text.startswith("step 201:")

@@ -13,10 +13,10 @@ def test_the_same_record_is_asked_about_once_and_another_one_anew() -> None:
         asked.append(records)
         return records[0].upper() if loud else records[0]
 
-    one, other = ("a", "b"), ("c",)
-    assert [first(one, 1.5), first(one, float("1.5")), first(one, 1.5)] == ["a", "a", "a"]
+    record, other = ("a", "b"), ("c",)
+    assert [first(record, 1.5), first(record, float("1.5")), first(record, 1.5)] == ["a", "a", "a"]
     assert len(asked) == 1
-    assert first(one, 2.5) == "a"
+    assert first(record, 2.5) == "a"
     assert first(other, 2.5) == "c"
     assert first(other, 2.5, loud=True) == "C"
     assert first(other, 2.5) == "c"

@@ -34,7 +34,9 @@ def timeless(reading: Reading | None) -> Reading:
     assert reading is not None
     assert isinstance(reading.value, ProcessReading)
     still = tuple(
-        replace(one, recent=replace(one.recent, seconds=0.0, samples=0)) for one in reading.value.processes if one.recent
+        replace(worker, recent=replace(worker.recent, seconds=0.0, samples=0))
+        for worker in reading.value.processes
+        if worker.recent
     )
     return replace(reading, value=replace(reading.value, processes=still))
 

@@ -50,12 +50,12 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 @settings(max_examples=20, deadline=None)
 def test_another_hangtop_with_these_words_watches_the_same(
-    config: Path, logs: list[str], pids: list[int], named: bool, **one: Any
+    config: Path, logs: list[str], pids: list[int], named: bool, **others: Any
 ) -> None:
     typed = [f"--log={log}" for log in logs] + [f"--pid={pid}" for pid in pids]
-    if one["sources"]:
-        one["sources"] = ",".join(one["sources"])
-    typed += [f"--{name}={value}" for name, value in one.items() if value is not None]
+    if others["sources"]:
+        others["sources"] = ",".join(others["sources"])
+    typed += [f"--{name}={value}" for name, value in others.items() if value is not None]
     typed += [f"--config={config}"] if named else []
     spec = read(*typed)
     assert read(*as_options(spec)) == spec

@@ -87,16 +87,16 @@ class TestHeat:
 
     def test_a_thousand_ranks_on_128_nodes(self):
         view = view_of("many")
-        one = view.state.ranks[0]
-        ranks = {rank: replace(one, rank=rank, host=f"node-{rank // 8:03d}") for rank in range(1024)}
+        rank_log = view.state.ranks[0]
+        ranks = {rank: replace(rank_log, rank=rank, host=f"node-{rank // 8:03d}") for rank in range(1024)}
         rows = grid_rows(blocks_of(rank_rows(replace(view, state=replace(view.state, ranks=ranks))), 1024), 98, 14)
         assert len(rows) <= 14
 
     @pytest.mark.parametrize("ranks", [64, 200])
     def test_no_rank_is_cut_off_of_a_node_with_more_of_them_than_a_line_has_cells(self, ranks):
         view = view_of("many")
-        one = view.state.ranks[0]
-        table = {rank: replace(one, rank=rank, host="cpu-node") for rank in range(ranks)}
+        rank_log = view.state.ranks[0]
+        table = {rank: replace(rank_log, rank=rank, host="cpu-node") for rank in range(ranks)}
         rows = grid_rows(blocks_of(rank_rows(replace(view, state=RunState(log=view.state.log, ranks=table))), ranks), 98, 14)
         assert sum(plain(row).count(sign) for row in rows for sign in "■▲◆✗□") == ranks
         assert sum("cpu-node" in plain(row) for row in rows) == 1

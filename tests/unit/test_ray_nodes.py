@@ -25,8 +25,8 @@ def actor(rank: int, **known: object) -> RayActor:
 
 
 def cluster(*odd: RayActor, nodes: tuple[RayNode, ...] = ()) -> RayCluster:
-    actors = {one.rank: one for one in (*map(actor, range(NODES * WORKERS)), *odd)}
-    where = {one.host: one for one in (*map(node, range(NODES)), *nodes)}
+    actors = {worker.rank: worker for worker in (*map(actor, range(NODES * WORKERS)), *odd)}
+    where = {machine.host: machine for machine in (*map(node, range(NODES)), *nodes)}
     api = RayApi("127.0.0.1:8265", "ok", gcs_ok=True, actors_at=NOW)
     return RayCluster("s", api=api, nodes=tuple(where.values()), actors=tuple(actors.values()), actors_total=len(actors))
 

@@ -64,8 +64,8 @@ def state(
 
 
 def fact(of: RunState) -> str:
-    (one,) = owned(of)
-    return one.fact
+    (session,) = owned(of)
+    return session.fact
 
 
 def test_the_only_session_of_the_machine_is_not_the_run_s_for_that_even_where_the_framework_may_use_ray():
@@ -94,7 +94,7 @@ def test_a_process_of_the_run_that_holds_files_of_the_session_proves_it(tie: Ray
 
 def test_of_a_cluster_that_serves_many_only_the_run_s_own_jobs_are_looked_at():
     (own,) = clusters_of_run(state(cluster(), ties=(TIE,)))
-    assert [one.ray_pid for one in own.actors] == [601, 602]
+    assert [worker.ray_pid for worker in own.actors] == [601, 602]
     assert own.actors_total == 2
 
 
@@ -201,7 +201,7 @@ def test_one_pid_of_many_that_fits_may_be_chance():
 def test_where_the_log_alone_tells_only_the_job_whose_actors_speak_in_it_is_the_run_s():
     said = replace(JOINED, speakers=(RaySpeaker("WorkerDict", 601, "", NOW - 70),))
     (own,) = clusters_of_run(state(cluster(), said=said, procs=ProcessReading()))
-    assert [one.ray_pid for one in own.actors] == [601, 602]
+    assert [worker.ray_pid for worker in own.actors] == [601, 602]
     (nobody,) = clusters_of_run(state(cluster(), said=JOINED, procs=ProcessReading()))
     assert nobody.actors == ()
 
@@ -211,7 +211,7 @@ def test_two_sessions_at_one_address_in_two_containers_are_not_told_apart_by_it(
     assert owned(state(cluster(), other, said=JOINED, procs=ProcessReading())) == ()
     ended = replace(other, ended_at=NOW - 5)
     told = owned(state(cluster(), ended, said=JOINED, procs=ProcessReading()))
-    assert [one.cluster.session for one in told if one.cluster.ended_at is None] == [NAME]
+    assert [session.cluster.session for session in told if session.cluster.ended_at is None] == [NAME]
 
 
 def test_an_address_of_the_machine_itself_in_a_log_that_another_machine_may_have_written_says_nothing():
@@ -255,7 +255,7 @@ def test_an_inherited_environment_makes_no_run_on_ray_of_one_that_is_none():
 def test_a_session_that_ended_is_the_one_it_lived_in():
     over = state(cluster(ended_at=NOW - 5), ties=(replace(TIE, gone=True),), alive=False)
     assert clusters_of_run(over) == ()
-    assert [one.session for one in clusters_of_run(over, ended=True)] == [NAME]
+    assert [ended_cluster.session for ended_cluster in clusters_of_run(over, ended=True)] == [NAME]
     assert strangers(over) == ()
 
 

@@ -120,7 +120,7 @@ def test_nodes_elsewhere_are_told_how_to_join_again() -> None:
 
 
 def test_plain_ray_stop_is_refused_while_it_would_hit_anything_else() -> None:
-    ours = tuple(RayMatch(one.pid, one.start_ticks, one.command, "ray::") for one in PROCESSES)
+    ours = tuple(RayMatch(member.pid, member.start_ticks, member.command, "ray::") for member in PROCESSES)
     assert ray_plan.plain_stop_refused(replace(TOLD, matches=ours), ME) is None
     foreign = RayMatch(900, 900, "python my_monitor.py", "monitor.py")
     refused = ray_plan.plain_stop_refused(replace(TOLD, matches=(*ours, foreign)), ME)
@@ -291,17 +291,17 @@ def test_no_session_makes_a_plan_that_leaves_it(seed: int) -> None:
     plan = stopped(state(cluster()), told, me)
     if isinstance(plan, Refusal):
         return
-    known = {one.pid: one for one in told.processes}
+    known = {member.pid: member for member in told.processes}
     order = [target.pid for target in plan.targets]
     assert len(order) == len(set(order))
     for target in plan.targets:
-        one = known[target.pid]
+        member = known[target.pid]
         assert target.pid > 1
         assert target.pid != me.pid
         assert target.pid not in me.ancestors
-        assert one.uid == me.uid
-        assert one.state not in "ZX"
-        assert target.start_ticks == one.start_ticks
-        assert target.wave == ray_plan.WAVES[one.kind]
+        assert member.uid == me.uid
+        assert member.state not in "ZX"
+        assert target.start_ticks == member.start_ticks
+        assert target.wave == ray_plan.WAVES[member.kind]
     assert [target.wave for target in plan.targets] == sorted(target.wave for target in plan.targets)
     assert not plan.removals or set(order) == set(known)

@@ -46,7 +46,7 @@ def test_a_session_without_proof_is_only_counted_with_whose_it_is():
 def test_a_foreign_cluster_beside_the_run_s_own_is_one_line():
     found = view(OWN, FOREIGN, pids=(100,))
     shown = clusters_shown(found)
-    assert [one.session for one in shown] == ["session_a"]
+    assert [shown_cluster.session for shown_cluster in shown] == ["session_a"]
     assert said(other_lines(found, shown, 80)) == ["1 other Ray session on this machine, not this run's"]
 
 
@@ -58,8 +58,8 @@ def test_the_run_s_cluster_is_still_shown_when_it_has_ended():
 
 def test_the_list_of_sessions_tells_user_start_nodes_and_what_the_driver_was_started_with():
     driver = RayDriver("01", 5, "node", "python main.py", local=True)
-    one = replace(FOREIGN, parts=(RayPart("raylet", 7, SINCE),), drivers=(driver, driver))
-    heads, (row,) = session_table((one,), NOW, 120)
+    foreign = replace(FOREIGN, parts=(RayPart("raylet", 7, SINCE),), drivers=(driver, driver))
+    heads, (row,) = session_table((foreign,), NOW, 120)
     assert said([heads])[0].split() == ["session", "user", "started", "nodes", "state", "driver"]
     cells = said([row])[0].split()
     assert cells[:2] == ["session_b", "bob"]

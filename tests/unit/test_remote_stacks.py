@@ -92,9 +92,9 @@ def test_a_shortened_name_still_tells_whose_code_it_is():
 
 
 def test_workers_of_other_nodes_fold_into_the_classes_of_those_here():
-    (one,) = classes(same_files((local(100), local(101), far(2), far(3))))
-    assert one.ranks == (0, 1, 2, 3)
-    assert one.frames[3].file == "/home/u/fleet.py"
+    (stack_class,) = classes(same_files((local(100), local(101), far(2), far(3))))
+    assert stack_class.ranks == (0, 1, 2, 3)
+    assert stack_class.frames[3].file == "/home/u/fleet.py"
 
 
 def test_the_same_library_in_another_folder_is_the_same_place():

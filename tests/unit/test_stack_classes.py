@@ -63,15 +63,15 @@ def test_the_same_functions_at_another_line_of_the_user_are_another_class_and_pa
             Frame("step", RUN, line),
         )
 
-    one, other = classes([at(0, 40), at(1, 40), at(2, 44)])
-    assert (one.ranks, other.ranks) == ((2,), (0, 1))
-    assert one.parts_at is not None
-    assert one.frames[one.parts_at] == Frame("step", RUN, 44)
+    parted_class, other = classes([at(0, 40), at(1, 40), at(2, 44)])
+    assert (parted_class.ranks, other.ranks) == ((2,), (0, 1))
+    assert parted_class.parts_at is not None
+    assert parted_class.frames[parted_class.parts_at] == Frame("step", RUN, 44)
 
 
 def test_ranks_that_run_are_one_class_whatever_line_they_are_in() -> None:
     spinning = [stack(rank, Frame("forward", RUN, 50 + rank), wait=None, state="R") for rank in range(4)]
-    assert [one.ranks for one in classes(spinning)] == [(0, 1, 2, 3)]
+    assert [stack_class.ranks for stack_class in classes(spinning)] == [(0, 1, 2, 3)]
 
 
 def test_one_class_parts_nowhere() -> None:
@@ -100,8 +100,8 @@ def test_two_looks_tell_still_from_moving() -> None:
 
 def test_filters_by_rank_thread_and_function() -> None:
     stacks = [culprit(3), waiter(0)]
-    assert [one.rank for one in only(stacks, ranks=frozenset({0}))] == [0]
-    assert [one.rank for one in only(stacks, function="UPDATE_actor")] == [3]
+    assert [kept_stack.rank for kept_stack in only(stacks, ranks=frozenset({0}))] == [0]
+    assert [kept_stack.rank for kept_stack in only(stacks, function="UPDATE_actor")] == [3]
     assert only(stacks, thread="prefetch") == ()
     assert len(only(stacks, thread="main")) == 2
 
@@ -114,8 +114,8 @@ def test_every_thread_can_be_folded_by_itself() -> None:
 
 
 def test_stacks_get_their_ranks_by_pid() -> None:
-    (one,) = number([replace(waiter(0), rank=None, pid=77)], {5: 77})
-    assert one.rank == 5
+    (numbered_stack,) = number([replace(waiter(0), rank=None, pid=77)], {5: 77})
+    assert numbered_stack.rank == 5
 
 
 def test_the_view_shows_ranges_the_parting_lines_and_folds_the_rest() -> None:

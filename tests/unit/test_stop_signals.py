@@ -57,9 +57,9 @@ class RestlessTable:
             elif self._may_be_given(pid):
                 self._born(pid, self._chance.choice(list(self._stats) or [1]))
 
-    def descends(self, one: Identity, tops: Collection[Identity]) -> bool:
+    def descends(self, identity: Identity, tops: Collection[Identity]) -> bool:
         """By birth, whatever has become of those between."""
-        up: Identity | None = one
+        up: Identity | None = identity
         while up is not None and up not in tops:
             up = self.parents[up]
         return up is not None
@@ -164,7 +164,7 @@ def test_no_signal_leaves_the_plan_and_what_descends_from_it(seed: int, count: i
     steps = told(replace(made, grace_s=0.0), table, kill, halt)
     assert not (halt.asked and sent)
     meant = {Identity(target.pid, target.start_ticks) for target in made.targets}
-    assert {one.pid for one in meant}.isdisjoint((me.pid, os.getpid(), *me.ancestors))
+    assert {identity.pid for identity in meant}.isdisjoint((me.pid, os.getpid(), *me.ancestors))
     for pid, ticks, owner in sent:
         assert pid > 1
         assert pid != os.getpid()
@@ -172,7 +172,7 @@ def test_no_signal_leaves_the_plan_and_what_descends_from_it(seed: int, count: i
         assert Identity(pid, ticks) in meant or Identity(pid, ticks) not in before
         assert owner == UID
     told_of = {Identity(step.pid, step.start_ticks or 0) for step in steps if step.kind == "doing" and step.pid is not None}
-    assert all(table.descends(one, meant) for one in told_of)
+    assert all(table.descends(identity, meant) for identity in told_of)
 
 
 def told(made: Plan, table: RestlessTable, kill: object, halt: CancelFlag) -> list[Step]:

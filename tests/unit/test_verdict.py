@@ -188,7 +188,7 @@ def test_a_process_that_only_may_be_the_run_is_no_sign_of_life_and_no_culprit() 
     assert (verdict.word, verdict.confidence, verdict.culprits) == ("stalled", "possible", ())
     assert verdict.headline.endswith(f"in {verdict.stage.title}; {NOTE}." if verdict.stage else "")
     assert "--pid 7" in verdict.refute
-    assert [one.text for one in verdict.evidence].count(NOTE) == 0, "the headline says it"
+    assert [fact.text for fact in verdict.evidence].count(NOTE) == 0, "the headline says it"
 
 
 def test_a_run_that_may_live_is_not_called_dead() -> None:
@@ -211,7 +211,7 @@ def test_the_evidence_of_a_crash_says_when_and_not_the_headline_again() -> None:
     late = replace(OOM, id="py.traceback", offset=900, text="RuntimeError: stop")
     verdict = diagnose(run(5, findings=(replace(OOM, at=NOW - 60), late)), SPEC, NOW)
     assert verdict.evidence[0].text.startswith("cuda.oom, the earliest cause of 2 errors, came ")
-    assert [OOM.text in one.text for one in verdict.evidence] == [False, False]
+    assert [OOM.text in fact.text for fact in verdict.evidence] == [False, False]
     assert "stop" in verdict.evidence[1].text
 
 

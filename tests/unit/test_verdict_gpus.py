@@ -55,7 +55,7 @@ def test_gpus_that_spin_are_a_hung_collective_and_the_idle_one_is_the_suspect() 
     assert (verdict.word, verdict.kind) == ("hung", "nccl")
     assert "7 GPUs wait busily" in verdict.headline
     assert verdict.culprits == (), "whose GPU 3 is nothing tells"
-    assert any("13 % of power" in one.text for one in verdict.evidence)
+    assert any("13 % of power" in fact.text for fact in verdict.evidence)
 
 
 def test_the_idle_gpu_of_a_rank_is_suspect_and_that_of_somebody_else_is_not() -> None:
@@ -68,7 +68,7 @@ def test_the_idle_gpu_of_a_rank_is_suspect_and_that_of_somebody_else_is_not() ->
     procs = ended.processes["n1"]
     gone = replace(procs, processes=procs.processes[:3], ended=(replace(procs.processes[3], state="X"),))
     assert of_run(with_processes(ended, gone), "n1") == {0, 1, 2}
-    assert not any("GPU 4" in one.text for one in diagnose(with_processes(ended, gone), SPEC, NOW).evidence)
+    assert not any("GPU 4" in fact.text for fact in diagnose(with_processes(ended, gone), SPEC, NOW).evidence)
 
 
 def test_when_all_spin_none_is_named() -> None:
@@ -124,7 +124,7 @@ def test_gpus_of_other_people_are_no_sign_of_the_life_of_a_run_that_is_not_here(
     verdict = diagnose(with_processes(run(*gpus), procs), SPEC, NOW)
     assert (verdict.word, verdict.kind) == ("stalled", "dead_process")
     assert "the run died, or runs elsewhere" in verdict.headline
-    assert not [one for one in verdict.evidence if one.source == "gpu"]
+    assert not [fact for fact in verdict.evidence if fact.source == "gpu"]
 
 
 def test_gpus_may_be_of_a_run_that_is_hidden_from_us() -> None:
@@ -143,7 +143,7 @@ def ranks_on(devices: tuple[int, ...], role: ProcessRole = "rank") -> ProcessRea
 def test_a_run_on_the_cpu_does_not_spin_on_the_gpus_of_other_people() -> None:
     on_cpu = diagnose(with_processes(run(*SPINNING), ranks_on(())), SPEC, NOW)
     assert on_cpu.kind != "nccl"
-    assert not [one for one in on_cpu.evidence if one.source == "gpu"]
+    assert not [fact for fact in on_cpu.evidence if fact.source == "gpu"]
     assert diagnose(with_processes(run(*SPINNING), ranks_on((0,))), SPEC, NOW).kind == "nccl"
 
 
@@ -160,11 +160,11 @@ def beside_gpus(gpus: tuple[Gpu, ...], threads: dict[int, Thread], busy: RecentA
     """Ranks that each hold one GPU, looked at twice."""
     processes = tuple(
         Process(
-            100 + rank, 1.0, 7, 99, "python", "python train.py", one.state or "S", role="rank", rank=rank, world=len(gpus),
+            100 + rank, 1.0, 7, 99, "python", "python train.py", thread.state or "S", role="rank", rank=rank, world=len(gpus),
             devices=(rank,), visible_devices=str(rank), recent=busy, cpu_percent=busy.cpu_percent,
             subtree_cpu_percent=busy.cpu_percent, subtree_io_b_s=busy.io_b_s,
         )
-        for rank, one in threads.items()
+        for rank, thread in threads.items()
     )  # fmt: skip
     procs = ProcessReading(processes=processes)
     return replace(with_processes(run(*gpus), procs), looks=two_looks(threads, threads, NOW), **more)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_in_a_container_that_hides_pids_the_local_rank_tells_the_gpu() -> None:
         )
         for process in state.procs.processes
     )
-    polls = tuple(replace(one, subtree_cpu_percent=one.cpu_percent) for one in hidden)
+    polls = tuple(replace(process, subtree_cpu_percent=process.cpu_percent) for process in hidden)
     verdict = diagnose(replace(with_processes(state, ProcessReading(processes=polls)), looks=state.looks), SPEC, NOW)
     assert (verdict.word, verdict.kind, [culprit.rank for culprit in verdict.culprits]) == ("hung", "nccl", [2])
 
@@ -222,7 +222,7 @@ def test_who_never_launched_its_kernel_is_who_the_polling_ranks_wait_for() -> No
 @pytest.mark.parametrize(
     ("gpus", "thread", "busy"),
     [
-        (tuple(replace(one, memory_util_percent=41.0) for one in BUSY_WAIT), POLLS, SPINS),
+        (tuple(replace(device, memory_util_percent=41.0) for device in BUSY_WAIT), POLLS, SPINS),
         (BUSY_WAIT, replace(POLLS, owns_gil=True), SPINS),
         (BUSY_WAIT, POLLS, replace(SPINS, io_b_s=3e8)),
         (COMPUTING[:4], POLLS, SPINS),
@@ -235,7 +235,7 @@ def test_gpus_that_look_busy_beside_real_work_are_no_hang(gpus: tuple[Gpu, ...],
 
 def each_on_its_own(*gpus: Gpu, silence_s: float = 200.0) -> RunState:
     """Rank N computes on GPU N."""
-    here = tuple(replace(one, minor=one.index) for one in gpus)
+    here = tuple(replace(device, minor=device.index) for device in gpus)
     ranks = tuple(
         Process(100 + rank, 1.0, 1, 1, "python", "python train.py", "S", role="rank", rank=rank, devices=(rank,))
         for rank in range(4)

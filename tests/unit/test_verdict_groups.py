@@ -119,13 +119,14 @@ def test_replicas_alone_are_a_crowd_like_any_other() -> None:
 @pytest.mark.parametrize("stuck", [[LOCK, LOCK], [LOCK, SUMS]], ids=["the whole stage", "one rank of it"])
 def test_the_first_stage_of_a_pipeline_is_stuck(stuck: list[Thread]) -> None:
     verdict = said({"pp": 4, "tp": 2}, stuck, [ABOVE, ABOVE], [ABOVE, ABOVE], [ABOVE, ABOVE])
-    assert blamed(verdict) == ("hung", [rank for rank, one in enumerate(stuck) if one is LOCK])
+    assert blamed(verdict) == ("hung", [rank for rank, main_thread in enumerate(stuck) if main_thread is LOCK])
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_pipeline_of_single_ranks_waits_for_the_one_that_waits_for_no_byte(at: int) -> None:
     ranks = [BELOW if rank < at else ABOVE for rank in range(3)]
-    assert blamed(said({"pp": 3}, [LOCK if rank == at else one for rank, one in enumerate(ranks)])) == ("hung", [at])
+    stage = [LOCK if rank == at else main_thread for rank, main_thread in enumerate(ranks)]
+    assert blamed(said({"pp": 3}, stage)) == ("hung", [at])
 
 
 def test_of_two_stages_the_one_that_waits_for_no_byte_is_who_the_other_waits_for() -> None:
@@ -149,7 +150,7 @@ def test_a_pipeline_whose_every_stage_waits_for_bytes_blames_nobody() -> None:
 def test_a_stage_that_computes_is_why_the_others_wait() -> None:
     state = parallel({"pp": 2, "tp": 2}, {0: PACK, 1: PACK, 2: ABOVE, 3: ABOVE})
     assert state.procs is not None
-    working = tuple(replace(one, recent=BUSY, state="R", subtree_cpu_percent=98.0) for one in state.procs.processes[:2])
+    working = tuple(replace(member, recent=BUSY, state="R", subtree_cpu_percent=98.0) for member in state.procs.processes[:2])
     state = replace(state, procs=replace(state.procs, processes=(*working, *state.procs.processes[2:])))
     assert diagnose(state, SPEC, NOW).word == "slow"
 

@@ -52,7 +52,7 @@ def test_a_rank_was_killed_for_want_of_memory_when_the_kernel_killed_at_that_mom
 def test_a_limit_that_killed_before_the_watch_is_told_beside_and_decides_nothing() -> None:
     verdict = diagnose(without_rank_2(30, replace(USUAL, cgroup_limit_bytes=2 * G, oom_kills=1)), SPEC, NOW)
     assert "killed by SIGKILL" in verdict.headline
-    told = [(one.text, one.supports) for one in verdict.evidence if one.source == "host"]
+    told = [(fact.text, fact.supports) for fact in verdict.evidence if fact.source == "host"]
     assert told == [("the run's memory limit of 2.0 G has killed 1 process", None)]
 
 
@@ -73,7 +73,7 @@ def test_a_launcher_that_was_killed_is_told_while_its_ranks_go_on() -> None:
     verdict = diagnose(state, SPEC, NOW)
     assert (verdict.word, verdict.headline) == ("running", "The launcher is gone (killed by SIGKILL); 4 ranks run on without it.")
     assert verdict.evidence[0].text == "launcher, pid 99: killed by SIGKILL at 02:46:35"
-    under = (replace(launcher, pid=98, state="S", exit_code=None), *(replace(one, ppid=98) for one in left))
+    under = (replace(launcher, pid=98, state="S", exit_code=None), *(replace(survivor, ppid=98) for survivor in left))
     still = replace(state, procs=ProcessReading(processes=under, ended=(launcher,)))
     assert diagnose(still, SPEC, NOW).headline == "Starting."  # only who started their launcher is gone
 
@@ -87,7 +87,7 @@ def test_memory_and_disks_that_fill_are_evidence_whatever_the_verdict(word: str)
     state = run({}, processes, silence_s=1 if word == "running" else 300, machine=machine)
     verdict = diagnose(state, SPEC, NOW)
     assert verdict.word == word
-    assert [one.text for one in verdict.evidence if one.source == "host"] == [
+    assert [fact.text for fact in verdict.evidence if fact.source == "host"] == [
         "memory 95% of the limit of 10.0 G",
         "/dev/shm 100% full, 0 B free",
     ]
@@ -106,7 +106,7 @@ def test_memory_and_disks_that_fill_are_evidence_whatever_the_verdict(word: str)
 )
 def test_a_disk_is_told_when_it_is_full_or_will_be_soon(free: int, growth_b_s: float, told: tuple[str, ...]) -> None:
     state = RunState(machine=replace(USUAL, disks=(Disk("/data", 1_000 * G, free, growth_b_s),)))
-    assert tuple(one.text for one in host_evidence(state, NOW)) == told
+    assert tuple(fact.text for fact in host_evidence(state, NOW)) == told
 
 
 def grown(seconds: int, by_s: dict[int, float], machine: HostReading = USUAL) -> RunState:
@@ -121,14 +121,14 @@ def grown(seconds: int, by_s: dict[int, float], machine: HostReading = USUAL) ->
 def test_a_rank_whose_memory_grows_through_the_watch_is_named_with_its_slope_and_when_it_is_full() -> None:
     assert host_evidence(grown(1_800, {0: 0.0, 1: G / 7200, 2: 0.0}), NOW) == ()
     slow = grown(1_800, {0: 0.0, 1: G / 3600, 2: 0.0})
-    assert [one.text for one in host_evidence(slow, NOW)] == ["rank 1: memory grows by 1.0 G an hour"]
+    assert [fact.text for fact in host_evidence(slow, NOW)] == ["rank 1: memory grows by 1.0 G an hour"]
     leak = grown(1_800, {0: 0.0, 1: 7 * G / 3600, 2: 0.0})
-    assert [one.text for one in host_evidence(leak, NOW)] == ["rank 1: memory grows by 7.0 G an hour, full in 7h08"]
+    assert [fact.text for fact in host_evidence(leak, NOW)] == ["rank 1: memory grows by 7.0 G an hour, full in 7h08"]
 
 
 def test_ranks_that_all_grow_are_told_together_and_a_start_is_no_leak() -> None:
     both = grown(1_800, {0: 2 * G / 3600, 1: 3.1 * G / 3600}, replace(USUAL, cgroup_limit_bytes=10 * G, cgroup_used_bytes=9 * G))
-    assert [one.text for one in host_evidence(both, NOW)] == [
+    assert [fact.text for fact in host_evidence(both, NOW)] == [
         "ranks 0-1: memory grows by 3.1 G an hour each, full in 11:40",
     ]
     assert host_evidence(grown(400, {0: 5 * G / 3600}), NOW) == ()

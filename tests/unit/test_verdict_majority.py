@@ -197,7 +197,7 @@ def test_who_sleeps_for_moments_makes_steps_where_its_source_shows_no_question(l
     state = stepping(0.1, 2.0)
     place, outer = Frame("wait_for_frame", USER, 50), STEP
     known = ((place, loop, line), (outer, "none", ""))
-    sources = tuple(Excerpt(one.file, one.line, (text,), at=one.line, loop=found) for one, found, text in known)
+    sources = tuple(Excerpt(frame.file, frame.line, (text,), at=frame.line, loop=found) for frame, found, text in known)
     looks = tuple(replace(look, excerpts=sources) for look in state.looks)
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
 
@@ -207,7 +207,7 @@ def test_who_is_woken_by_a_thread_of_its_own_again_and_again_gets_what_it_waits_
     place = Frame("accumulate", USER, 50)
     waits = thread(Frame("get", "/usr/lib/python3.11/queue.py", 171), place)
     state = four(waits, process(2, replace(IDLE, switches_s=2.0)), silence_s=130)
-    sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (STEP, "none")))
+    sources = tuple(Excerpt(frame.file, 1, (), at=frame.line, loop=found) for frame, found in ((place, loop), (STEP, "none")))
     looks = tuple(replace(look, excerpts=sources) for look in state.looks)
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
 
@@ -248,7 +248,7 @@ def test_a_blocked_rank_is_told_with_its_mount_and_whether_that_answers(
     said = diagnose(replace(state, procs=replace(state.procs, blocked_on=(on,))), SPEC, NOW)
     assert (said.word, said.kind, [culprit.rank for culprit in said.culprits]) == ("hung", "io_blocked", [2])
     assert headline in said.headline
-    assert any(evidence in one.text for one in said.evidence)
+    assert any(evidence in fact.text for fact in said.evidence)
 
 
 def test_a_wait_that_the_log_announced_is_no_hang_until_it_is_over() -> None:

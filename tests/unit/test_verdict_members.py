@@ -195,7 +195,7 @@ def test_a_rank_that_never_started_is_named() -> None:
     assert (verdict.word, verdict.kind) == ("hung", "rendezvous")
     assert [culprit.rank for culprit in verdict.culprits] == [2]
     assert "127.0.0.1:29500" in verdict.headline
-    assert any("the run listens" in one.text for one in verdict.evidence)
+    assert any("the run listens" in fact.text for fact in verdict.evidence)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_a_data_worker_that_takes_its_time_for_each_sample_is_told_from_one_that
     looks = tuple(replace(look, stacks=(*look.stacks, Stack(500, NOW, (sleeps,), started_ticks=9))) for look in state.looks)
 
     def around(loop: Loop) -> RunState:
-        sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (STEP, "none")))
+        sources = tuple(Excerpt(frame.file, 1, (), at=frame.line, loop=found) for frame, found in ((place, loop), (STEP, "none")))
         return replace(state, looks=tuple(replace(look, excerpts=sources) for look in looks))
 
     assert diagnose(around("none"), SPEC, NOW).word == "slow"
@@ -360,7 +360,7 @@ def test_a_checkpoint_that_another_run_writes_into_the_same_folder_is_no_sign_of
     state = four(LOCK, checkpoints=saved)
     assert state.procs is not None
     lately = RecentActivity(10.0, 10, 0.0, passed_b_s=passed_b_s)
-    table = tuple(replace(one, recent=lately, world=world) for one in state.procs.processes)
+    table = tuple(replace(member, recent=lately, world=world) for member in state.procs.processes)
     assert diagnose(replace(state, procs=replace(state.procs, processes=table)), SPEC, NOW).word == word
 
 

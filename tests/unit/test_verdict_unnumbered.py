@@ -117,12 +117,12 @@ def test_a_wait_for_the_network_is_judged_when_it_was_watched() -> None:
     state = family({0: WAITS, 1: WAITS, 2: downloads, 3: WAITS, PARENT: JOINS})
     assert satisfied(take_snapshot(state, SPEC, NOW))
     assert state.procs is not None
-    young = tuple(replace(one, recent=replace(IDLE, seconds=0.5)) for one in state.procs.processes)
+    young = tuple(replace(member, recent=replace(IDLE, seconds=0.5)) for member in state.procs.processes)
     assert not satisfied(take_snapshot(replace(state, procs=replace(state.procs, processes=young)), SPEC, NOW))
 
 
-def stack(one: Thread, pid: int = 1) -> Stack:
-    return Stack(pid, NOW, (one,))
+def stack(main_thread: Thread, pid: int = 1) -> Stack:
+    return Stack(pid, NOW, (main_thread,))
 
 
 def test_what_a_child_was_started_with_and_its_way_are_told_without_generators() -> None:
@@ -131,10 +131,10 @@ def test_what_a_child_was_started_with_and_its_way_are_told_without_generators()
     assert functions_of(HUB) == functions_of(WAITS)
 
 
-def functions_of(one: Thread) -> tuple[tuple[str, str], ...]:
+def functions_of(main_thread: Thread) -> tuple[tuple[str, str], ...]:
     from hangtop.stacks.activity import activity_of
 
-    known = activity_of(stack(one))
+    known = activity_of(stack(main_thread))
     assert known is not None
     return functions(known)
 

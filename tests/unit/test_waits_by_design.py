@@ -92,7 +92,7 @@ def test_a_teacher_that_takes_longer_hangs_the_run():
     said = verdict(gkd_steps(8), 700, LEADER, *IDLE)
     assert (said.word, said.confidence) == ("hung", "likely")
     assert said.headline == "TaskRunner pid 133947 alone is at work, in run: it waits for the teacher server."
-    assert [one.text for one in said.evidence if one.source == "ray"] == ["4 workers between calls, none at work"]
+    assert [fact.text for fact in said.evidence if fact.source == "ray"] == ["4 workers between calls, none at work"]
 
 
 def test_a_leader_that_waits_while_no_worker_is_called_waits_for_something_outside():
@@ -113,7 +113,7 @@ def test_a_run_that_waits_for_resources_says_how_many_workers_there_are():
     wants = worker(3, state="resources", ray_pid=None, node=None, resources={"GPU": 1.0})
     said = verdict([*VERL, "INFO: 3/4 workers created"], 400, LEADER, *IDLE[:3], wants)
     assert (said.word, said.kind) == ("waiting", "resources")
-    assert "3 of 4 workers created" in [one.text for one in said.evidence]
+    assert "3 of 4 workers created" in [fact.text for fact in said.evidence]
 
 
 def test_the_file_of_methods_names_who_leads():

@@ -32,7 +32,7 @@ def main() -> None:
         "refused": None if isinstance(plan, Plan) else plan.why,
         "targets": targets,
         "ended_ticks": int((time.clock_gettime(time.CLOCK_BOOTTIME) - 0.3) * TICKS_PER_S),
-        "steps": [{"kind": one.kind, "text": one.text, "pid": one.pid, "start_ticks": one.start_ticks} for one in steps],
+        "steps": [{"kind": step.kind, "text": step.text, "pid": step.pid, "start_ticks": step.start_ticks} for step in steps],
     }
     Path(answer).write_text(json.dumps(told))
 

@@ -149,7 +149,7 @@ def announces(run: Run) -> None:
     time.sleep(run.args.seconds)
 
 
-OF_GROUP: dict[str, Callable[[Run], None]] = {one.__name__: one for one in (broadcasts, barrier, announces)}
+OF_GROUP: dict[str, Callable[[Run], None]] = {fault.__name__: fault for fault in (broadcasts, barrier, announces)}
 
 
 def rank_main(args: argparse.Namespace) -> None:

@@ -161,8 +161,8 @@ def healthy(args: argparse.Namespace) -> None:
 
 
 FAULTS = {
-    one.__name__: one
-    for one in (
+    fault.__name__: fault
+    for fault in (
         lock, sleep, spin, mismatch, stopped, save, matmul, loader_deadlock, loader_slow, healthy, both_receive, reads_batch, one_more,
         sync_weights, compiles, backward,
     )

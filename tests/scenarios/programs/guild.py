@@ -32,9 +32,9 @@ def torchrun(case: str, folder: Path, world: int, *options: str) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        return int(holder.getsockname()[1])
 
 
 def joined(folder: Path):
@@ -276,8 +276,8 @@ def three_of_four(folder: Path) -> None:
     for rank in range(3):
         env = os.environ | {"RANK": str(rank), "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         ranks.append(subprocess.Popen([sys.executable, __file__, "rank_of_three_of_four", "--folder", str(folder)], env=env))
-    for one in ranks:
-        one.wait()
+    for process in ranks:
+        process.wait()
 
 
 def rank_of_three_of_four(folder: Path) -> None:

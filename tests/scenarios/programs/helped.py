@@ -44,7 +44,7 @@ def locked(folder: Path) -> None:
 
 
 def forward(batch: list[float]) -> float:
-    return sum(math.exp(one) for one in batch)
+    return sum(math.exp(sample) for sample in batch)
 
 
 def backward(loss: float) -> float:

@@ -41,10 +41,10 @@ def cook(seconds: float) -> float:
 
 def run(ranks: Sequence[BaseProcess]) -> None:
     """Start them all, and wait for them in their order."""
-    for one in ranks:
-        one.start()
-    for one in ranks:
-        one.join()
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
 
 
 def forkserver(folder: Path) -> None:
@@ -174,9 +174,9 @@ def mpirun(folder: Path) -> None:
     script(folder, "if RANK == 5 and step == 8: open('samples.fifo').read()", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
     os.mkfifo(folder / "samples.fifo")
     names = [{"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": str(rank)} for rank in range(8)]
-    ranks = [subprocess.Popen([sys.executable, "train.py"], cwd=folder, env=os.environ | one) for one in names]
-    for one in ranks:
-        one.wait()
+    ranks = [subprocess.Popen([sys.executable, "train.py"], cwd=folder, env=os.environ | variables) for variables in names]
+    for process in ranks:
+        process.wait()
 
 
 def srun(folder: Path) -> None:
@@ -230,17 +230,17 @@ def unnumbered(folder: Path) -> None:
     workers = [
         subprocess.Popen([sys.executable, "worker.py"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(5)
     ]
-    for number, one in enumerate(workers):
-        assert one.stdin
-        one.stdin.write(f"{number}\n")
+    for number, worker in enumerate(workers):
+        assert worker.stdin
+        worker.stdin.write(f"{number}\n")
     while True:
-        for one in workers:
-            assert one.stdin
-            one.stdin.write("go\n")
-            one.stdin.flush()
-        for one in workers:
-            assert one.stdout
-            say(one.stdout.readline().rstrip())
+        for worker in workers:
+            assert worker.stdin
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        for worker in workers:
+            assert worker.stdout
+            say(worker.stdout.readline().rstrip())
 
 
 def own_logs(folder: Path) -> None:
@@ -252,16 +252,16 @@ def own_logs(folder: Path) -> None:
         with (folder / "logs" / f"rank_{rank}.log").open("w") as log:
             env = os.environ | {"RANK": str(rank), "WORLD_SIZE": "4", "LOCAL_RANK": str(rank)}
             ranks.append(subprocess.Popen([sys.executable, str(path)], cwd=folder, env=env, stdout=log, stderr=log))
-    for one in ranks:
-        one.wait()
+    for process in ranks:
+        process.wait()
 
 
 def reaped_in_order(folder: Path) -> None:
     """Rank 2 is killed as the OOM killer kills; the launcher waits for rank 0 first and does not see it."""
     path = script(folder, "if RANK == 2 and step == 8: os.kill(os.getpid(), 9)")
     ranks = [subprocess.Popen([sys.executable, str(path)], cwd=folder, env=os.environ | {"RANK": str(r), "WORLD_SIZE": "4"}) for r in range(4)]
-    for one in ranks:
-        one.wait()
+    for process in ranks:
+        process.wait()
 
 
 def sixteen_stopped(folder: Path) -> None:
@@ -271,8 +271,8 @@ def sixteen_stopped(folder: Path) -> None:
         subprocess.Popen([sys.executable, str(path), f"--local_rank={r}"], cwd=folder, env=os.environ | {"RANK": str(r), "WORLD_SIZE": "16"})
         for r in range(16)
     ]
-    for one in ranks:
-        one.wait()
+    for process in ranks:
+        process.wait()
 
 
 def traceback_stays(folder: Path) -> None:
@@ -282,8 +282,8 @@ def traceback_stays(folder: Path) -> None:
         "if RANK == 1 and step == 8:\n    threading.Thread(target=threading.Event().wait).start()\n    raise RuntimeError('expected scalar type Half but found Float')",
     )
     ranks = [subprocess.Popen([sys.executable, str(path)], cwd=folder, env=os.environ | {"RANK": str(r), "WORLD_SIZE": "3"}) for r in range(3)]
-    for one in ranks:
-        one.wait()
+    for process in ranks:
+        process.wait()
 
 
 def one_batch_less(folder: Path) -> None:
@@ -338,8 +338,8 @@ def saves(folder: Path) -> None:
         "            f.write(os.urandom(1 << 19)); f.flush(); os.fsync(f.fileno()); time.sleep(0.2); f.seek(0)",
     )
     ranks = [subprocess.Popen([sys.executable, str(path)], cwd=folder, env=os.environ | {"RANK": str(r), "WORLD_SIZE": "4"}) for r in range(4)]
-    for one in ranks:
-        one.wait()
+    for process in ranks:
+        process.wait()
 
 
 def evaluates(folder: Path) -> None:
@@ -373,7 +373,7 @@ def data_from_children(folder: Path) -> None:
             say(f"[rank {rank}] Tokenizing with 2 processes")
             code = "import time, zlib, os\ne = time.time() + 200\nwhile time.time() < e: zlib.compress(os.urandom(400000), 9); time.sleep(0.05)"
             children = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) for _ in range(2)]
-            select.select([one.stdout for one in children], [], [])
+            select.select([child.stdout for child in children], [], [])
             os._exit(0)
     os.wait()
 
@@ -382,8 +382,8 @@ def healthy(folder: Path) -> None:
     """Nine ranks, nothing wrong; rank 0 logs."""
     path = script(folder, "pass")
     ranks = [subprocess.Popen([sys.executable, str(path)], cwd=folder, env=os.environ | {"RANK": str(r), "WORLD_SIZE": "9"}) for r in range(9)]
-    for one in ranks:
-        one.wait()
+    for process in ranks:
+        process.wait()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Wires:
     """A pipe for each ordered pair of ranks."""
 
     def __init__(self, world: int) -> None:
-        self.ends = {(one, other): FORK.Pipe(duplex=False) for one in range(world) for other in range(world) if one != other}
+        self.ends = {(rank, other): FORK.Pipe(duplex=False) for rank in range(world) for other in range(world) if rank != other}
 
     def put(self, me: int, other: int) -> None:
         self.ends[me, other][1].send(me)
@@ -42,14 +42,14 @@ class Wires:
 
 def tree(wires: Wires, rank: int, world: int, step: int, folder: Path) -> None:
     """Up to the root and down again."""
-    below = [one for one in (2 * rank + 1, 2 * rank + 2) if one < world]
-    for one in below:
-        wires.take(rank, one)
+    below = [child_rank for child_rank in (2 * rank + 1, 2 * rank + 2) if child_rank < world]
+    for child_rank in below:
+        wires.take(rank, child_rank)
     if rank:
         wires.put(rank, (rank - 1) // 2)
         wires.take(rank, (rank - 1) // 2)
-    for one in below:
-        wires.put(rank, one)
+    for child_rank in below:
+        wires.put(rank, child_rank)
 
 
 def pipeline(wires: Wires, rank: int, world: int, step: int, folder: Path) -> None:
@@ -113,7 +113,7 @@ def helper(wires: Wires, rank: int, world: int, step: int, folder: Path) -> None
     done.wait()
 
 
-SHAPES = {one.__name__: one for one in (tree, pipeline, ring, files, loop, helper)}
+SHAPES = {shape.__name__: shape for shape in (tree, pipeline, ring, files, loop, helper)}
 
 
 def until(seconds: float) -> Callable[[], bool]:
@@ -164,7 +164,7 @@ def sieve(seconds: float, folder: Path) -> None:
     def primes(limit: int) -> list[int]:
         found: list[int] = []
         for number in range(2, limit):
-            if all(number % one for one in found if one * one <= number):
+            if all(number % prime for prime in found if prime * prime <= number):
                 found.append(number)
         return found
 
@@ -175,7 +175,7 @@ def sieve(seconds: float, folder: Path) -> None:
         filter_prompts()
 
 
-FAULTS = {one.__name__: one for one in (deadlock, asleep, child, unread, endless, archive, shell, sieve)}
+FAULTS = {fault.__name__: fault for fault in (deadlock, asleep, child, unread, endless, archive, shell, sieve)}
 
 
 def work(args: argparse.Namespace, rank: int, wires: Wires) -> None:
@@ -203,10 +203,10 @@ def main() -> None:
     args = parser.parse_args()
     wires = Wires(args.world)
     ranks = [FORK.Process(target=work, args=(args, rank, wires)) for rank in range(args.world)]
-    for one in ranks:
-        one.start()
-    for one in ranks:
-        one.join()
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join()
 
 
 if __name__ == "__main__":

@@ -224,10 +224,10 @@ def backlog(folder: Path) -> None:
     server.listen(0)
     fillers = []
     for _ in range(3):
-        one = socket.socket()
-        one.setblocking(False)
-        one.connect_ex(server.getsockname())
-        fillers.append(one)
+        filler = socket.socket()
+        filler.setblocking(False)
+        filler.connect_ex(server.getsockname())
+        fillers.append(filler)
     warm()
     tracker = socket.socket()
     tracker.connect(server.getsockname())

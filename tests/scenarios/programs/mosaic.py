@@ -60,7 +60,7 @@ class Star:
         self.is_hub, self.lines = me == hub, []
         if self.is_hub:
             listener = socket.create_server(("127.0.0.1", port), backlog=64)
-            self.lines = [listener.accept()[0] for one in members if one != hub]
+            self.lines = [listener.accept()[0] for member in members if member != hub]
         else:
             self.lines = [connected(port)]
 
@@ -95,9 +95,9 @@ def serve(port: int, world: int) -> None:
     workers = [listener.accept()[0] for _ in range(world)]
     try:
         while True:
-            total = sum(float(receive(one)) for one in workers)  # type: ignore[arg-type]
-            for one in workers:
-                send(one, total)
+            total = sum(float(receive(worker)) for worker in workers)  # type: ignore[arg-type]
+            for worker in workers:
+                send(worker, total)
     except (OSError, ValueError):
         time.sleep(LIFE_S)
 
@@ -224,7 +224,7 @@ def healthy(job: Job) -> None:
 
 
 EVERY = (future, event, fifo, flock, readline, dies, stops, uneven, compress, download, jit, big_step, evaluate, healthy)
-FAULTS: dict[str, Callable[[Job], None]] = {one.__name__: one for one in EVERY}
+FAULTS: dict[str, Callable[[Job], None]] = {fault.__name__: fault for fault in EVERY}
 
 
 def stars(args: argparse.Namespace, rank: int) -> Callable[[int], None]:
@@ -275,9 +275,9 @@ def train(args: argparse.Namespace, rank: int) -> None:
 
 def free_ports(count: int) -> list[int]:
     holds = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in holds]
-    for one in holds:
-        one.close()
+    ports = [listener.getsockname()[1] for listener in holds]
+    for listener in holds:
+        listener.close()
     return ports
 
 
@@ -296,8 +296,8 @@ def launch(args: argparse.Namespace) -> None:
     if args.start in ("fork", "spawn"):
         context = multiprocessing.get_context(args.start)
         ranks = [context.Process(target=train, args=(args, rank)) for rank in range(args.world)]
-        for one in ranks:
-            one.start()
+        for process in ranks:
+            process.start()
         os.waitpid(ranks[0].pid or 0, 0)
         return
     same = [sys.executable, *sys.argv, "--ports", *map(str, args.ports)]

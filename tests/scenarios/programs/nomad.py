@@ -31,7 +31,7 @@ def thread_ranks(folder: Path) -> None:
         "        meet.wait()\n"
         "        if number == 0: print(f'step {step}/100 loss {2/step:.3f}')\n"
         "all = [threading.Thread(target=replica, args=(n,)) for n in range(4)]\n"
-        "for one in all: one.start()\nfor one in all: one.join()\n",
+        "for thread in all: thread.start()\nfor thread in all: thread.join()\n",
     )
 
 
@@ -179,7 +179,7 @@ def board_beside(folder: Path) -> None:
         "def rank_main(rank, meet):\n    for step in range(1, 90):\n        time.sleep(0.1)\n"
         "        if rank == 2 and step == 6: threading.Event().wait()\n        meet.wait()\n        if rank == 0: print(f'step {step}/90')\n"
         "meet = mp.Barrier(4)\nmp.Process(target=board, daemon=True).start()\n"
-        "all = [mp.Process(target=rank_main, args=(r, meet)) for r in range(4)]\nfor one in all: one.start()\nfor one in all: one.join()\n",
+        "all = [mp.Process(target=rank_main, args=(r, meet)) for r in range(4)]\nfor process in all: process.start()\nfor process in all: process.join()\n",
     )
 
 
@@ -214,8 +214,8 @@ def three_nodes(folder: Path) -> None:
     )
     node = f"for r in 0 1 2 3; do RANK=$((4*NODE+r)) LOCAL_RANK=$r WORLD_SIZE=12 {PYTHON} -u train.py & done; wait"
     nodes = [subprocess.Popen(["bash", "-c", node], cwd=folder, env=os.environ | {"NODE": str(n)}, start_new_session=True) for n in range(3)]
-    for one in nodes:
-        one.wait()
+    for launcher in nodes:
+        launcher.wait()
 
 
 def done_but_one(folder: Path) -> None:
@@ -252,7 +252,7 @@ def two_barriers(folder: Path) -> None:
         "def rank_main(rank):\n    for step in range(1, 6):\n        time.sleep(0.1); start.wait()\n"
         "        if rank == 0: print(f'step {step}/50')\n    (tensor_sync if rank < 4 else data_sync)()\n"
         "start, first, second = Barrier(8), Barrier(8), Barrier(8)\n"
-        "all = [Process(target=rank_main, args=(r,)) for r in range(8)]\nfor one in all: one.start()\nfor one in all: one.join()\n",
+        "all = [Process(target=rank_main, args=(r,)) for r in range(8)]\nfor process in all: process.start()\nfor process in all: process.join()\n",
     )
 
 

@@ -142,7 +142,7 @@ def augments(args: argparse.Namespace) -> None:
         row = scale(flip(row))
 
 
-FAULTS = {one.__name__: one for one in (slow_answers, no_answer, lock, asleep, killed, endless, announced, augments)}
+FAULTS = {fault.__name__: fault for fault in (slow_answers, no_answer, lock, asleep, killed, endless, announced, augments)}
 
 
 def train(args: argparse.Namespace) -> None:
@@ -177,8 +177,8 @@ def main() -> None:
         train(args)
         return
     program = shlex.join([sys.executable, *sys.argv])
-    one = f"RANK=$r WORLD_SIZE={args.world} {program}" if args.number == "environ" else f"{program} --rank $r"
-    os.execvp("bash", ["bash", "-c", f"for r in $(seq 0 {args.world - 1}); do {one} & done; wait"])
+    command = f"RANK=$r WORLD_SIZE={args.world} {program}" if args.number == "environ" else f"{program} --rank $r"
+    os.execvp("bash", ["bash", "-c", f"for r in $(seq 0 {args.world - 1}); do {command} & done; wait"])
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Stage:
         self.to = wires(self.rank, world, folder)
 
     def add_shards(self) -> None:
-        others = [one for one in self.group if one != self.rank]
+        others = [other for other in self.group if other != self.rank]
         for other in others:
             self.hand_on(other)
         for other in others:

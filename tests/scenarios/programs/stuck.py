@@ -111,9 +111,9 @@ def black_hole(job: Job) -> None:
     listener.bind(("127.0.0.1", 0))
     listener.listen(0)
     crowd = [socket.socket() for _ in range(4)]
-    for one in crowd:
-        one.setblocking(False)
-        one.connect_ex(listener.getsockname())
+    for client in crowd:
+        client.setblocking(False)
+        client.connect_ex(listener.getsockname())
     time.sleep(0.2)
     socket.create_connection(listener.getsockname())
 
@@ -228,9 +228,9 @@ def no_signal(job: Job) -> None:
 
 @fault
 def selects(job: Job) -> None:
-    one, other = socket.socketpair()
+    reader, other = socket.socketpair()
     with selectors.DefaultSelector() as selector:
-        selector.register(one, selectors.EVENT_READ)
+        selector.register(reader, selectors.EVENT_READ)
         selector.select()
     other.close()
 
