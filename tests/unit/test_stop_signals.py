@@ -55,7 +55,8 @@ class RestlessTable:
             if self._chance.random() < 0.5:
                 self._gone(pid)
             elif self._may_be_given(pid):
-                self._born(pid, self._chance.choice(list(self._stats) or [1]))
+                living = [stat.pid for stat in self._stats.values() if stat.state != "Z"]  # a zombie starts nothing
+                self._born(pid, self._chance.choice(living or [1]))
 
     def descends(self, identity: Identity, tops: Collection[Identity]) -> bool:
         """By birth, whatever has become of those between."""
