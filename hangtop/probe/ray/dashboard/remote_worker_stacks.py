@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.grouped import grouped
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
@@ -124,9 +125,7 @@ def _by_task(workers: Sequence[RemoteWorker], python: RayPython | None) -> Itera
     if python is None:
         yield _refused(workers, NO_PYTHON)
         return
-    nodes: dict[str, list[RemoteWorker]] = {}
-    for worker in workers:
-        nodes.setdefault(worker.node, []).append(worker)
+    nodes = grouped(workers, lambda worker: worker.node)
     why = f"the cluster did not run the task within {TASK_S:g} s"
     for told in _dumps(python, {node: [worker.pid for worker in there] for node, there in nodes.items()}):
         if told.node:
