@@ -39,6 +39,7 @@ NO_PYTHON = "no raylet of this cluster runs on this machine, so no task can be s
 NO_PYSPY = "py-spy is not installed in the Python that Ray uses there"
 LONGEST_PROBLEM = 400
 LONGEST_DUMP_BYTES = 1 << 20
+"""200 threads of 22 frames each are 120 kB."""
 _THREAD = re.compile(r'Thread (?P<id>0x[0-9A-Fa-f]+|\d{1,18})(?: \((?P<how>[^)]*)\))?(?:: "(?P<name>.*)")?$')
 _FRAME = re.compile(r"(?P<function>.+) \((?P<file>[^()]*?)(?::(?P<line>\d{1,9}))?\)")
 
