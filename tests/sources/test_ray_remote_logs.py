@@ -8,8 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from hangtop.logs.catalog.load import load
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.log.tail import Appended
+from hangtop.probe.log.discover import FoundLog
+from hangtop.probe.log.tail import Appended, Opened
+from hangtop.probe.log.tracked_log import TrackedLog
 from hangtop.probe.ray import workers_source
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.node_logs import (
@@ -29,6 +33,7 @@ from hangtop.records.ask import ActorLogAsk, RemoteStacksAsk, RemoteWorker
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
+from hangtop.system.files.network_filesystems import FileSystem
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard, node_id
 
@@ -188,6 +193,22 @@ def test_what_was_there_at_first_is_old_and_what_comes_then_is_of_now(fake, log)
     fake.files[name(log)] += b"step 2\n"
     log.fetch(NOW + 4)
     assert list(log.poll(NOW + 4)) == [Appended(7, b"step 2\n", live=True)]
+
+
+def test_what_was_dropped_does_not_hold_up_the_reading_of_the_rest(fake, log):
+    tracked = TrackedLog(0, FoundLog(log.path), log, LiteralIndex(load()), FileSystem())
+    fake.files[name(log)] = b""
+    for at in (NOW, NOW + 5, NOW + 10):
+        fake.files[name(log)] += b"a line of output\n" * 900
+        log.fetch(at)
+        tracked.poll(at)
+    assert log.start > 0
+    tracked.learn(LiteralIndex(load()), FoundLog(log.path, 3))
+    while tracked.catch_up():
+        pass
+    assert tracked.caught_up
+    log.close()
+    assert [type(event) for event in log.poll(NOW + 15)] == [Opened, Appended], "it can be followed again"
 
 
 def look(spec: WatchSpec, seconds: float) -> RunState:

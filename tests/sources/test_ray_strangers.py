@@ -17,6 +17,7 @@ import pytest
 
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.token import find_token
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.source import Absent
@@ -182,6 +183,19 @@ def test_root_reads_no_file_for_the_environment_of_another_user(tmp_path):
         assert find_token(STRANGER, environ) is None
     os.chown(tmp_path / "secret", STRANGER, STRANGER)
     assert find_token(STRANGER, {"RAY_AUTH_TOKEN_PATH": str(tmp_path / "secret")}) is not None
+
+
+def test_the_python_of_another_user_gets_no_environment_of_ours(place, monkeypatch):
+    """Nor while that of its raylet is not read yet: that user may read the memory of the child."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN", SECRET)
+    program = place.root / "python"
+    program.write_text('#!/bin/sh\necho "hangtop <$RAY_AUTH_TOKEN>"\n')
+    program.chmod(0o755)
+    for uid, told in ((0, SECRET), (STRANGER, "")):
+        child = RayPython(str(program), "127.0.0.1:1", uid=uid).start("hangtop_tables.py")
+        assert child.has_ended(PATIENCE_S)
+        assert list(child.answers()) == [f"<{told}>".encode()]
+        child.end()
 
 
 def test_a_program_that_acts_for_another_user_does_not_speak_for_them(place, ends):

@@ -155,7 +155,7 @@ def daemon(kind: DaemonKind, *words: str, **known: Any) -> Daemon:
 
 
 def test_a_start_that_blocked_comes_back_and_says_who_else_waits_for_it() -> None:
-    head = daemon("raylet", *raylet(), node="n1")
+    head = daemon("raylet", *raylet(), node="n1", environ={"HOME": "/h"})
     blocked = ("/x/bin/ray", "start", "--head", "--block")
     (start,), unknown, warnings = starts_of([head, daemon("client_server", "x")], {head.pid: (5, blocked)}, None)
     assert (start.argv, unknown) == (("/x/bin/ray", "start", "--head"), "")
@@ -176,3 +176,12 @@ def test_what_a_restart_needs_is_kept_for_us_alone_and_its_command_is_shown_with
         "HOME": "/h",
         "--redis-password": "--redis-password=s3cr3t",
     }
+
+
+def test_without_the_environment_that_it_had_ray_is_not_started_again() -> None:
+    """Its plan says that the environment is as it was."""
+    assert starts_of([daemon("raylet", *raylet())], {}, None) == (
+        (),
+        "its options cannot be rebuilt: the environment of its raylet could not be read",
+        (),
+    )

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.grouped import grouped
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.local.ray_processes import LocalWorker
@@ -96,9 +97,7 @@ class ActorJoin:
         now: float,
     ) -> None:
         self.workers, self.nodes, self.pids, self.view, self.first_seen, self.now = workers, nodes, pids, view, first_seen, now
-        self.by_pid: dict[int, list[LocalWorker]] = {}
-        for worker in workers:
-            self.by_pid.setdefault(worker.ray_pid, []).append(worker)
+        self.by_pid = grouped(workers, lambda worker: worker.ray_pid)
         self.by_actor: dict[str, tuple[str, api_schema.WorkerStats]] = {}
         self.by_node_pid: dict[tuple[str, int], api_schema.WorkerStats] = {}
         for node, seen in view.nodes.items():

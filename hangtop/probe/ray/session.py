@@ -207,6 +207,8 @@ def _latest_of_each_node(daemons: Iterable[Daemon]) -> list[Daemon]:
 
 
 def _start(raylet: Daemon, daemons: Iterable[Daemon], block: tuple[int, Words] | None) -> RayStart:
+    if not raylet.start.environ:
+        raise ValueError("the environment of its raylet could not be read")
     told = sorted((daemon for daemon in daemons if daemon.start.words), key=lambda daemon: daemon.started_at)
     words: dict[DaemonKind, Sequence[str]] = {daemon.kind: daemon.start.words for daemon in (*told, raylet)}
     raw = tuple(w for w in block[1] if w != "--block") if block else (*_program(raylet), *start_command(words))  # it must return

@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.grouped import grouped
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.tail import open_log
 from hangtop.probe.ray.cluster import Cluster
@@ -63,9 +64,7 @@ class RayWorkerSource(Source):
 
 def fetch(files: Iterable[RemoteLog], now: float) -> None:
     """Fetch from several nodes at once. A node that does not answer is waited for no longer than all others together."""
-    nodes: dict[str, list[RemoteLog]] = {}
-    for file in files:
-        nodes.setdefault(file.place.node, []).append(file)
+    nodes = grouped(files, lambda file: file.place.node)
     until = time.monotonic() + DEADLINE_S
 
     def fetch_all(logs: Iterable[RemoteLog]) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hangtop.common import text
+from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.common.text import GIB
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
@@ -40,10 +41,7 @@ class NodeRow(MarkedRow, frozen=True, kw_only=True):
 @memoized
 def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None = None) -> tuple[NodeRow, ...]:
     """Dead and silent nodes and nodes with an odd actor first, then by first rank. `chosen`: id of a node."""
-    held: dict[str | None, list[RayActor]] = {}
-    for actor in cluster.actors:
-        if not meant_to_end(actor):
-            held.setdefault(actor.node, []).append(actor)
+    held = grouped((actor for actor in cluster.actors if not meant_to_end(actor)), lambda actor: actor.node)
     odd = {outlier.actor.id: outlier.actor.node for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     names = Counter(node.host for node in cluster.nodes)
     stale = stale_since(cluster, now) is not None

@@ -220,7 +220,7 @@ class RemoteLog:
             yield Appended(at, data, live=at >= self.first_bytes)
 
     def close(self) -> None:
-        """Whoever follows it next begins anew. The connections belong to the cluster."""
+        """Can be followed again then, from its beginning. The connections belong to the cluster."""
         self.offset, self._opened = 0, False
 
     def fetch(self, now: float) -> None:

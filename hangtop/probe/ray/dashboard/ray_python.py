@@ -45,6 +45,7 @@ class RayPython(Struct, frozen=True):
         if self.uid is not None and os.geteuid() not in (0, self.uid):
             why = f"the cluster is of another user (uid {self.uid}), whose Python is not run by yours"
             raise ChildError(f"{self.python}: {why}")
+        owner = _as_owner(self.uid)
         with ExitStack() as files:
             given, said, complaints = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
             given.write(stdin)
@@ -55,10 +56,10 @@ class RayPython(Struct, frozen=True):
                     stdin=given,
                     stdout=said,
                     stderr=complaints,
-                    env=environ_of_start(self.raylet.environ) or dict(os.environ),
+                    env=environ_of_start(self.raylet.environ) or ({} if owner else dict(os.environ)),  # another user reads it
                     cwd="/",
                     start_new_session=True,
-                    **_as_owner(self.uid),
+                    **owner,
                 )
             except OSError as error:
                 raise ChildError(f"{self.python}: {error.strerror or error}") from None

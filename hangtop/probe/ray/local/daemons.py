@@ -31,7 +31,9 @@ _URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
 
 
 class DaemonStart:
-    """How a daemon was started, with secrets: a restart needs it. Stays in the probe, and does not show its text when printed."""
+    """How a daemon was started, with secrets: a restart needs it. Stays in the probe, and does not show its text when printed.
+
+    `environ`: empty until it could be read."""
 
     __slots__ = ("environ", "words")
 

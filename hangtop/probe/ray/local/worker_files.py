@@ -11,7 +11,7 @@ from hangtop.diagnosis.facts.ray_health import outlier_actors
 from hangtop.probe.ray.dashboard.node_logs import STREAMS, RemoteLog
 from hangtop.records.ray.cluster import RayCluster
 
-if TYPE_CHECKING:  # whoever reads logs need not wait for what asks clusters
+if TYPE_CHECKING:  # the first picture of a log does not wait for what asks clusters
     from hangtop.probe.ray.cluster import Cluster
 
 MOST_FILES = 512
