@@ -37,7 +37,7 @@ def page(signature: Signature, lang: str = "en", framework: str | None = None) -
     lines = [f"{signature.id}  {word[signature.severity]} · {word[signature.role]}", ""]
     lines += _section(word["meaning"], [signature.cause])
     lines.append(word["todo"])
-    for number, fix in enumerate(signature.fixes({framework} if framework else None), 1):
+    for number, fix in enumerate(signature.fixes(None if framework is None else {framework}), 1):
         only = f"[{', '.join(fix.frameworks)}] " if fix.frameworks and framework is None else ""
         first, *rest = wrap(only + fix.text, WIDTH - 5)
         paste = [f"       {word[fix.where]}:  {fix.set}"] if fix.set else []

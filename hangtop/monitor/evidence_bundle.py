@@ -109,7 +109,7 @@ def issue(snapshot: Snapshot, verdict: Verdict, environ: Mapping[str, str], vers
         for node in snapshot.state.gpus.values()
         if node.reading.gpus
     ]
-    processes = () if snapshot.procs is None else snapshot.procs.processes
+    processes = snapshot.procs.processes
     command = next(
         (process.command for process in processes if process.role == "launcher"), processes[0].command if processes else "?"
     )
@@ -167,11 +167,10 @@ def _machine(snapshot: Snapshot) -> str:
 
 def _processes(snapshot: Snapshot) -> list[str]:
     header = f"{'pid':>8} {'ppid':>8} {'rank':>5} s {'cpu':>5} {'role':<12} command"
-    processes = () if snapshot.procs is None else snapshot.procs.processes
     return [header] + [
         f"{process.pid:>8} {process.ppid:>8} {'' if process.rank is None else process.rank:>5} {process.state} "
         f"{'?' if process.cpu_percent is None else f'{process.cpu_percent:.0f}':>5} {process.role:<12} {process.command}"
-        for process in processes
+        for process in snapshot.procs.processes
     ]
 
 

@@ -7,7 +7,7 @@ from hangtop.diagnosis.rules.gpu_rules import driver_doubted
 from hangtop.diagnosis.rules.wait_rules import GROWN_S
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.ask import StacksAsk
-from hangtop.stacks.loops import SPAN_S, trades
+from hangtop.stacks.loops import SPAN_S, recently, trades
 
 AT_PART = 0.5
 """The first look comes at this part of the limit, so that the verdict is there when the limit is."""
@@ -39,7 +39,7 @@ def satisfied(snapshot: Snapshot) -> bool:
 
 def _leads_to_weigh(snapshot: Snapshot) -> bool:
     """Processes may be the run, and whether the log tells of them was asked before it had been read to its end."""
-    return snapshot.procs is not None and bool(snapshot.procs.leads) and not snapshot.procs.weighed and snapshot.log.caught_up
+    return bool(snapshot.procs.leads) and not snapshot.procs.weighed and snapshot.log.caught_up
 
 
 def _workers_to_come(snapshot: Snapshot) -> bool:
@@ -49,14 +49,14 @@ def _workers_to_come(snapshot: Snapshot) -> bool:
         return False
     actors = (actor for cluster in clusters_of_run(snapshot.state) for actor in cluster.actors)
     here = {actor.pid for actor in actors if actor.pid is not None and actor.has_process}
-    seen = {process.pid for process in snapshot.procs.processes} if snapshot.procs is not None else set()
+    seen = {process.pid for process in snapshot.procs.processes}
     return not health.told or bool(here and not here & seen)
 
 
 def _unproven(snapshot: Snapshot) -> bool:
     """Whether a member waits for the network and was not watched for long enough to tell whether answers still come."""
     waits = (member.process for member in snapshot.members if member.status == "waits" and trades(member.activity))
-    return any(process is None or process.recent is None or process.recent.seconds < SPAN_S for process in waits)
+    return any(recently(process).seconds < SPAN_S for process in waits)
 
 
 def _may_grow(snapshot: Snapshot) -> bool:

@@ -35,6 +35,7 @@ PACK = thread(Frame("poll_flag", USER, 70), state="R")
 SPIN = replace(PACK, owns_gil=True)
 SAVE = thread(Frame("save_checkpoint", USER, 80), state="R")
 DATA = thread(Frame("_try_get_data", LOADER, 1100), wait="poll")
+BATON = thread(Frame("FileBaton.wait", "/venv/lib/python3.11/site-packages/torch/utils/file_baton.py", 50), wait="sleep")
 
 IDLE = RecentActivity(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0)
 BUSY = RecentActivity(seconds=10, samples=10, running_part=0.9, cpu_percent=98.0, io_b_s=0.0)

@@ -31,6 +31,8 @@ def test_a_framework_leaves_out_the_fixes_of_others():
     _, text = explain("nccl.watchdog_timeout", framework="verl")
     assert "actor_rollout_ref.nccl_timeout=7200" in text
     assert "ddp_timeout" not in text.split("What the usual")[0]
+    _, text = explain("nccl.watchdog_timeout", framework="")
+    assert "actor_rollout_ref.nccl_timeout=7200" not in text, "a framework without a name is none that has fixes of its own"
 
 
 @pytest.mark.parametrize(

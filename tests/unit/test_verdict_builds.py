@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.stack import Frame
-from tests.fakes.members import NOW, SPEC, process, run, thread
-
-BATON = thread(Frame("FileBaton.wait", "/venv/lib/python3.11/site-packages/torch/utils/file_baton.py", 50), wait="sleep")
+from tests.fakes.members import BATON, NOW, SPEC, process, run, thread
 
 
 def test_a_lock_file_that_a_killed_build_left_behind_is_named_with_the_command_that_removes_it() -> None:

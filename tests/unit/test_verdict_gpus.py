@@ -193,6 +193,19 @@ def test_ranks_that_poll_at_different_places_have_not_parted() -> None:
     assert (verdict.word, verdict.kind, verdict.culprits) == ("hung", "nccl", ())
 
 
+def test_who_polls_for_something_in_its_program_does_not_wait_for_its_gpu_although_two_looks_found_it_asleep_at_one_line() -> (
+    None
+):
+    polls = replace(SPINS, running_part=0.0, cpu_percent=0.1, switches_s=10.0, main_cpu_part=0.0005)
+    asleep = Thread("MainThread", (Frame("until_it_is_there", USER, 50), FETCH), state="S", wait="sleep")
+    awake = replace(asleep, frames=(Frame("is_it_there", USER, 40), *asleep.frames), state="R", wait=None)
+    state = beside_gpus(BUSY_WAIT, {0: POLLS, 1: POLLS, 2: asleep, 3: POLLS}, polls)
+    between = replace(state.looks[0], started_at=NOW - 3.5, stacks=two_looks({2: awake}, {})[0].stacks)
+    for looks, culprits in ((state.looks, []), ((state.looks[0], between, state.looks[1]), [2])):
+        verdict = diagnose(replace(state, looks=looks), SPEC, NOW)
+        assert (verdict.kind, [culprit.rank for culprit in verdict.culprits]) == ("nccl", culprits)
+
+
 def test_in_a_container_that_hides_pids_the_local_rank_tells_the_gpu() -> None:
     idle = replace(SPINS, cpu_percent=0.0, running_part=0.0)
     state = beside_gpus(ONE_IDLE, {0: POLLS, 1: POLLS, 2: LOCKED, 3: POLLS}, idle)

@@ -68,9 +68,8 @@ class LatestReadings:
 
 def _environ(snapshot: Snapshot) -> Mapping[str, str]:
     """The environment of a rank, else of any process of the run, else of this shell."""
-    processes = () if snapshot.procs is None else snapshot.procs.processes
     table, guard = open_table(), Guard[int, Mapping[str, str]]()
-    for process in sorted(processes, key=lambda process: process.rank is None):
+    for process in sorted(snapshot.procs.processes, key=lambda process: process.rank is None):
         answer = guard.ask({process.pid: partial(table.environ, process.pid)}).get(process.pid)
         if answer and not isinstance(answer, OSError):
             return answer
@@ -79,8 +78,7 @@ def _environ(snapshot: Snapshot) -> Mapping[str, str]:
 
 def _versions(snapshot: Snapshot) -> Mapping[str, str]:
     """Packages of the run's interpreter."""
-    processes = () if snapshot.procs is None else snapshot.procs.processes
-    words = next((tuple(process.command.split()) for process in processes if process.rank is not None), ())
+    words = next((tuple(process.command.split()) for process in snapshot.procs.processes if process.rank is not None), ())
     try:
         return installed(subject_of(words, os.environ, os.getcwd()).python)
     except (OSError, subprocess.SubprocessError, ValueError):

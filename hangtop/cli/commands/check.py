@@ -112,7 +112,7 @@ def notes(snapshot: Snapshot, verdict: Verdict) -> list[str]:
     procs = snapshot.procs
     said = [problem for problem in (snapshot.log.problem, *(file.problem for file in snapshot.log.files)) if problem]
     said += not_kept(snapshot.log)
-    said += [note for note in (procs and procs.note, procs and procs.missing_right) if note]
+    said += [note for note in (procs.note, procs.missing_right) if note]
     said += [foreign] if (foreign := said_of(strangers(snapshot.state), snapshot.now)) else []
     said += [health.problem for name, health in snapshot.state.health.items() if health.problem and name != "log"]
     return [f"  ! {note}" for note in dict.fromkeys(said) if note not in verdict.headline]

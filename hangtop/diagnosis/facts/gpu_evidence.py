@@ -14,7 +14,7 @@ from hangtop.records.verdict import Evidence
 from hangtop.state.run_state import RunState
 
 SAID_ELSEWHERE = ("no answer", "idle", "busy-wait", "not supported", "no permission", "late")
-"""Facts that the lines on answers and on work tell."""
+"""Facts that the lines on answers and on work tell, or that say only how the values were read."""
 SAID_OF_ONE = 3
 """With more GPUs than that in the same trouble, only their numbers are said."""
 

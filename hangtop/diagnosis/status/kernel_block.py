@@ -32,9 +32,9 @@ def in_gpu_driver(wchan: str | None) -> bool:
     return wchan is not None and GPU_DRIVER.match(wchan) is not None
 
 
-def blocked_on(procs: ProcessReading | None, pids: Collection[int | None]) -> BlockedOn | None:
+def blocked_on(procs: ProcessReading, pids: Collection[int]) -> BlockedOn | None:
     """What the first of these waits for whose file is known, a dead mount before others."""
-    known = [] if procs is None else [blocked for blocked in procs.blocked_on if blocked.pid in pids]
+    known = [blocked for blocked in procs.blocked_on if blocked.pid in pids]
     return min(known, key=lambda blocked: blocked.answers is not False, default=None)
 
 

@@ -226,7 +226,7 @@ def _stand(
         doubted=doubted,
         place=rank.place,
     )
-    if status in ("works", "waits") and waits_for_gpu(process, known, stacks) and spins(rank):
+    if status in ("works", "waits") and waits_for_gpu(process, known, seen) and spins(rank):
         return replace(member, status="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
     return member
 
