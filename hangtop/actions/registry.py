@@ -4,8 +4,7 @@ Every action goes the same way, by its key on the screen or by its command: its 
 answer, makes the plan of the answers, and the plan is shown word for word. Once a person agrees, the executor carries it out and
 proves each step (`hangtop.actions.execute`, `hangtop.actions.prove`): it knows plans, and no actions. A new action is an entry in
 `ACTIONS` and a planner in `hangtop.actions.plans`. Only what no plan can say yet needs more: a field of
-`hangtop.records.plan.Plan`, the step of the executor that does it, and its words in `hangtop.render.plan_rows`, where all targets
-are else told to get TERM and KILL.
+`hangtop.records.plan.Plan`, the step of the executor that does it, and its words in `hangtop.render.plan_rows`.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 DEFAULT_STALL_S = 120.0
-"""The ceilings of all profiles are written for it, too, and a recording that was made with it does not hold its number."""
 DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
 """What `--sources` may name. The probe runs those that this hangtop has."""
 ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch")
@@ -31,7 +30,7 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     logs: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
     profile: str | None = None
-    stall_s: float = DEFAULT_STALL_S
+    stall_s: float = field(default_factory=lambda: DEFAULT_STALL_S)  # so a recording holds it, even where it is the default
     sources: tuple[str, ...] = DEFAULT_SOURCES
     ray: str = "auto"
     checkpoint_dir: str | None = None
