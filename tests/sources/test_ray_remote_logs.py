@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.tail import Appended
+from hangtop.probe.log.tracked_log import TrackedLog
 from hangtop.probe.ray import workers_source
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.node_logs import (
@@ -29,8 +31,10 @@ from hangtop.records.ask import ActorLogAsk, RemoteStacksAsk, RemoteWorker
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
+from hangtop.system.files.network_filesystems import FileSystem
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard, node_id
+from tests.fakes.read_log import INDEX
 
 NOW = 1_768_125_000.0
 
@@ -177,6 +181,21 @@ def test_a_file_that_is_not_there_yet_is_no_trouble_for_long(fake, log):
     fake.files[name(log)] = b"step 1\n"
     log.fetch(log.due_at)
     assert (log.problem, text(log)) == (None, b"step 1\n")
+
+
+def test_other_profiles_read_again_what_is_still_kept_of_it(fake, log):
+    tracked = TrackedLog(0, FoundLog(log.path, 1), log, INDEX, FileSystem())
+    for part in range(4):
+        line = b"train step %d/100 loss=0.5\n" % part
+        fake.files[name(log)] = fake.files.get(name(log), b"") + line * (PART_BYTES // len(line))
+        log.fetch(NOW + part)
+        tracked.poll(NOW + part)
+    assert log.start > 0, "its start is dropped"
+    tracked.learn(INDEX, tracked.found)
+    while tracked.catch_up():
+        pass
+    assert tracked.caught_up
+    assert tracked.tail(1)[0].text == "train step 3/100 loss=0.5"
 
 
 def test_what_was_there_at_first_is_old_and_what_comes_then_is_of_now(fake, log):
