@@ -11,6 +11,7 @@ from hangtop.records.log import LogFile, LogReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 from tests.fakes.read_log import INDEX
+from tests.fakes.read_log import read as read_cut
 
 
 def read(*texts: str | bytes, ranks: tuple[int | None, ...] = ()) -> LogReading:
@@ -252,6 +253,17 @@ def test_an_announced_wait_is_read_in_its_unit(wait: str, seconds: float) -> Non
     assert told is not None
     assert plain is not None
     assert told - plain == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_an_exit_code_belongs_to_the_rank_above_it_however_lines_end_and_arrive(end: str) -> None:
+    rows = ["train.py FAILED\nFailures:"]
+    for rank in (3, 1):
+        rows += [f"  rank      : {rank} (local_rank: {rank})", "  exitcode  : -11 (pid: 5000)  (SIGSEGV)", "  error_file: <N/A>"]
+    text = end.join([*rows, ""])
+    for cuts in ((), (text.index("  exitcode"),)):
+        (finding,) = read_cut(text, *cuts).findings
+        assert (finding.id, finding.rank) == ("proc.sigsegv", 3)
 
 
 def test_workers_are_counted_and_checkpoints_found() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import chain, islice
 
 from msgspec import Struct
 
@@ -48,7 +48,8 @@ def origin_of(line: Line, lines: Lines, span: Span) -> MessageOrigin | None:
     if (pid := pid_in(line.text)) is not None:
         return MessageOrigin(pid=pid)
     if "exitcode" in line.text:
-        rows = (_SUMMARY_RANK.match(above.text) for above in islice(lines.above(span), _LINES_ABOVE))
+        above = chain(lines.drawn_over(span), lines.above(span))
+        rows = (_SUMMARY_RANK.match(line.text) for line in islice(above, _LINES_ABOVE))
         return next((MessageOrigin(rank=int(row["rank"])) for row in rows if row), None)
     return _below(lines, span) if "ctor" in line.text else None
 

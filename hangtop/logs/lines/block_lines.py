@@ -142,6 +142,12 @@ class Lines:
         """The lines above this one that are not empty, nearest first, as far back as they are kept."""
         return (lines.parse(row) for lines, row in self.rows_above(span))
 
+    def drawn_over(self, span: Span) -> Iterator[Line]:
+        """The pieces of the same `\\n`-line before this one, nearest first: `\\r` parts them, which ends a line in some logs."""
+        while span.start > span.row:
+            span = self.span(span.start - 1)
+            yield self.parse(span)
+
     def below(self, span: Span) -> Iterator[Line]:
         """The lines below this one that are not empty, to the end of the block."""
         while (below := self.next(span)) is not None:
