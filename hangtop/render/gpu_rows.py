@@ -127,13 +127,14 @@ def hard(fact: GpuFact) -> bool:
     return fact.kind in BAD and fact.kind not in ("idle", "empty")
 
 
-def table_rows(rows: Sequence[GpuRow], width: int) -> list[Row]:
-    """Column titles and one row a GPU."""
+@lru_cache(maxsize=1)
+def table_rows(rows: tuple[GpuRow, ...], width: int) -> tuple[Row, ...]:
+    """Column titles and one row a GPU. Cached: the table is asked for up to four times a second, and seldom has changed."""
     columns = _columns(rows, width)
-    return [
+    return (
         title_row(columns, width),
         *(line for row in rows for line in (_row(row, columns, width), *mig_rows(row.gpu, width))),
-    ]
+    )
 
 
 def mig_rows(gpu: Gpu, width: int) -> list[Row]:

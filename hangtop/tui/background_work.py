@@ -60,8 +60,8 @@ async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
     assert process.stdout is not None
     yield step("doing", f"hangtop {words[0]} …")
     async for line in process.stdout:
-        if words := line.decode(errors="replace").strip():
-            yield step("done", words)
+        if printed := line.decode(errors="replace").strip():
+            yield step("done", printed)
     if (code := await process.wait()) != 0:
         yield step("failed", f"hangtop {words[0]} ended with exit code {code}")
 

@@ -143,6 +143,10 @@ async def test_a_node_is_chosen_and_opened_to_its_gpus_and_left_again():
         assert "n30  8 × H100 80G" in screen_text(app)
         await pilot.press("down")
         assert pane.chosen == 0
+        await pilot.press("left")
+        assert (pane.opened, pane.chosen) == (None, "n30")
+        await pilot.press("left", "right", "down")
+        assert (pane.opened, pane.chosen) == ("n30", 0)
 
         await pilot.press("escape", "escape")
         await settle(pilot, app)
@@ -156,6 +160,19 @@ async def test_a_node_is_chosen_and_opened_to_its_gpus_and_left_again():
         await pilot.click(GpusPane, offset=(5, 3))
         await settle(pilot, app)
         assert pane.opened == "n01"
+
+
+async def test_left_gives_up_the_choice_where_there_is_one_node_only():
+    app, feed, _, at = app_with_gpus()
+    feed.put(reading(at, *(gpu(i, at) for i in range(8))))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        pane = app.watch_screen.gpus_pane
+        await pilot.press("3", "down", "down")
+        assert pane.chosen == 1
+        await pilot.press("left")
+        assert pane.chosen is None
+        assert pane.has_focus
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

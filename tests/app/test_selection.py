@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from textual.events import Key
 
+from hangtop.records.health import Rewind
+from hangtop.records.reading import Reading
 from hangtop.tui.keys import all_keys
 from hangtop.tui.pages.help_page import HelpScreen
 from hangtop.tui.pages.rank_page import RankScreen
@@ -114,6 +116,14 @@ class TestMouse:
             await pilot.press("enter")
             await settle(pilot, app)
             assert isinstance(app.screen, RankScreen)
+
+    async def test_a_click_where_ranks_were_before_a_replay_was_set_back_chooses_nothing(self):
+        async with on_screen("stalled", size=(80, 24)) as (app, pilot, feed, clock):
+            feed.put(Reading("replay", "", clock.now, Rewind()))
+            await settle(pilot, app)
+            await pilot.click("#ranks", offset=(10, 2))
+            await settle(pilot, app)
+            assert app.watch_screen.ranks_pane.chosen is None
 
     async def test_the_keys_under_a_page_are_clicked_like_those_of_the_screen(self):
         async with on_screen("stalled") as (app, pilot, *_):

@@ -20,6 +20,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores import launch_store
 from hangtop.tui.app import HangtopApp
+from hangtop.tui.background_work import run_task
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.dialogs.question import QuestionScreen
 from hangtop.tui.pages.stacks_page import StacksScreen
@@ -104,6 +105,13 @@ async def test_b_writes_the_bundle_in_a_process_of_its_own(monkeypatch, tmp_path
         await over(pilot, app)
         (place,) = tmp_path.glob("hangtop-*.tar.gz")
         assert place.name in screen_text(app)
+
+
+async def test_a_command_in_a_process_of_its_own_that_fails_is_named_at_the_end():
+    steps = [taken async for taken in run_task(("bundle",))]
+    assert steps[0].text == "hangtop bundle …"
+    assert "Missing option" in steps[-2].text
+    assert (steps[-1].kind, steps[-1].text) == ("failed", "hangtop bundle ended with exit code 2")
 
 
 async def test_c_waits_for_the_look_and_wants_its_word_typed(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def watched(count: int = 8, hung_from: float = END + 1, **odd: Any) -> NodeGpus:
     return known
 
 
-def lines(rows: list[Row]) -> list[str]:
+def lines(rows: Iterable[Row]) -> list[str]:
     return ["".join(text for text, _ in row).rstrip() for row in rows]
 
 
@@ -64,6 +65,13 @@ def test_a_run_that_is_well() -> None:
         "  gpu  util %        power W      mem G   °C trend",
         "    0  ━━━━━━━━  97  ━━━━━─  611   61.0   62 ▅▅▅▅▅▅",
     ]
+
+
+def test_a_table_in_which_nothing_changed_is_not_built_again() -> None:
+    node = watched()
+    before, after = (table_rows(gpu_rows(node, END, trouble=False), 120) for _ in range(2))
+    assert before is after
+    assert table_rows(gpu_rows(node, END, trouble=False), 56) != before
 
 
 def test_nothing_is_coloured_while_the_run_is_well() -> None:

@@ -154,7 +154,7 @@ class LogViewModel(Struct):
         self.following, self.target = False, place
         self._show_target(height)
 
-    def find(self, direction: int, height: int, state: RunState) -> None:
+    def find(self, direction: int, height: int) -> None:
         """Find the next or previous line with the pattern last searched."""
         if not self.search.pattern:
             self.said = "press / and type what to look for"

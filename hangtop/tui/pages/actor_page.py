@@ -90,7 +90,7 @@ def page_rows(cluster: RayCluster, actor: RayActor, answer: ActorLogReading | No
     since = stale_since(cluster, view.now)
     if since is not None:
         rows += [((f"Values from Ray are of {text.clock(since)}.", "warn"),), BLANK]
-    rows += [fact_row(label, value, width) for label, value in facts(cluster, actor, view)]
+    rows += [fact_row(label, value, width) for label, value in facts(cluster, actor)]
     if (death := actor.death) is not None:
         why = f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
         rows += [BLANK, section("Death", width), *wrapped(why, width)]
@@ -115,7 +115,7 @@ def _of_output(output: WorkerOutput, width: int) -> list[Row]:
     return [*rows, *(cut(((line, "ink"),), width) for line in output.lines[-LAST_LINES:])]
 
 
-def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:
+def facts(cluster: RayCluster, actor: RayActor) -> Iterable[tuple[str, str]]:
     """(label, value) of all that applies."""
     since = "" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}"
     yield "state", f"{state_word(actor)}{since}"

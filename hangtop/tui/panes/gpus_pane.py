@@ -145,7 +145,7 @@ class GpusPane(SelectablePane):
         return True
 
     def action_close(self) -> None:
-        if self.opened is not None:
+        if not isinstance(self.chosen, str):  # a chosen node stands among all nodes
             self.opened, self.chosen = None, self.opened
             self.hangtop.repaint()
 

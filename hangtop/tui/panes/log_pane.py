@@ -72,7 +72,7 @@ class LogPane(Pane):
         self.hangtop.repaint()
 
     def find(self, direction: int) -> None:
-        self.model.find(direction, self._room(), self.hangtop.state)
+        self.model.find(direction, self._room())
         self.hangtop.repaint()
 
     def follow(self) -> None:

@@ -32,12 +32,11 @@ class RanksPane(SelectablePane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         rows = rank_rows(view, self.chosen)
-        self.things = [row.rank.rank for row in rows]
+        self.things, self.painted = [row.rank.rank for row in rows], ()
         if not rows:
             return one_line(self, _nothing(view), width)
         if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 5:
             return self._table(view, rows, width, height)
-        self.painted = ()
         return self._grid(view, rows, width, height)
 
     def alarm(self, view: View) -> tuple[str, str] | None:
