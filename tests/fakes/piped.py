@@ -82,7 +82,9 @@ class Run:
 
 
 def _is_drain(processes: list[psutil.Process]) -> bool:
-    return len(processes) == 2 and all("drain.py" in " ".join(process.cmdline()) for process in processes)
+    with suppress(psutil.NoSuchProcess):  # it has ended since: then it was none
+        return len(processes) == 2 and all("drain.py" in " ".join(process.cmdline()) for process in processes)
+    return False
 
 
 def _reads(pid: int, pipe: str) -> bool:

@@ -22,7 +22,8 @@ PATIENCE_S = 90.0
 
 
 class Family:
-    """The table of this machine, of this test's own family only: what other programs hold here is none of its business.
+    """The table of this machine, of the family of one process only, as a rule this test: what other programs hold here is none of
+    its business.
 
     A live Python program elsewhere keeps every `psm_` and `sem.` made in its time, for it may know their names.
     """
@@ -30,14 +31,15 @@ class Family:
     hidden: frozenset[int] = frozenset()
     """Pids that it does not show, like those of another container."""
 
-    def __init__(self) -> None:
+    def __init__(self, of: int | None = None) -> None:
         self._real = open_table()
+        self._of = os.getpid() if of is None else of
 
     @property
     def stats(self) -> Mapping[int, Stat]:
         everybody = self._real.stats
-        above = ancestors(everybody, os.getpid())
-        family = {pid for pid in everybody if pid in above or os.getpid() in (pid, *ancestors(everybody, pid))}
+        above = ancestors(everybody, self._of)
+        family = {pid for pid in everybody if pid in above or self._of in (pid, *ancestors(everybody, pid))}
         return {pid: everybody[pid] for pid in family - self.hidden}
 
     def __getattr__(self, name: str) -> Any:
