@@ -176,6 +176,29 @@ def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named(monkeypatch
         assert re.search(rf"pid {supervisor.pid} \(python[\d.]*\) restarts it; stop that first", survived[0].text)
 
 
+SLOW_TO_EXEC = f"""
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: None)
+while True:
+    if (pid := os.fork()) == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        time.sleep(1)  # so long it is a copy of its parent
+        os.execv(sys.executable, [sys.executable, "-c", {WILLING!r}])
+    time.sleep(2)
+    print(pid, flush=True)
+    os.waitpid(pid, 0)
+"""
+
+
+def test_one_that_is_first_seen_as_a_copy_of_its_supervisor_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every new process is a copy of its parent for a moment; on a busy machine that moment is seen."""
+    monkeypatch.setattr(terminate, "RESTARTED_WITHIN_S", PATIENCE_S)
+    with python(SLOW_TO_EXEC) as (supervisor, first):
+        steps = stop(target(int(first)))
+        assert [f"pid {supervisor.pid} (" in step.text for step in steps if step.kind == "survived"] == [True]
+
+
 FORKS_AT_TERM = """
 import os, signal, sys, time
 def child():

@@ -64,8 +64,9 @@ class Inheritance:
         return any(file.writable and file.target in self._logs for file in self._held.get(stat.identity, ()))
 
     def is_foreign_fork(self, stat: Stat) -> bool:
-        """Whether it is a copy of a process that was there before and is not of the run."""
-        return self._layout(stat) in self._foreign_layouts
+        """Whether it is, now, a copy of a process that was there before and is not of the run. For a moment every process is one:
+        what a supervisor starts again, too."""
+        return self._layouts_of((stat,)).get(stat.identity) in self._foreign_layouts
 
     def _cgroup(self, stat: Stat) -> str:
         try:
