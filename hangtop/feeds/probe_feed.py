@@ -152,7 +152,8 @@ class ProbeFeed:
                 while self._ends:
                     yield self._say(self._ends.popleft())
                 try:
-                    line = await asyncio.wait_for(lines.readline(), SILENT_S)
+                    async with asyncio.timeout(SILENT_S):
+                        line = await lines.readline()
                 except TimeoutError:
                     silent_s += SILENT_S
                     problem = f"the probe gave no sign of life for {silent_s:.0f} s"

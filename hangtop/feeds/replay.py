@@ -222,5 +222,6 @@ class ReplayFeed:
         if self._next < len(times) and not self._paused:
             due_s = max(0.001, (times[self._next] - self._due()) / self._speed)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), due_s)
+            async with asyncio.timeout(due_s):
+                await self._changed.wait()
         self._changed.clear()

@@ -74,7 +74,8 @@ async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
             due = loop.time() + every_s
             while (left_s := due - loop.time()) > 0:
                 try:
-                    reading = await asyncio.wait_for(queue.get(), left_s)
+                    async with asyncio.timeout(left_s):  # `wait_for` of Python 3.11 forgets a Ctrl-C (bpo-37658)
+                        reading = await queue.get()
                 except TimeoutError:
                     break
                 if reading is None:

@@ -80,7 +80,8 @@ async def written(path: Path, text: str) -> str:
         start_new_session=True,
     )
     try:
-        _, complaint = await asyncio.wait_for(process.communicate(text.encode()), WRITE_LIMIT_S)
+        async with asyncio.timeout(WRITE_LIMIT_S):
+            _, complaint = await process.communicate(text.encode())
     except TimeoutError:
         return f"not saved: {path.parent} does not answer"
     return "" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}"

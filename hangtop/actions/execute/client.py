@@ -59,7 +59,8 @@ async def check_start(ask: FitAsk) -> Fit:
         with output:
             lines, transport = await line_reader(output)
             try:
-                line = await asyncio.wait_for(lines.readline(), ANSWER_S)
+                async with asyncio.timeout(ANSWER_S):
+                    line = await lines.readline()
             except TimeoutError:
                 why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead"
             finally:
