@@ -19,6 +19,7 @@ import msgspec
 
 from tests.scenarios.unseen.case import Record
 from tests.scenarios.unseen.inject import A_BATCH
+from tests.scenarios.unseen.watch import become_reaper, end_all
 from tests.tables import table
 
 CASE_LIMIT_S = 900.0
@@ -36,13 +37,17 @@ def main() -> int:
     seeds = [given.batch * A_BATCH + number for number in range(given.count)]
     records: list[Record] = []
     print(f"{'run':<8}{'right is':<18}{'to be named':<16}{'said':<10}{'named':<24}  judged", flush=True)
-    with ThreadPoolExecutor(given.jobs) as pool:
-        for record in pool.map(lambda seed: played(seed, verify=given.verify), seeds):
-            records.append(record)
-            print(line(record), flush=True)
-            if given.out:
-                with given.out.open("ab") as file:
-                    file.write(msgspec.json.encode(record) + b"\n")
+    become_reaper()
+    try:
+        with ThreadPoolExecutor(given.jobs) as pool:
+            for record in pool.map(lambda seed: played(seed, verify=given.verify), seeds):
+                records.append(record)
+                print(line(record), flush=True)
+                if given.out:
+                    with given.out.open("ab") as file:
+                        file.write(msgspec.json.encode(record) + b"\n")
+    finally:
+        end_all()
     print(f"\n{table(('', 'runs', *HEAD), scores(records))}")
     return 0
 

@@ -13,13 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
-import psutil
 
 from tests.scenarios.unseen.catalog import HERE
 from tests.scenarios.unseen.inject import Plan, plan
 from tests.scenarios.unseen.place import Place
 from tests.scenarios.unseen.truth import Run, Truth, Victim, prove
-from tests.scenarios.unseen.watch import LogWatch, become_reaper, end_all, reap
+from tests.scenarios.unseen.watch import LogWatch, become_reaper, end_all, left_over, reap
 
 STALL_S = 8.0
 START_S = 150.0
@@ -85,10 +84,20 @@ def play(made: Plan, *, ask: bool) -> Record:
                 _wait_for_moment(stage)
             except Unfit as problem:
                 return _record(made, Truth(None, str(problem)), None, stage.victim())
-            ended, asked, steps = stage.main.poll() is not None, time.time(), stage.watch.look()
+            ended, left, asked = stage.main.poll() is not None, left_over({stage.far.pid}), time.time()
             answer = _check(place.log) if ask else None
-            run = Run(made, stage.main, stage.watch, stage.victim(), stage.helper(), asked, max(steps, stage.watch.look()), ended)
-            return _record(made, prove(run, stage.tick), answer, stage.victim())
+            run = Run(
+                plan=made,
+                main=stage.main,
+                watch=stage.watch,
+                victim=stage.victim(),
+                helper=stage.helper(),
+                asked=asked,
+                steps_then=stage.watch.look(),
+                ended_before=ended,
+                left_over=left,
+            )
+            return _record(made, prove(run, stage.tick), answer, run.victim)
         finally:
             end_all()
 
@@ -204,7 +213,6 @@ def main() -> None:
     parser.add_argument("--verify", action="store_true", help="do not ask hangtop")
     given = parser.parse_args()
     become_reaper()
-    psutil.Process().nice(0)
     with suppress(BrokenPipeError):
         print(msgspec.json.encode(play(plan(given.seed), ask=not given.verify)).decode(), flush=True)
 

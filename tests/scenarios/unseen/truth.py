@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.scenarios.unseen.inject import Plan
+from tests.scenarios.unseen.sites import COLLECTIVES
 from tests.scenarios.unseen.watch import LogWatch, alive
 
 HUNG_S = 60.0
@@ -50,6 +51,8 @@ class Run:
     steps_then: int
     ended_before: bool
     """Whether the main process had ended before hangtop was asked."""
+    left_over: bool
+    """Whether a process of the run was there when hangtop was asked."""
 
 
 def prove(run: Run, tick: Callable[[], None]) -> Truth:
@@ -73,13 +76,13 @@ def prove(run: Run, tick: Callable[[], None]) -> Truth:
 def _ended(run: Run, code: int) -> Truth:
     means = run.plan.kind.means
     if code == 0:
-        if run.ended_before and means == "finished":
+        if run.ended_before and means == "finished" and not run.left_over:
             return Truth("finished", "ended with 0", ("finished",))
         if not run.ended_before and means == "alive":
             return Truth("alive", "went on to its end", ("running", "slow"))
         return Truth(None, f"meant {means}, and ended with 0")
     if means == "crashed" or (run.plan.kind.name == "exits with 0" and run.victim):
-        right = ("crashed",) if run.ended_before else ("hung", "crashed")
+        right = ("hung", "crashed") if run.left_over else ("crashed",)
         return Truth("crashed", f"ended with {code}", right, _dead(run))
     return Truth(None, f"meant {means}, and ended with {code}")
 
@@ -95,13 +98,16 @@ def _went_on(run: Run) -> Truth:
 
 def _stuck(run: Run) -> Truth:
     means, kind = run.plan.kind.means, run.plan.kind
+    if run.watch.last_step > run.asked:
+        return Truth(None, f"meant {means}, and made a last step after the question")
     if run.victim is None:
         return Truth(None, f"meant {means}, and neither ended nor made a step")
     if means == "hung":
         if not alive(run.victim.pid):
             return Truth(None, "meant hung, and the process is gone while nothing steps")
         cause = (None, run.helper) if kind.helper_is_cause else (run.victim.rank, run.victim.pid)
-        return Truth("hung", f"no step for {HUNG_S:.0f} s", ("hung", *kind.also_right), (cause,))
+        named = run.plan.site is not None and (kind.needs != "message" or run.plan.site.call in COLLECTIVES)
+        return Truth("hung", f"no step for {HUNG_S:.0f} s", ("hung", *kind.also_right), (cause,) if named else None)
     if alive(run.victim.pid):
         return Truth(None, f"meant {means}, but the process is there and nothing steps")
     return Truth("crashed", f"dead, and no step of the others for {HUNG_S:.0f} s", ("hung", "crashed"), _dead(run))

@@ -77,6 +77,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def left_over(apart_from: set[int]) -> bool:
+    """Whether anything that descends from this process still lives."""
+    return any(child.pid not in apart_from and alive(child.pid) for child in psutil.Process().children(recursive=True))
+
+
 def end_all() -> None:
     """Kill all that descends from this process, stopped or not, until there is nothing left."""
     ends = time.monotonic() + KILL_S

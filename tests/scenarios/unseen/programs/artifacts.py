@@ -61,6 +61,8 @@ def train(folder, port, steps):
             artifact = folder / "artifact.bin"
             artifact.write_bytes(os.urandom(60_000))
             uploading = subprocess.Popen([*argv, str(port)])
+    if uploading is not None:
+        uploading.wait()
     print("run finished, artifacts synced", flush=True)
 
 
