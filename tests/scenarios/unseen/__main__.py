@@ -125,7 +125,7 @@ def _marks(part: Sequence[Record]) -> tuple[str, ...]:
 
 def _share(marks: Iterable[bool | None]) -> str:
     judged = [mark for mark in marks if mark is not None]
-    return f"{sum(judged)} of {len(judged)}"
+    return f"{sum(judged)} of {len(judged)}" if judged else "-"
 
 
 if __name__ == "__main__":
