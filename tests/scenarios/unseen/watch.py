@@ -83,7 +83,24 @@ def left_over(apart_from: set[int]) -> bool:
 
 
 def end_all() -> None:
-    """Kill all that descends from this process, stopped or not, until there is nothing left."""
+    """Kill all that descends from this process, stopped or not, until there is nothing left; then remove the shared memory that
+    they would have removed."""
+    shared = {path for child in psutil.Process().children(recursive=True) for path in _shared_memory(child.pid)}
+    _kill_all()
+    for path in shared:
+        path.unlink(missing_ok=True)
+
+
+def _shared_memory(pid: int) -> set[Path]:
+    """The named memory and semaphores that only a run's processes have mapped."""
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    except OSError:
+        return set()
+    return {Path(name) for name in re.findall(r"(/dev/shm/(?:psm_|sem\.mp-)\S+)$", maps, re.MULTILINE)}
+
+
+def _kill_all() -> None:
     ends = time.monotonic() + KILL_S
     while time.monotonic() < ends:
         left = psutil.Process().children(recursive=True)
