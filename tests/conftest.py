@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,8 @@ OF_HANGTOP = "HANGTOP XDG_"
 FOREIGN = tuple(f"{OF_JOBS} {OF_SCREENS} {OF_PYTHON} {OF_HANGTOP}".split())
 """Beginnings of names by which a job, a terminal or a person's settings would have a say in what the tests see."""
 FOREIGN_WORDS = ("RANK", "WORLD_SIZE", "NNODES")
+IGNORED_BEHIND = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+"""What `nohup`, and a shell that starts something in the background, make it ignore: with all that it starts."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,6 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # With it `print` makes a write of each word, of each space and of the end of the line, and lines of ranks that share a log
     # are torn ("rankrank  01  upup").
     os.environ.pop("PYTHONUNBUFFERED", None)
+    for number in IGNORED_BEHIND:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     home = TemporaryDirectory(prefix="hangtop-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(home.cleanup)
     for kind in ("CACHE", "CONFIG", "DATA", "STATE"):
