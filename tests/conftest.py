@@ -19,8 +19,8 @@ OF_HANGTOP = "HANGTOP XDG_"
 FOREIGN = tuple(f"{OF_JOBS} {OF_SCREENS} {OF_PYTHON} {OF_HANGTOP}".split())
 """Beginnings of names by which a job, a terminal or a person's settings would have a say in what the tests see."""
 FOREIGN_WORDS = ("RANK", "WORLD_SIZE", "NNODES")
-IGNORED_BEHIND = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-"""What `nohup`, and a shell that starts something in the background, make it ignore: with all that it starts."""
+IGNORED_IN_BACKGROUND = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+"""Signals that a program ignores, with all that it starts, where `nohup` or a shell started it in the background."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # With it `print` makes a write of each word, of each space and of the end of the line, and lines of ranks that share a log
     # are torn ("rankrank  01  upup").
     os.environ.pop("PYTHONUNBUFFERED", None)
-    for number in IGNORED_BEHIND:
+    for number in IGNORED_IN_BACKGROUND:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     home = TemporaryDirectory(prefix="hangtop-tests-", ignore_cleanup_errors=True)

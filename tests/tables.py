@@ -1,4 +1,4 @@
-"""Tables in the READMEs of `tests`, written by the commands that measure: between `<!-- NAME -->` and `<!-- end of NAME -->`."""
+"""Tables of scores. Into the READMEs of `tests` they are written between `<!-- NAME -->` and `<!-- end of NAME -->`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from pathlib import Path
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table in Markdown."""
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def share(marks: Iterable[bool | None]) -> str:
+    """`19 of 20`, of those that were judged; `-` where none was."""
+    judged = [mark for mark in marks if mark is not None]
+    return f"{sum(judged)} of {len(judged)}" if judged else "-"
 
 
 def write(readme: Path, name: str, text: str) -> None:

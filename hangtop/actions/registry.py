@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the list of actions is read before the first paint, and by 
     from hangtop.records.watch_spec import WatchSpec
     from hangtop.state.run_state import RunState
 
-Option = Literal["rank", "session", "older_s", "keep_logs", "plain", "ray_options", "presets", "variables"]
+Option = Literal["rank", "session", "older_s", "keep_logs", "plain", "ray_options", "presets", "variables", "as_it_was"]
 """A field of `Choices` that a command can set."""
 Need = Literal["processes", "gpus", "ray", "log", "every source"]
 """What a command waits for before it asks and plans; on the screen a person has seen what is known."""
@@ -36,6 +36,7 @@ class Choices(Struct, frozen=True):
     `rank`, `pid`: only this part of the run. `session`: name or GCS address of a Ray session; empty: none; `None`: the one that
     is proven to be the run's. `older_s`: nothing younger is removed. `keep_logs`: of the Ray session. `plain`: refuse while the
     plain `ray stop` would end anything else. `ray_options`: `NAME=VALUE` for `ray start`. `presets`, `variables`: for a start.
+    `as_it_was`: it takes over nothing that the advice names.
     """
 
     rank: int | None = None
@@ -47,6 +48,7 @@ class Choices(Struct, frozen=True):
     ray_options: tuple[str, ...] = ()
     presets: tuple[Preset, ...] = ()
     variables: dict[str, str] = {}
+    as_it_was: bool = False
 
 
 class Request(Struct, frozen=True):
@@ -99,8 +101,8 @@ class Action(Struct, frozen=True):
 
     `name`: of its command and of its key's action. `key`: as it is typed; empty where there is only the command. `word`: in the
     footer. `help`: on the help page. `verb`: on the button, `{}` stands for the number of processes. `about`: what --help says.
-    `options`: what its command can choose. `needs`: what its command must be told of the run. `planner`: module and class below
-    `hangtop.actions.plans`.
+    `options`: what its command can choose; with `as_it_was` its start takes over what the advice names. `needs`: what its command
+    must be told of the run. `planner`: module and class below `hangtop.actions.plans`.
     """
 
     name: str
@@ -187,11 +189,12 @@ ACTIONS: tuple[Action, ...] = (
         help="evidence, stop all, Ray again, start, watch",
         verb="Recover",
         planner="recovery_plan:RecoveryPlanner",
-        options=("presets", "variables", "session"),
+        options=("presets", "variables", "as_it_was", "session"),
         needs="log",
         about="""Do all that a hung run needs, up to the new start.
 
-        Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Prints its
+        Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Where
+        the remedy of the likeliest cause is a preset, it starts with that, and says so; a test is only offered. Prints its
         plan; only --yes carries it out. Exit code 1: something survived, did not start, or has not passed that place in time.
         """,
     ),

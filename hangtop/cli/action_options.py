@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from hangtop.actions.registry import ACTIONS, Action, Choices, Option
-from hangtop.cli.config import read_config
-from hangtop.cli.options import PLAN, WATCH, options, spec_of_run, watch_spec
+from hangtop.cli.options import PLAN, WATCH, config_of, options, spec_of_run, watch_spec
 
 
 def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> Any:
@@ -67,6 +66,9 @@ OPTIONS: dict[Option, Callable[[Any], Any]] = {
         metavar="NAME",
         help="More debugging, tests, other time limits in the new run: nccl, recorder, no_ib, …; an unknown NAME lists them.",
     ),
+    "as_it_was": click.option(
+        "--as-it-was", is_flag=True, help="Start it as it was: take over no preset that the advice names. So does --preset."
+    ),
     "variables": click.option(
         "--env",
         "variables",
@@ -105,7 +107,7 @@ def _planning(action: Action) -> Callable[..., int]:
     def plan(**given: Any) -> int:
         from hangtop.cli.commands import action as command
 
-        config = read_config(given["config"])
+        config = config_of(given["config"])
         if config.read_only and given["yes"]:
             raise click.UsageError("read_only is set in the config: nothing may be stopped or removed")
         spec = spec_of_run(given, config) if action.needs == "log or pid" else watch_spec(given, config)

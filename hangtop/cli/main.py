@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from hangtop import __version__
 from hangtop.cli.action_options import commands as action_commands
-from hangtop.cli.config import config_dir, read_config
+from hangtop.cli.config import config_dir
 from hangtop.cli.options import (
     LOOK,
     RECORD,
     WATCH,
     bad_data_as_usage_error,
+    config_of,
     options,
     recorder,
     spec_of_run,
@@ -31,6 +32,7 @@ from hangtop.cli.options import (
 from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.translations import speak
 
 
 class LogCommand(click.Command):
@@ -88,7 +90,7 @@ def hangtop(context: click.Context, /, **given: Any) -> int:
         return 0
     from hangtop.cli.commands import watch
 
-    config = read_config(given["config"])
+    config = config_of(given["config"])
     spec = watch_spec(given, config)
     if not spec.logs and not spec.pids:
         from hangtop.cli.commands import runs
@@ -109,7 +111,8 @@ def end(code: int | None, **_: Any) -> None:
     "--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Watch at least this long, unless the run has plainly ended."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON, schema 1.")
-def check(wait: float | None, as_json: bool, **given: Any) -> int:
+@click.option("--why", "with_why", is_flag=True, help="Print the rule that decided too, and all facts that were weighed.")
+def check(wait: float | None, as_json: bool, with_why: bool, **given: Any) -> int:
     """Print one verdict, and exit.
 
     Exit code 0: running, slow or finished; 1: stalled, hung or waiting; 2: wrong usage; 3: crashed; 4: blind, for the log
@@ -118,8 +121,8 @@ def check(wait: float | None, as_json: bool, **given: Any) -> int:
     from hangtop.cli.commands import check as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
-    spec = spec_of_run(given, read_config(given["config"]))
-    return command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout)
+    spec = spec_of_run(given, config_of(given["config"]))
+    return command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, with_why=with_why, out=sys.stdout)
 
 
 @hangtop.command()
@@ -133,7 +136,7 @@ def run(words: tuple[str, ...], **given: Any) -> int:
     from hangtop.cli.commands import run as command
     from hangtop.cli.commands import watch
 
-    config = read_config(given["config"])
+    config = config_of(given["config"])
     if given["read_only"] or config.read_only:
         raise click.UsageError("read-only: nothing may be started")
     spec = watch_spec(given, config)
@@ -201,7 +204,7 @@ def replay(recording: Path, speed: float, **given: Any) -> int:
     """
     from hangtop.cli.commands import replay as command
 
-    config = read_config(None)
+    config = config_of(None)
     return command.run(recording, speed, watch_look(given, config))
 
 
@@ -220,7 +223,7 @@ def demo(scenario: str | None, listing: bool, stall: float | None, **given: Any)
     if listing:
         click.echo(command.listing())
         return 0
-    config = read_config(None)
+    config = config_of(None)
     spec = WatchSpec(stall_s=stall or DEFAULT_STALL_S, sources=(*DEFAULT_SOURCES, *ASKED_SOURCES))
     return command.show(scenario, spec, watch_look(given, config), lambda watched: recorder(given["record"], watched))
 
@@ -238,23 +241,43 @@ def bundle(output: Path, **given: Any) -> int:
     from hangtop.cli.commands import bundle as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
-    spec = spec_of_run(given, read_config(given["config"]))
+    spec = spec_of_run(given, config_of(given["config"]))
     return command.run(ProbeFeed(spec), spec, output, sys.stdout)
+
+
+def _trials(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    for name in given:
+        if name not in ("data", "worker") and not (name.startswith("worker=") and len(name) > len("worker=")):
+            raise click.BadParameter(f"{name!r} is none of data, worker, worker=MODULE")
+    return given
 
 
 @hangtop.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Log of an earlier run, which tells the framework.")
+@click.option(
+    "--try",
+    "trials",
+    multiple=True,
+    metavar="data|worker[=MODULE]",
+    callback=_trials,
+    help="Load the data files of the command as the run would; start one worker of Ray, and import MODULE in it.",
+)
+@click.option(
+    "--within", "within_s", type=click.FloatRange(1), default=60, show_default=True, metavar="SECONDS", help="For each try."
+)
 @click.argument("command_words", nargs=-1, metavar="[-- COMMAND …]")
-def doctor(as_json: bool, log: Path | None, command_words: tuple[str, ...]) -> int:
+def doctor(as_json: bool, log: Path | None, trials: tuple[str, ...], within_s: float, command_words: tuple[str, ...]) -> int:
     """Check before a run whether this machine is fit for it.
 
     With the command of the run after -- also its interpreter, environment and files. Exit code 1: a check failed.
     """
     from hangtop.cli.commands import doctor as command
 
+    config_of(None)
+
     with bad_data_as_usage_error():
-        return command.run(command_words, as_json=as_json, out=sys.stdout, log=log)
+        return command.run(command_words, as_json=as_json, out=sys.stdout, log=log, trials=trials, within_s=within_s)
 
 
 @hangtop.command()
@@ -263,13 +286,15 @@ def doctor(as_json: bool, log: Path | None, command_words: tuple[str, ...]) -> i
 @click.option("--framework", metavar="NAME", help="Only the fixes for this framework.")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of cause and fixes.  [default: from LANG]")
 def explain(query: str | None, listing: bool, framework: str | None, lang: str | None) -> int:
-    """Tell what an error message means and how to fix it.
+    """Tell what an error message, or a place where runs stand, means and what to do.
 
-    QUERY is the text of the message, the ID of a known one (--list), or - for stdin.
+    QUERY is the text of the message, the ID of a known one or of a place (--list), FRAMEWORK:STAGE such as gkd:weight_sync, or -
+    for stdin.
     """
     from hangtop.cli.commands import explain as command
 
-    chosen = lang or read_config(None).lang or system_language()
+    chosen = lang or config_of(None).lang or system_language()
+    speak(chosen, config_dir())
     with bad_data_as_usage_error():
         return command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout, user_dir=config_dir())
 
@@ -302,7 +327,7 @@ def stacks(as_json: bool, **given: Any) -> int:
     from hangtop.cli.commands import stacks as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
-    spec = spec_of_run(given, read_config(given["config"]))
+    spec = spec_of_run(given, config_of(given["config"]))
     wanted = command.StackOptions(**{name: given[name] for name in command.StackOptions.__struct_fields__})
     return command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout, notices=sys.stderr)
 

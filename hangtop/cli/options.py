@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import click
 
-from hangtop.cli.config import Config, config_dir
+from hangtop.cli.config import Config, config_dir, read_config
 from hangtop.probe.log.stdin_pipe import STDIN, as_log
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.translations import speak
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -126,6 +127,14 @@ def bad_data_as_usage_error(prefix: str = "") -> Iterator[None]:
         raise
     except (CatalogError, OSError) as error:
         raise click.UsageError(f"{prefix}{error}") from error
+
+
+def config_of(path: Path | None) -> Config:
+    """The config; from here on hangtop speaks to people in the language that it names, or else their system."""
+    config = read_config(path)
+    if problem := speak(config.lang or system_language(), config_dir()):
+        click.echo(f"hangtop: {problem}; this file is left out", err=True)
+    return config
 
 
 def system_language() -> str:

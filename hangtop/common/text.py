@@ -69,6 +69,18 @@ def _piece() -> re.Pattern[str]:
     return re.compile(rf"\s*(?:[（“‘《「]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：！？）、”’》」]*|$)")
 
 
+def breakable(text: str) -> list[str]:
+    """The text in pieces between which a line may break, each with the blanks behind it."""
+    if text.isascii():
+        return re.split(r"(?<= )(?=\S)", text)
+    return [piece for piece in _piece_with_blanks().findall(text) if piece]
+
+
+@cache
+def _piece_with_blanks() -> re.Pattern[str]:
+    return re.compile(rf"[（“‘《「]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：！？）、”’》」]*\s*|\s+")
+
+
 def cells(text: str) -> int:
     """The width of a text on the screen: East Asian characters take two cells."""
     return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)

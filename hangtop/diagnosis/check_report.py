@@ -9,12 +9,13 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.ray_ownership import said_of, strangers
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.records.health import SourceHealth
+from hangtop.diagnosis.sources_seen import SourceSeen, sources_seen
+from hangtop.diagnosis.waits_for import WaitsFor, waits_for
+from hangtop.diagnosis.why import Why, why
+from hangtop.records.advice import Advice
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
-from hangtop.records.watch_spec import ASKED_SOURCES
 
 Shape = TypeVar("Shape", bound=Struct)
 
@@ -25,6 +26,7 @@ class ProgressReport(Struct, frozen=True):
     step_s: float | None
     eta_s: float | None
     metrics: Mapping[str, float | str]
+    parts: Mapping[str, float]
 
 
 class RankReport(Struct, frozen=True):
@@ -92,10 +94,14 @@ class Report(Struct, frozen=True):
     evidence: tuple[Evidence, ...]
     findings: tuple[FindingReport, ...]
     sources: dict[str, SourceReport | LogSourceReport]
+    why: Why
+    advice: tuple[Advice, ...]
+    waits_for: tuple[WaitsFor, ...]
+    decided_by: tuple[str, ...]
 
 
-def report(snapshot: Snapshot, verdict: Verdict) -> Report:
-    """The report of one look."""
+def report(snapshot: Snapshot, verdict: Verdict, advice: tuple[Advice, ...] = ()) -> Report:
+    """The report of one look. `advice`: of `hangtop.remedies`, which knows more than the rules."""
     log, progress, stage = snapshot.log, snapshot.log.progress, verdict.stage
     return Report(
         schema=1,
@@ -116,6 +122,7 @@ def report(snapshot: Snapshot, verdict: Verdict) -> Report:
             _rounded(progress.eta_s),
             # JSON has no NaN: it is given as text, because `null` would mean unknown and this is known to be broken
             {name: "nan" if value is None else value for name, value in progress.metrics.items()},
+            {part.part: part.share for part in log.step_times.parts},
         ),
         ranks=tuple(_rank(rank, verdict, snapshot.now) for rank in snapshot.ranks),
         culprits=_culprits(snapshot, verdict),
@@ -125,14 +132,18 @@ def report(snapshot: Snapshot, verdict: Verdict) -> Report:
             for finding in snapshot.findings
             if finding.role != "noise"
         ),
-        sources={name: _source(health, snapshot) for name, health in snapshot.state.health.items() if name not in ASKED_SOURCES},
+        sources={name: _source(name, seen, snapshot) for name, seen in sources_seen(snapshot.state, snapshot.now).items()},
+        why=why(snapshot, verdict),
+        advice=advice,
+        waits_for=waits_for(snapshot, verdict),
+        decided_by=tuple(fact.text for fact in verdict.evidence if fact.supports),
     )
 
 
 def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
     busy = [member for member in snapshot.members if member.does != "idle"] or snapshot.members
-    if snapshot.ranks or len(busy) != 1:
+    if snapshot.ranks or snapshot.aside or len(busy) != 1:
         return verdict.culprits
     return tuple(replace(culprit, rank=0) if culprit.rank is None else culprit for culprit in verdict.culprits)
 
@@ -148,27 +159,11 @@ def _copied(shape: type[Shape], record: Struct, **other: object) -> Shape:
     return shape(**same, **other)
 
 
-def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport:
-    problem = health.problem or health.absent
-    age_s = None if health.read_at is None else _rounded(max(0.0, snapshot.now - health.read_at))
-    read = health.read_at is not None or (health.name == "log" and snapshot.state.log is not None)  # a first look may take long
-    ok = problem is None and read
-    if health.name == "log":
-        problem = problem or next((said for file in snapshot.log.files if (said := file.problem or file.not_kept)), None)
-        return LogSourceReport(ok, age_s, problem, snapshot.log.bytes, snapshot.log.lines)
-    if health.name == "gpu":
-        nodes = [node.reading for node in snapshot.state.gpus.values()]
-        opening = next((node.stuck_in for node in nodes if node.stuck_in and not node.gpus), None)
-        ok = ok and opening is None
-        problem = problem or (f"no GPU is known yet: {opening} has not returned" if opening else None)
-        problem = problem or "; ".join(dict.fromkeys(note for node in nodes for note in node.notes)) or None
-    if health.name == "ray":
-        problem = problem or said_of(strangers(snapshot.state), snapshot.now) or None
-    if health.name == "procs":
-        problem = problem or snapshot.procs.note or snapshot.procs.missing_right
-    if health.name == "nccl" and snapshot.state.nccl:
-        problem = problem or snapshot.state.nccl[-1].note
-    return SourceReport(ok, age_s, problem)
+def _source(name: str, seen: SourceSeen, snapshot: Snapshot) -> SourceReport:
+    age_s = _rounded(seen.age_s)
+    if name == "log":
+        return LogSourceReport(seen.ok, age_s, seen.problem, snapshot.log.bytes, snapshot.log.lines)
+    return SourceReport(seen.ok, age_s, seen.problem)
 
 
 def _rounded(seconds: float | None, digits: int = 1) -> float | None:

@@ -54,7 +54,7 @@ def setting_page(setting: Setting, lang: str = "en") -> str:
     """The page on one setting: who reads it, in which unit, and what works where nobody does."""
     word = words(lang if setting.truth_zh else "en")
     lines = [setting.name, ""]
-    lines += _section(word["read_by"], [", ".join(setting.honoured_by) or word["nobody"]])
+    lines += _section(word["read_by"], [", ".join(setting.honoured_by) or setting.read_by or word["nobody"]])
     lines += _section(word["meaning"], [setting.truth, *([] if setting.keep else [word["test"]])])
     for key, text in (("default", setting.default), ("unit", setting.unit), ("instead", setting.instead)):
         if text:
@@ -88,7 +88,9 @@ def matching(messages: Iterable[str], catalog: Catalog) -> tuple[Signature, ...]
                 found[signature.id] = max(found.get(signature.id, 0), len(match[0]))
     if of_kind is not None and not found.keys() - {TRACEBACK}:
         return (of_kind,)
-    known = (catalog.signatures[name] for name in found)
+    known = [catalog.signatures[name] for name in found]
+    pages = [each for each in known if not each.family and not each.wrapper]
+    known = [each for each in known if not each.family or not pages]
     return tuple(sorted(known, key=lambda each: (each.severity == "hint", ROLES.index(each.role), -found[each.id])))
 
 

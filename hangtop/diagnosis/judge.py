@@ -9,19 +9,29 @@ from msgspec.structs import replace
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.facts.leftover_members import with_leftovers
 from hangtop.diagnosis.facts.machine_evidence import host_evidence
+from hangtop.diagnosis.facts.own_past import beside_verdict
 from hangtop.diagnosis.rules import (
+    collective_rules,
     crash_rules,
     dataloader_rules,
     dead_rank_rules,
     end_rules,
     gpu_rules,
+    idle_rules,
+    lease_rules,
     log_health_rules,
     log_rules,
+    other_end_rules,
+    ray_call_rules,
     ray_rules,
+    ray_start_rules,
     rendezvous_rules,
+    shell_rules,
+    taker_rules,
     wait_rules,
 )
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
+from hangtop.diagnosis.sources_seen import stacks_refused
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
@@ -32,7 +42,9 @@ Rule = Callable[[Snapshot], Verdict | None]
 RULES: tuple[Rule, ...] = (
     log_health_rules.blind,
     end_rules.by_you,
+    shell_rules.tries_again,
     crash_rules.crashed,
+    end_rules.died,
     end_rules.finished,
     end_rules.writer_gone,
     ray_rules.driver_gone,
@@ -45,22 +57,34 @@ RULES: tuple[Rule, ...] = (
     ray_rules.dead_actor,
     ray_rules.sick,
     ray_rules.no_resources,
+    ray_start_rules.starting,
     log_rules.announced,
+    idle_rules.prompt,
     rendezvous_rules.rendezvous,
     dataloader_rules.dataloader,
     wait_rules.alive,
+    ray_call_rules.works_elsewhere,
     dead_rank_rules.vanished,
     wait_rules.nobody_builds,
-    wait_rules.desync,
+    collective_rules.desync,
+    taker_rules.nobody_takes,
+    other_end_rules.dead_lock,
+    other_end_rules.out_of_sight,
+    lease_rules.gives_anew,
+    other_end_rules.held_up,
     wait_rules.straggler,
-    ray_rules.actor_apart,
     ray_rules.leader_alone,
-    wait_rules.left_out,
-    wait_rules.all_wait,
+    ray_call_rules.call_stands,
+    ray_rules.actor_apart,
+    collective_rules.left_out,
+    collective_rules.all_wait,
     gpu_rules.spins,
+    ray_call_rules.calls_in_a_ring,
+    idle_rules.idle,
     wait_rules.standing_still,
     log_rules.repeats_itself,
     log_rules.left_behind,
+    log_rules.never_ended,
     log_rules.stalled,
     log_rules.slow,
     dead_rank_rules.lost_one,
@@ -69,6 +93,8 @@ RULES: tuple[Rule, ...] = (
 
 CALM = frozenset({"running", "finished", "blind", "crashed"})
 """Verdicts to which the GPUs add nothing."""
+GOES_ON = frozenset({"running", "slow"})
+"""Verdicts beside which the run's own past is told."""
 UNEXPLAINED = frozenset({"stalled", "slow"})
 """Verdicts that what could not be looked at might explain."""
 OF_MEMBERS = ("procs", "stacks")
@@ -77,15 +103,23 @@ OF_MEMBERS = ("procs", "stacks")
 
 def judge(snapshot: Snapshot) -> Verdict:
     """The first rule that holds, or running."""
-    verdict = next((said for rule in RULES if (said := rule(snapshot)) is not None), None) or log_rules.running(snapshot)
-    verdict = _doubted(snapshot, with_leftovers(snapshot.state, verdict))
+    verdict = next(_holding(snapshot), None) or log_rules.running(snapshot)
+    verdict = ray_rules.with_sick_parts(snapshot, _doubted(snapshot, with_leftovers(snapshot.state, verdict)))
     evidence = _with_host(snapshot, verdict.evidence if verdict.word in CALM else _with_gpus(snapshot, verdict.evidence))
+    if verdict.word in GOES_ON:
+        own = beside_verdict(snapshot, slow=verdict.word == "slow")
+        evidence = (*evidence, *(fact for fact in own if fact not in evidence))
     if verdict.word in UNEXPLAINED:
         evidence = (*evidence, *(missing for missing in _not_seen(snapshot) if missing.text not in verdict.headline))
     verdict = replace(
         verdict, evidence=evidence, silence_s=snapshot.silence_s, limit_s=snapshot.limit.stalled_s, stage=snapshot.stage_now
     )
     return end_rules.with_passage(snapshot, verdict)
+
+
+def _holding(snapshot: Snapshot) -> Iterator[Verdict]:
+    """What the rules that hold say, in their order, each with the rule's name."""
+    return (replace(said, rule=rule.__name__) for rule in RULES if (said := rule(snapshot)) is not None)
 
 
 def _with_gpus(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
@@ -107,16 +141,16 @@ def _not_seen(snapshot: Snapshot) -> Iterator[Evidence]:
     procs = snapshot.procs
     if (procs.hidden or procs.leads) and not procs.processes and procs.note:
         yield Evidence("procs", procs.note, None)
-    stacks = snapshot.state.looks[-1].stacks if snapshot.state.looks else ()
-    refused = [f"{stack.problem}: {stack.mend}" for stack in stacks if stack.mend]
-    if refused and not any(stack.threads for stack in stacks):
-        yield Evidence("stacks", refused[0], None)
+    if (refused := stacks_refused(snapshot.state)) is not None:
+        yield Evidence("stacks", refused, None)
 
 
 def _doubted(snapshot: Snapshot, verdict: Verdict) -> Verdict:
-    """The verdict, at most possible where it rests on processes that are only taken for the run's. That is so where nobody is
-    seen to write the log."""
+    """The verdict, at most possible where it rests on processes that are only taken for the run's (nobody is seen to write the
+    log), or where no stack may be read, and nothing explains the silence."""
     procs = snapshot.procs
+    if verdict.word in UNEXPLAINED and not verdict.culprits and stacks_refused(snapshot.state) is not None:
+        verdict = replace(verdict, confidence="possible")
     if not procs.taken:
         return verdict
     known = {process.pid for process in procs.processes}

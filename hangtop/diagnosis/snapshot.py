@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.text import moment
-from hangtop.diagnosis.facts.silence_limits import Limit, current_stage, limit_of, stage_plan
+from hangtop.diagnosis.facts.silence_limits import CEILINGS_FOR_S, MIN_STEPS, WORK_S, Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
 from hangtop.diagnosis.members.rank_table import join_ranks
+from hangtop.diagnosis.status.beat_writers import watch_s, without_writers
+from hangtop.diagnosis.status.beside import beside, candidates
+from hangtop.diagnosis.status.by_waits import with_pauses, with_waits
 from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
+from hangtop.diagnosis.status.polling import without_polling
+from hangtop.diagnosis.status.ray_calls import at_work_elsewhere, in_question
+from hangtop.diagnosis.status.side_threads import without_side_threads
+from hangtop.diagnosis.status.twins import as_twins_idle
+from hangtop.logs.extract.wait_reports import reports_a_wait
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
 from hangtop.records.rank import Rank
+from hangtop.records.stack import listening
 from hangtop.records.verdict import Evidence, StageNow
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
@@ -22,11 +33,17 @@ from hangtop.state.run_state import RunState
 LOOP_LIMITS = 2.0
 LOOP_AT_LEAST_S = 90.0
 """A rank that burns a core in one place, and may as well compute, is given this many limits of silence, and no less than this."""
+LONGEST_BEAT = 70
 NOT_YET = ProcessReading()
 
 
 class Snapshot(Struct, frozen=True):
-    """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet."""
+    """One look at the run. `silence_s`: seconds since any log told anything that no clock could have printed: heartbeats,
+    spinners and the same counts again are silence; or since the processes began that have written nothing yet; `None` when no
+    log was read yet. `untold_s`: since it told anything new at all; `unwritten_s`: since its last byte. `aside`: members that
+    idle, or wait for a call of Ray, while others are at a call: nothing hangs on them. `beside`: processes that are no ranks and
+    take part all the same, such as a parameter server.
+    """
 
     state: RunState
     spec: WatchSpec
@@ -38,13 +55,60 @@ class Snapshot(Struct, frozen=True):
     plan: StagePlan | None
     ranks: tuple[Rank, ...]
     members: tuple[MemberStatus, ...] = ()
+    aside: tuple[MemberStatus, ...] = ()
+    untold_s: float | None = None
+    unwritten_s: float | None = None
+
+    @property
+    def only_beats(self) -> bool:
+        """Whether lines still come, and nothing but these says that the run stands: not the pace of its own steps, for it told
+        none, or the lines are numbered. Then a verdict needs members that stand, or the run's own word that it waits."""
+        if self.silence_s is None or self.unwritten_s is None or self.unwritten_s > self.limit.slow_s:
+            return False
+        if reports_a_wait(self.beats):
+            return False
+        paced = self.log.pace.steps >= MIN_STEPS
+        return not paced or (self.untold_s or 0.0) <= self.limit.stalled_s < self.silence_s
+
+    @property
+    def waits_overdue(self) -> bool:
+        """Whether the run has said for longer than anything explains that it waits, for as many as before."""
+        return reports_a_wait(self.beats) and (self.silence_s or 0.0) > self.limit.stalled_s
+
+    @property
+    def lines_come(self) -> bool:
+        """Whether lines come all the while that nothing new does."""
+        return (
+            self.unwritten_s is not None and self.unwritten_s < (self.silence_s or 0.0) and self.unwritten_s <= self.limit.slow_s
+        )
+
+    @property
+    def watch_s(self) -> float:
+        """For how long a member must have been watched while such lines come."""
+        return watch_s(self.log.beat_s, self.stall_s)
+
+    beside: tuple[MemberStatus, ...] = ()
 
     @property
     def quiet_s(self) -> float:
         """The silence after which evidence is asked for. A stage's own ceiling explains silence only where there is none."""
-        if self.plan is None or self.plan.steady:
-            return self.limit.stalled_s
+        return self.limit.slow_s if self.plan is None or self.plan.steady else self.stall_s
+
+    @property
+    def stall_s(self) -> float:
+        """The stall limit that the user chose, with the slack of a network file system."""
         return self.spec.stall_s + max((file.slack_s for file in self.log.files), default=0.0)
+
+    @property
+    def pause_s(self) -> float:
+        """The silence that a sleep explains which ends by itself: as long as work does of which only the name is known, and no
+        less than a member is trusted that may loop."""
+        return max(LOOP_AT_LEAST_S, WORK_S * self.stall_s / CEILINGS_FOR_S)
+
+    @property
+    def in_time(self) -> bool:
+        """Whether a run may still rest on purpose."""
+        return self.silence_s is None or self.silence_s <= self.pause_s
 
     @property
     def is_quiet(self) -> bool:
@@ -52,17 +116,21 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def patient(self) -> bool:
-        """Whether the silence is so young that a member which may work or loop for ever is taken to work."""
-        return self.silence_s is None or self.silence_s <= max(LOOP_AT_LEAST_S, LOOP_LIMITS * self.quiet_s)
+        """Whether the silence is so young that a member which may work or loop for ever is taken to work; so it is for as long
+        as lines come, for the loop may be what writes them."""
+        return self.lines_come or self.silence_s is None or self.silence_s <= max(LOOP_AT_LEAST_S, LOOP_LIMITS * self.quiet_s)
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes whose stacks tell: the members, their parents, which may be members, and the data workers below them."""
-        members = [member.pid for member in self.members if member.status != "gone"]
-        above = {member.process.ppid for member in self.members}
+        """The processes whose stacks tell: the members, those beside and above them, which may take part, and the data workers
+        below them."""
+        everybody = (*self.members, *self.aside)
+        members = [member.pid for member in everybody if member.status != "gone"]
+        above = {member.process.ppid for member in everybody}
         parents = [process.pid for process in self.procs.processes if process.pid in above and process.role == "other"]
         workers = [process.pid for process in self.procs.processes if process.role == "data worker"]
-        return tuple(dict.fromkeys((*members, *parents, *workers)))
+        others = [process.pid for process in candidates(self.state, self.members) if process.role == "other"]
+        return tuple(dict.fromkeys((*members, *parents, *others, *workers)))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -88,8 +156,20 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def silent_since(self) -> str:
-        """When the last output came, as a moment: verdicts name no ages, so that they stand still."""
-        return moment(self.log.last_output_at, self.now)
+        """When the log last told anything, as a moment: verdicts name no ages, so that they stand still."""
+        return moment(self.log.moved_at, self.now)
+
+    @property
+    def beats(self) -> str:
+        """The line that keeps coming while nothing new does; empty where no line comes."""
+        return self.log.repeats if self.log.moved_at != self.log.last_output_at else ""
+
+    @property
+    def silence_words(self) -> str:
+        """`No output since 14:02:11`, or what comes instead."""
+        if not self.beats:
+            return f"No output since {self.silent_since}"
+        return f'Nothing new since {self.silent_since}, only "{shorten(self.beats, LONGEST_BEAT, placeholder=" …")}"'
 
     @property
     def last_output(self) -> Evidence:
@@ -108,10 +188,27 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     log = state.log or LogReading(files=())
     ranks = join_ranks(state)
     stage = current_stage(log, ranks)
-    silence_s = None if log.last_output_at is None else max(0.0, now - log.last_output_at)
+    silence_s, untold_s, unwritten_s = (
+        None if at is None else max(0.0, now - _heard_at(state, at)) for at in (log.moved_at, log.told_at, log.last_output_at)
+    )
     limit, plan = limit_of(state, spec, stage), stage_plan(log, stage)
-    snapshot = Snapshot(state, spec, now, log, limit, silence_s, stage, plan, ranks)
-    members = by_groups(member_statuses(state, ranks, spinning(state, now), patient=snapshot.patient))
+    snapshot = Snapshot(state, spec, now, log, limit, silence_s, stage, plan, ranks, untold_s=untold_s, unwritten_s=unwritten_s)
+    worked = without_polling(state)
+    statuses = member_statuses(worked, ranks, spinning(state, now), patient=snapshot.patient)
+    statuses = with_waits(state, without_side_threads(statuses, listening(state.looks)), snapshot.pause_s)
+    statuses = as_twins_idle(state, statuses)
+    members, aside = in_question(statuses, elsewhere=bool(at_work_elsewhere(state)))
+    if snapshot.lines_come:
+        members = without_writers(members, log.beat_s, snapshot.stall_s, strictly=snapshot.only_beats)
+    members = by_groups(members)
     if not any(stage_of(member.place) for member in members):  # stages stand at different places: their majority means nothing
         members = with_majority(members, max((rank.world or 0 for rank in ranks), default=0))
-    return replace(snapshot, members=members)
+    others = with_pauses(state, beside(worked, members, patient=snapshot.patient), snapshot.pause_s)
+    return replace(snapshot, members=members, aside=aside, beside=others)
+
+
+def _heard_at(state: RunState, last_output_at: float) -> float:
+    """What an earlier attempt wrote last says nothing of how long this one is silent."""
+    procs = state.procs
+    lives = procs is not None and any(writer.alive for writer in procs.writers)
+    return max(last_output_at, procs.began_at) if procs is not None and lives and procs.began_at else last_output_at

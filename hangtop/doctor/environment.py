@@ -1,4 +1,4 @@
-"""Environment variables that no program reads or that slow a run down; caches and locks; paths on the command line."""
+"""Environment variables that no program reads or that slow a run down; caches and locks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from hangtop.doctor.check_types import Check, Subject, fail, ok, warn
+from hangtop.doctor.check_types import Check, Subject, ok, warn
 from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.signature import Setting
 
@@ -24,30 +24,57 @@ DEBUG_ONLY = {
 """Good for a test, slow when they stay set (NCCL docs: debugging variables should not be left set)."""
 LOCKS = {"dataset locks": "datasets/*.lock", "download locks": "hub/.locks/*/*.lock"}
 MOST_LOCKS = 500
+SCRIPT_CHARS = 1 << 20
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 GATED = ("meta-llama/", "google/gemma", "mistralai/", "black-forest-labs/FLUX")
 """Models of these need an account that accepted a licence. Only the name is checked: the hub is not asked."""
-DATA_ENDINGS = (".json", ".jsonl", ".parquet", ".csv", ".yaml", ".yml", ".toml", ".py", ".sh", ".arrow", ".safetensors")
 
 
 def settings(subject: Subject) -> Iterator[Check]:
-    """Variables that no program reads, with what works instead, and debugging switches that slow the run down."""
+    """Variables that only a script reads which asks for them itself, with what works instead, and debugging switches that slow
+    the run down."""
     known = load().settings
     found = False
     for name in sorted(subject.environ):
         setting = known.get(name)
         if setting is not None and not setting.honoured_by:
             found = True
-            detail = f"set, but no program reads it. {setting.truth}"
-            limits = _limits(subject.framework, known)
-            instead = f"   ({subject.framework}: {limits[0].name}, {limits[0].unit})" if limits else ""
-            yield warn("settings", name, detail, f"unset {name}{instead}")
+            yield _unread(subject, setting, known)
         elif name in DEBUG_ONLY and subject.environ[name] not in ("", "0", "OFF", "INFO"):
             found = True
             detail = f"{subject.environ[name]}: {DEBUG_ONLY[name]}; for a test only"
             yield warn("settings", name, detail, f"unset {name}")
     if not found:
         yield ok("settings", "environment", "no variable that is unread or should not stay")
+
+
+def _unread(subject: Subject, setting: Setting, known: Mapping[str, Setting]) -> Check:
+    """Of a variable that neither a library nor a framework reads: whether the program on the command line does."""
+    name = setting.name
+    if (reader := _reader(subject, name)) is not None:
+        return ok("settings", name, f"{subject.environ[name]}: {reader} names it itself; no library reads it")
+    limits = _limits(subject.framework, known)
+    instead = f"{subject.framework} takes {limits[0].name}, {limits[0].unit}" if limits else ""
+    nowhere = "the program on the command line does not name it, so it changes nothing" if _programs(subject) else ""
+    return warn("settings", name, "; ".join(filter(None, (f"set. {setting.truth.rstrip('.')}", nowhere))), instead)
+
+
+def _programs(subject: Subject) -> list[Path]:
+    """The scripts that the command line names and that are here."""
+    places = [Path(subject.cwd, word) for word in subject.command if word.endswith((".py", ".sh"))]
+    return [place for place in places if place.is_file()]
+
+
+def _reader(subject: Subject, name: str) -> str | None:
+    """The first of the command's scripts that names the variable."""
+    for place in _programs(subject):
+        try:
+            with place.open(encoding="utf-8", errors="replace") as script:
+                if name in script.read(SCRIPT_CHARS):
+                    return place.name
+        except OSError:  # `inputs.paths` says what is wrong with it
+            continue
+    return None
 
 
 def timeouts(subject: Subject) -> Iterator[Check]:
@@ -97,19 +124,3 @@ def _is_held(lock: Path) -> bool:
     finally:
         os.close(fd)
     return False
-
-
-def paths(subject: Subject) -> Iterator[Check]:
-    """Words of the command line that look like files of this machine, and do not exist."""
-    missing = [word for word in map(_path_in, subject.command) if word and not Path(subject.cwd, word).exists()]
-    for word in missing[:5]:
-        yield fail("command", word, f"no such file or directory (from {subject.cwd})", f"ls -l {Path(subject.cwd, word).parent}")
-    if subject.command and not missing:
-        yield ok("command", "paths", "all that the command line names are there")
-
-
-def _path_in(word: str) -> str | None:
-    """A path in `--data /x.parquet`, `--data=/x.parquet` or `data.files=/x.parquet`. Files only: a directory may be made."""
-    value = word.rpartition("=")[2].strip("'\"[]")
-    looks = value.endswith(DATA_ENDINGS) and "://" not in value and not value.startswith("-")
-    return value if looks and ("/" in value or value.endswith((".py", ".sh"))) else None

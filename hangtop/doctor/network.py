@@ -6,12 +6,12 @@ import errno
 import ipaddress
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
 
 import psutil
 from msgspec import Struct
 
 from hangtop.doctor.check_types import Check, Subject, fail, ok, unknown, warn
+from hangtop.doctor.command_words import flags
 from hangtop.probe.processes.launch_source import interfaces as interface_names
 
 INTERFACE_SETTINGS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
@@ -28,7 +28,7 @@ class Meeting(Struct, frozen=True):
 
 def meeting(command: Sequence[str], environ: Mapping[str, str]) -> Meeting:
     """Where the ranks meet: options of the launcher hold over the environment, as torchrun, accelerate and DeepSpeed do it."""
-    options = dict(_options(command))
+    options = dict(flags(command))
 
     def option(*names: str) -> str | None:
         return next((options[name] for name in names if options.get(name)), None)
@@ -44,14 +44,6 @@ def meeting(command: Sequence[str], environ: Mapping[str, str]) -> Meeting:
         port=port or environ.get("MASTER_PORT", "29500"),
         nodes=int(most) if most.isdigit() else 1,
     )
-
-
-def _options(command: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """`--name value` and `--name=value`, dashes and underscores alike."""
-    for word, after in zip_longest(command, command[1:], fillvalue=""):
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            yield name.replace("-", "_"), value if equals else after
 
 
 def master(subject: Subject) -> Iterator[Check]:

@@ -13,15 +13,18 @@ from hangtop.common.text import size, some
 from hangtop.diagnosis.facts import ray_health as ray_words
 from hangtop.diagnosis.facts.gpu_outliers import BAD, facts
 from hangtop.diagnosis.facts.ray_pending import pending_resources
-from hangtop.doctor import packages
+from hangtop.doctor import gpus_asked, packages
 from hangtop.doctor.check_types import Check, Subject, fail, ok, unknown, warn
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import looks
+from hangtop.records.gpu import GpuReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 SOURCES = ("gpu", "procs", "ray")
 PATIENCE_S = 5.0
+UNANSWERED = frozenset(("reading", "late", "no answer"))
+DMESG = "sudo dmesg | grep -i -e xid -e nvrm"
 COMPAT = "/usr/local/cuda/compat"
 
 
@@ -29,6 +32,7 @@ def observed(subject: Subject) -> Iterator[Check]:
     """Look once through a probe: a driver that hangs then blocks only the probe."""
     state = asyncio.run(_look())
     yield from _gpus(state)
+    yield from _asked(state, subject)
     yield from _leftovers(state)
     yield from _ray(state)
     yield from _pairs(state, subject)
@@ -54,9 +58,28 @@ async def _look() -> RunState:
     state = RunState()
     async for state, _ in looks(ProbeFeed(WatchSpec(sources=SOURCES)), PATIENCE_S):
         health = [state.health.get(name) for name in SOURCES]
-        if all(source is not None and source.told for source in health):
+        told = all(source is not None and source.told for source in health)
+        if told and all(_answered(node.reading) for node in state.gpus.values()):
             break
     return state
+
+
+def _answered(reading: GpuReading) -> bool:
+    """Whether the driver has said what there is. Its first call may take long, or for ever."""
+    return reading.driver is not None and not _silent(reading)
+
+
+def _silent(reading: GpuReading) -> tuple[int, ...]:
+    """The GPUs that gave no value at all so far, and of which the driver does not say why."""
+    return tuple(gpu.index for gpu in reading.gpus if gpu.read_at is None and gpu.status in UNANSWERED)
+
+
+def _asked(state: RunState, subject: Subject) -> Iterator[Check]:
+    """GPUs that the command wants. Where a Ray cluster has other nodes, its pools may lie there."""
+    nodes = [node for reading in state.ray.values() for cluster in reading.clusters for node in cluster.nodes if node.alive]
+    gpus = [gpu for node in state.gpus.values() for gpu in node.reading.gpus]
+    if all(node.reading.driver is not None for node in state.gpus.values()):
+        yield from gpus_asked.fit(subject, gpus, one_node=len(nodes) <= 1)
 
 
 def _gpus(state: RunState) -> Iterator[Check]:
@@ -66,11 +89,17 @@ def _gpus(state: RunState) -> Iterator[Check]:
         return
     if not state.gpus or (health is not None and health.problem):
         why = health.problem if health is not None and health.problem else f"the driver gave no answer in {PATIENCE_S:.0f} s"
-        yield fail("gpu", "driver", why, "sudo dmesg | grep -i -e xid -e nvrm")
+        yield fail("gpu", "driver", why, DMESG)
         return
     for node in state.gpus.values():
         reading = node.reading
+        if reading.driver is None and not reading.gpus:
+            call = f" in {reading.stuck_in}" if reading.stuck_in else ""
+            yield fail("gpu", "driver", f"the {reading.vendor} driver gave no answer in {PATIENCE_S:.0f} s{call}", DMESG)
+            continue
         yield ok("gpu", "driver", f"{reading.vendor} {reading.driver or ''}, {some(len(reading.gpus), 'GPU')}")
+        for index in _silent(reading):
+            yield fail("gpu", f"GPU {index}", f"no answer in {PATIENCE_S:.0f} s", f"nvidia-smi -q -i {index}")
         for fact in facts(node, clock.now()):
             if fact.kind in BAD - {"idle", "empty"} or fact.kind in ("memory errors", "remap", "xid"):
                 yield fail("gpu", f"GPU {fact.index}", fact.text, f"nvidia-smi -q -i {fact.index}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,12 +15,27 @@ IsPresent = Callable[[int, float | None], bool]
 """Whether a line of a file, by its offset and time, belongs to the attempt that runs now."""
 
 
+STAMP_S = 1.0
+"""The times in most logs tell whole seconds, and the start of a process is known to about as much."""
+
+
 class Restart(Struct, frozen=True):
     """Where a new attempt begins: `shows` has the offset of the marker in each file with one, `written` is when the first one
-    was written."""
+    was written. Of one that no file shows, but only the start of its processes: `older`, the byte below which all is older."""
 
     written: WrittenAt
     shows: Mapping[int, int]
+    older: Mapping[int, int] | None = None
+
+    def takes(self, file: int, offset: int, written: WrittenAt) -> tuple[bool, bool]:
+        """Whether a line belongs to it or to a later one, and whether that is certain. What the start of processes does not prove
+        to be older belongs to them."""
+        if self.older is None:
+            return _is_later(written, self.written)
+        began, is_below = self.written.about or 0.0, offset < self.older.get(file, 0)
+        if written.about is None:
+            return not is_below and not written.surely_before(self.written), True
+        return written.about >= began + (STAMP_S if is_below else -STAMP_S), True
 
 
 class _Marker(Struct, frozen=True):
@@ -49,7 +64,7 @@ class Attempts(Struct, frozen=True):
                 first, last = (number, last) if offset >= own else (first, min(last, number - 1))
         sure = True
         for number in range(last, first, -1):
-            is_later, is_proven = _is_later(written, self.restarts[number - 2].written)
+            is_later, is_proven = self.restarts[number - 2].takes(file, offset, written)
             sure = sure and is_proven
             if is_later:
                 return number, sure
@@ -59,6 +74,9 @@ class Attempts(Struct, frozen=True):
         """The test for lines of this file. A line without a time counts, unless it stands before a restart in this file."""
         since = max((restart.shows[file] for restart in self.restarts if file in restart.shows), default=0)
         last = self.restarts[-1] if self.restarts else None
+        if last is not None and last.older is not None:
+            present = last
+            return lambda offset, at: present.takes(file, offset, WrittenAt(at))[0] and (at is not None or offset >= since)
         if last is None or file in last.shows:
             return lambda offset, at: offset >= since
         begun = last.written.about if last.written.about is not None else last.written.not_before
@@ -99,8 +117,29 @@ def attempts_of(facts: Sequence[FileFacts], courses: Mapping[int, StageCourse], 
     return Attempts(tuple(reversed(restarts)))
 
 
+def since_start(attempts: Attempts, facts: Sequence[FileFacts], began_at: float, older: Mapping[int, int]) -> Attempts:
+    """With the attempt of the processes that run now, if they started after anything that the logs hold, and no log shows that
+    restart itself."""
+    begun = Restart(at_once(began_at), {}, older)
+    places = [(file.file, place) for file in facts for place in _places(file)]
+    if all(begun.takes(file, offset, written)[0] for file, (offset, written) in places):
+        return attempts
+    last = attempts.restarts[-1] if attempts.restarts else None
+    if last is not None and any(begun.takes(file, offset, last.written)[0] for file, offset in last.shows.items()):
+        return attempts
+    return Attempts((*attempts.restarts, begun))
+
+
+def _places(file: FileFacts) -> Iterator[tuple[int, WrittenAt]]:
+    """Where things of note stand in a file, and when each was written."""
+    found = [(mark.offset, mark.at) for mark in file.marks] + [(finding.offset, finding.at) for finding in file.findings]
+    found += [(seen.offset, seen.at) for writer in file.writers for seen in writer.progress]
+    for offset, at in found:
+        yield offset, file.times.get(offset) or at_once(at)
+
+
 def _markers(facts: FileFacts, course: StageCourse) -> list[_Marker]:
-    at = {mark.offset: mark.at for mark in facts.marks}
+    at = {mark.offset: mark.at for mark in facts.marks} | dict(facts.begun_again)
     markers = []
     for number, offset in enumerate(course.restarts, 2):
         steps = (event for event in course.events if event.attempt == number and event.id == TRAINING)

@@ -6,19 +6,23 @@ from itertools import islice
 
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.extract.begun_again import BegunAgain
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.framework_votes import FrameworkVotes
 from hangtop.logs.extract.layout_sizes import LayoutSizes
 from hangtop.logs.extract.line_kind import shown_line
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.line_sampling import LineSampler
+from hangtop.logs.extract.line_sampling import LARGE, LineSampler
 from hangtop.logs.extract.line_writers import LineWriters
 from hangtop.logs.extract.literal_index import INDEPENDENT, LiteralIndex
 from hangtop.logs.extract.longest_gap import SilenceWatch
 from hangtop.logs.extract.messages import KnownMessages
 from hangtop.logs.extract.model_output import ModelOutput
+from hangtop.logs.extract.named_work import NamedWork
+from hangtop.logs.extract.news import News
 from hangtop.logs.extract.stages import StageMarks
 from hangtop.logs.extract.steps.step_extractor import Steps
+from hangtop.logs.extract.steps.step_times import StepTimesRead
 from hangtop.logs.extract.tail_buffer import TailBuffer
 from hangtop.logs.extract.unstamped_lines import UnstampedLines
 from hangtop.logs.file_facts import FileFacts
@@ -63,7 +67,9 @@ class Digest:
         self._writers = LineWriters(self.ranks, self._stages)
         self._messages = KnownMessages(index, self.ranks, self._writers, self._stages)
         # A step proves a stage and sets the pace before its values are looked at: they are compared with those before.
-        listeners = (self._stages.add_step, self._writers.add_step, self._messages.add_step)
+        self._news, self._works, self._again, self._times = News(), NamedWork(), BegunAgain(), StepTimesRead()
+        early = (self._stages.add_step, self._writers.add_step, self._messages.add_step)
+        listeners = (*early, self._news.add_step, self._works.add_step, self._again.add_step, self._times.add_step)
         self._steps = Steps(self.ranks, self._writers, index.training, listeners)
         self._unstamped = UnstampedLines(self.clock, offset)
         self._extractors: tuple[Extractor, ...] = (
@@ -74,6 +80,10 @@ class Digest:
             self._stages,  # before the messages: an error after a restart is a new one
             self._messages,
             LayoutSizes(self.ranks),
+            self._news,
+            self._works,
+            self._again,
+            self._times,
             *(extractor() for extractor in INDEPENDENT),
             self._unstamped,  # last: it wants to know of each line whether it `is_first`
         )
@@ -106,6 +116,9 @@ class Digest:
         self._note_newest_writers()
         if not self._output.is_open:
             self._steps.count(self._tail.rows())
+        new = self._news.look(self._tail.rows(self._news.read_to), self._tail.pieces())
+        self._works.look(new)
+        self._again.look(new)
         facts = FileFacts(self._file, self.bytes, scores=self._frameworks.scores(), last_line=self._last_line())
         for extractor in self._extractors:
             facts = extractor.add_facts(facts)
@@ -132,7 +145,8 @@ class Digest:
             extractor.begin_block(lines)
         sampled = self._sampler.sample(lines, in_text=self._output.is_open)
         done = 0
-        for index in sampled.at:
+        timed = self._times.places(block, is_large=len(block.data) > LARGE)
+        for index in sorted((*sampled.at, *timed)) if timed else sampled.at:
             if index >= done:
                 span = lines.span(index)
                 self._read_between(lines, done, span.start)

@@ -21,6 +21,9 @@ Tier = tuple[int, int, int, bool]
 HARMLESS = ("", "none", "slow")
 """Values of `hang` in a signature whose message never ends a run or holds it up."""
 
+FRAMES = (TRACEBACK, "ray.task_error")
+"""What only stands around an exception: the traceback, and Ray's that raises the same again in the driver."""
+
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in their order."""
@@ -32,7 +35,7 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def tier_of(finding: Finding) -> Tier:
     """What counts before the time. Lower tiers come first."""
-    says_little = finding.id == TRACEBACK and finding.role == "summary"  # less than any page on one of its lines
+    says_little = finding.id in FRAMES and finding.role == "summary"  # less than any page on one of its lines
     return -finding.attempt, _weight(finding), ROLES.index(finding.role), says_little
 
 
@@ -66,6 +69,13 @@ def by_time(findings: Iterable[Finding]) -> list[Finding]:
 def first_is_sure(first: Finding, others: Iterable[Finding]) -> bool:
     """Whether no finding of another file may have come before the first."""
     return all(other.file == first.file or _written(first).surely_before(_written(other)) for other in others)
+
+
+def came_before(first: Finding, other: Finding) -> bool:
+    """Whether the first was surely written before the other: by offset in one file, by time in two."""
+    if first.file == other.file:
+        return first.offset < other.offset
+    return _written(first).surely_before(_written(other))
 
 
 def is_after(finding: Finding, stage: StageEvent) -> bool:

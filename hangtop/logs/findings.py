@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from hangtop.logs.attempts import Attempts
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile
+from hangtop.logs.catalog.signature import Signature
 from hangtop.logs.file_facts import FileFacts
-from hangtop.logs.finding_order import began_after, by_time, first_is_sure, in_order, tier_of
+from hangtop.logs.finding_order import began_after, by_time, came_before, first_is_sure, in_order, tier_of
 from hangtop.records.log import TRACEBACK, Finding, StageEvent, at_once
 
 BESIDE_BYTES = 2_048
@@ -47,29 +48,54 @@ def findings_of(
     return in_order(_explained(finding, together, catalog) for finding in together)
 
 
-def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) -> Finding:
-    """The finding as a summary, if the same rank says more in another one: before the report of its death what it died of, or
-    beside the mere kind of a fault the fault itself."""
-    signature = catalog.signatures.get(finding.id)
-    if signature is None or not (signature.general or (signature.obituary and finding.rank is not None)):
+def _explained(finding: Finding, others: Sequence[Finding], catalog: Catalog) -> Finding:
+    """The finding as a summary, if another one says more of the same; as a consequence, if another one made it."""
+    signature = catalog.signatures.get(finding.groups.get("kind", finding.id))
+    if signature is None:
         return finding
-    told = (
-        other
-        for other in others
-        if other.id != finding.id
-        and other.rank == finding.rank
-        and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
-    )
-    if signature.general:
-        better = any(abs(other.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(other, catalog) for other in told)
-    else:
-        better = any(other.offset < finding.offset for other in told)
-    return replace(finding, role="summary") if better else finding
+    told = [other for other in others if other.id != finding.id and (other.attempt, other.severity) == (finding.attempt, "fatal")]
+    own = [other for other in told if other.file == finding.file]
+    if any(_says_more(other, finding, signature, catalog) for other in own):
+        return replace(finding, role="summary")
+    if any(came_before(other, finding) and _makes(other, signature, catalog) for other in told):
+        return replace(finding, role="consequence")
+    return finding
+
+
+def _says_more(other: Finding, finding: Finding, signature: Signature, catalog: Catalog) -> bool:
+    """Whether another message of the same file tells what this one leaves open: what the rank died of, the fault beside the mere
+    kind of a fault, what failed further in."""
+    ahead = finding.offset - other.offset
+    same = other.rank == finding.rank
+    if signature.general and same and abs(ahead) <= BESIDE_BYTES and _names_the_fault(other, catalog):
+        return True
+    if signature.obituary and finding.rank is not None and same and ahead > 0:
+        return True
+    near = same or None in (other.rank, finding.rank)
+    return signature.wrapper and near and ahead >= -BESIDE_BYTES and _is_told(other, catalog)
+
+
+def _makes(other: Finding, signature: Signature, catalog: Catalog) -> bool:
+    """Whether a message like `other`, if it came first, made this one."""
+    for name in signature.follows:
+        if name in ("*", other.id) or (name.endswith(".") and other.id.startswith(name)):
+            return name != "*" or _is_fault(other, catalog)
+    return False
+
+
+def _is_told(finding: Finding, catalog: Catalog) -> bool:
+    """Whether it tells something of its own: a fault, if only its kind, or who waited for whom."""
+    signature = catalog.signatures.get(finding.groups.get("kind", finding.id))
+    return signature is not None and finding.role in ("cause", "victim", "evidence") and not signature.wrapper
+
+
+def _is_fault(finding: Finding, catalog: Catalog) -> bool:
+    return finding.role == "cause" and _is_told(finding, catalog)
 
 
 def _names_the_fault(finding: Finding, catalog: Catalog) -> bool:
     signature = catalog.signatures.get(finding.id)
-    return signature is not None and finding.id != TRACEBACK and signature.role == "cause" and not signature.general
+    return signature is not None and finding.id != TRACEBACK and not signature.general and _is_fault(finding, catalog)
 
 
 def _with_fate(finding: Finding, moves: Sequence[StageEvent]) -> Finding:

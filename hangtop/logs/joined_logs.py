@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.logs.attempts import Attempts, IsPresent, attempts_of
+from hangtop.logs.attempts import Attempts, IsPresent, attempts_of, since_start
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract import layout_sizes, ray_sessions_named
 from hangtop.logs.extract.framework_votes import active, leading
 from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by, stage_of
-from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen, WriterFacts
+from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen, StageMark, WriterFacts
 from hangtop.logs.findings import findings_of
-from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
+from hangtop.logs.step_times import step_times_of
+from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog, Work
+
+LEFT_S = 60.0
+"""A line that tells the last step of all tells no time that is left; rounding may leave some."""
+BURST_S = 1.0
+"""Lines nearer to each other are one word: the ranks of a run say the same of one step."""
 
 
 def join_logs(
@@ -25,33 +31,34 @@ def join_logs(
     *,
     profile: str | None = None,
     last_output_at: float | None = None,
+    outputs: Sequence[tuple[FileFacts, float]] = (),
     caught_up: bool = True,
     known: Mapping[int, RankLog] | None = None,
     tail: tuple[LogLine, ...] = (),
     fresh: bool = False,
     beside: Sequence[FileFacts] = (),
+    began_at: float | None = None,
+    older: Mapping[int, int] | None = None,
 ) -> LogReading:
     """The reading of all files. `profile`: the one that the user chose. `known`: ranks sent before, left out if nothing changed.
-    `beside`: files of single ranks, which tell nothing of the stage and progress of the run."""
+    `outputs`: files with the time of their last byte.
+    `beside`: files of single ranks, which tell nothing of the stage and progress of the run. `began_at`, `older`: since when the
+    processes run that run now, and the byte of each file below which all is older than they are."""
     profiles = active(catalog.profiles, _best_scores(facts), profile)
     everything = (*facts, *beside)
     courses = {file.file: _course(file, profiles, catalog) for file in facts}
     lead = max(facts, key=lambda file: _weight(file, courses), default=None)
     course = courses[lead.file] if lead else StageCourse()
     attempts = attempts_of(facts, courses, lead.file) if lead else Attempts()
+    if began_at is not None:
+        attempts = since_start(attempts, everything, began_at, older or {})
     events = attempts.renumbered(course.events)
     ranks = _ranks(everything, attempts, profiles)
     progress, kind = _progress(facts, attempts, profiles)
     pace = _pace(facts, kind)
-    known = known or {}
-    scanned, size = sum(file.scanned_bytes for file in files), sum(file.size_bytes for file in files)
-    lines = [file.lines for file in files]
-    return LogReading(
+    reading = LogReading(
         files=tuple(files),
-        bytes=scanned,
-        lines=sum(count for count in lines if count is not None) if None not in lines else None,
         caught_up=caught_up,
-        scanned_part=scanned / size if size else 1.0,
         last_output_at=last_output_at,
         last_line=_last_line(facts, files),
         framework=leading(profiles),
@@ -66,14 +73,61 @@ def join_logs(
         pace=pace,
         findings=findings_of(everything, attempts, catalog, profiles, events),
         longest_silence_s=max((file.longest_silence_s for file in facts if file.longest_silence_s), default=None),
-        announced_until=_announced_until(facts, last_output_at),
+        announced_until=_announced_until(facts, beside, last_output_at),
+        work=_work(facts, last_output_at),
+        paused_until=max((file.paused_until for file in facts if file.paused_until is not None), default=None),
         checkpoint_dir=next((file.checkpoint_dir for file in facts if file.checkpoint_dir), None),
-        ranks=tuple(rank for rank in ranks if known.get(rank.rank) != rank),
+        ranks=tuple(rank for rank in ranks if (known or {}).get(rank.rank) != rank),
         tail=tail,
         fresh=fresh,
         ray=ray_sessions_named.together(file.ray for file in facts),
-        teacher_wait_s=profiles[0].teacher_wait_s if profiles else 0.0,
+        step_times=step_times_of(facts, attempts),
     )
+    return _with_limits(_with_beats(_with_amounts(reading), outputs), profiles)
+
+
+def _with_amounts(reading: LogReading) -> LogReading:
+    """With how much was read of all files."""
+    scanned, size = sum(file.scanned_bytes for file in reading.files), sum(file.size_bytes for file in reading.files)
+    lines = [file.lines for file in reading.files if file.lines is not None]
+    return replace(
+        reading,
+        bytes=scanned,
+        lines=sum(lines) if len(lines) == len(reading.files) else None,
+        scanned_part=scanned / size if size else 1.0,
+    )
+
+
+def _with_beats(reading: LogReading, outputs: Sequence[tuple[FileFacts, float]]) -> LogReading:
+    """With what tells news from lines that only come again and again."""
+    newest = max(outputs, key=lambda each: each[1], default=(FileFacts(0), 0.0))[0]
+    at = reading.last_output_at
+    return replace(
+        reading,
+        news_at=_since(((file.idle_s, file.new_at, written_at) for file, written_at in outputs), at),
+        clockwork_since=_since(((file.clockwork_s, file.moved_at, written_at) for file, written_at in outputs), at),
+        repeats=newest.repeats,
+        beat_s=max((file.beat_s for file, _ in outputs), default=0.0),
+        beats_untimed=newest.beats_untimed,
+    )
+
+
+def _with_limits(reading: LogReading, profiles: Sequence[Profile]) -> LogReading:
+    """With the times that the leading profile knows."""
+    if not profiles:
+        return reading
+    lead = profiles[0]
+    return replace(
+        reading, teacher_wait_s=lead.teacher_wait_s, start_normal_s=lead.start_normal_s, start_suspect_s=lead.start_suspect_s
+    )
+
+
+def _since(idle: Iterable[tuple[float, float | None, float]], last_output_at: float | None) -> float | None:
+    """Since when no file said more: by the idle seconds before the last byte of each, and the time of the line before these;
+    `None` where the last byte told it."""
+    ends = (at if idle_s < BURST_S else at - idle_s if told_at is None else min(told_at, at) for idle_s, told_at, at in idle)
+    since = max(ends, default=None)
+    return None if since is None or last_output_at is None or since > last_output_at - BURST_S else since
 
 
 def _best_scores(facts: Sequence[FileFacts]) -> dict[str, int]:
@@ -87,23 +141,54 @@ def _pace(facts: Sequence[FileFacts], kind: Kind | None) -> Pace:
     return max(paces, key=lambda pace: pace.steps, default=Pace())
 
 
-def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
-    """When an announced wait ends. In a line without a time it counts from the last output, whenever the log is read."""
-    known = [file.announced_until for file in facts if file.announced_until]
+def _announced_until(facts: Sequence[FileFacts], beside: Sequence[FileFacts], last_output_at: float | None) -> float | None:
+    """When an announced wait ends, wherever it was announced. In a line of the run's logs without a time it counts from the last
+    output, whenever the log is read."""
+    known = [file.announced_until for file in (*facts, *beside) if file.announced_until]
     if last_output_at is not None:
         known += [last_output_at + file.undated_wait_s for file in facts if file.undated_wait_s]
     return max(known, default=None)
 
 
+def _work(facts: Sequence[FileFacts], last_output_at: float | None) -> Work | None:
+    """What the run said last that it does. In a line without a time it counts from the last output, whenever the log is read."""
+    timed = (work if work.at is not None else replace(work, at=last_output_at) for file in facts for work in file.works)
+    return max((work for work in timed if work.at is not None), key=lambda work: work.at or 0.0, default=None)
+
+
 def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> StageCourse:
     fatal = [finding for finding in facts.findings if finding.severity == "fatal"]
-    course = StageMachine(profiles, facts.file, [finding.offset for finding in fatal]).run(facts.marks)
+    course = StageMachine(profiles, facts.file, [finding.offset for finding in fatal]).run(_timed_marks(facts))
     for finding in fatal:
         signature = catalog.signatures.get(finding.id)
         proves = finding.role == "cause" or (finding.role == "victim" and not course.events)
         if signature is not None and proves and not finding.survived:
             course = proven_by(course, finding, signature.stage, profiles)
-    return course
+    return _with_reruns(course, facts.begun_again, [finding.offset for finding in fatal if not finding.survived])
+
+
+def _with_reruns(course: StageCourse, begun: Sequence[tuple[int, float | None]], fatal_at: Sequence[int]) -> StageCourse:
+    """With the restarts that no stage shows, but the lines of an attempt that follow the error which ended the one before."""
+    restarts = list(course.restarts)
+    for offset, _ in begun:
+        if any(ended < offset and not any(ended < known for known in restarts) for ended in fatal_at):
+            restarts.append(offset)
+    if len(restarts) == len(course.restarts):
+        return course
+    restarts.sort()
+    events = [replace(event, attempt=1 + sum(offset <= event.offset for offset in restarts)) for event in course.events]
+    return StageCourse(tuple(events), tuple(restarts))
+
+
+def _timed_marks(facts: FileFacts) -> Iterator[StageMark]:
+    """The marks, those in lines without a time with that of the stamped line beside them, or above them. The time of the file
+    tells only when its last line was written."""
+    for mark in facts.marks:
+        written = facts.times.get(mark.offset) if mark.at is None else None
+        if written is not None:
+            by_file = written.about == written.not_after and written.not_before != written.about
+            mark = replace(mark, at=written.not_before if by_file or written.about is None else written.about)
+        yield mark
 
 
 def _weight(facts: FileFacts, courses: Mapping[int, StageCourse]) -> tuple[int, int, float, float]:
@@ -168,8 +253,29 @@ def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence
         step_s=best.step_s,
         eta_s=best.eta_s,
         unit="step",
+        partial=_is_partial(best, where, attempts.is_present(where.file)),
+        in_round=best.round is not None and best.round.total is None,
         metrics=metrics,
     ), (best.profile, best.kind)
+
+
+def _is_partial(best: ProgressSeen, where: FileFacts, is_present: IsPresent) -> bool:
+    """Whether the run is not over when this count reaches its total: its line tells that time is left, or that more epochs come;
+    or it is within a longer count that goes on; or the epochs that the file counts tell it; or the count began again after its
+    total before."""
+    if best.round is not None and best.round.total is not None:
+        return best.round.number < best.round.total - 1  # some count from 0
+    own = where.paces.get((best.profile, best.kind))
+    if best.step == best.total and (best.eta_s or 0.0) > LEFT_S:
+        return True
+    if own is not None and own.unfinished is not None and is_present(*own.unfinished):
+        return True
+    everyone = (seen for writer in where.writers for seen in writer.progress)
+    told = (seen for seen in everyone if seen.coarse and seen.counts and seen.total and is_present(seen.offset, seen.at))
+    epochs = max(told, key=lambda seen: seen.offset, default=None)
+    if epochs is not None and epochs.step is not None and epochs.total is not None:
+        return epochs.step < epochs.total - 1  # some count from 0
+    return own is not None and own.in_rounds
 
 
 def _total(best: ProgressSeen, where: FileFacts) -> int | None:

@@ -25,11 +25,13 @@ from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.monitor.monitor import Monitor
 from hangtop.records import wire
+from hangtop.records.advice import Advice
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
+from hangtop.remedies.advise import advice
 from hangtop.state.run_state import RunState, fold
 
-ISSUE_LINES, ISSUE_FINDINGS = 25, 8
+ISSUE_LINES, ISSUE_FINDINGS, ISSUE_ADVICE = 25, 8, 6
 ENVIRONMENT = re.compile(
     r"(?i)cuda|nccl|rank|world_size|master_|torch|ray_|vllm|sglang|slurm|gloo|hf_|transformers|deepspeed|omp_|python"
 )
@@ -55,17 +57,17 @@ def compose(
     `stacks`: the stacks as a person reads them."""
     redactor = Redactor()
     chosen = {name: value for name, value in sorted(environ.items()) if ENVIRONMENT.search(name)}
-    state = snapshot.state
+    state, told = snapshot.state, advice(snapshot, verdict, snapshot.spec.config_dir)
     texts = {
         "processes.txt": "\n".join(_processes(snapshot)),
         "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
-        "issue.md": issue(snapshot, verdict, chosen, versions),
+        "issue.md": issue(snapshot, verdict, told, chosen, versions),
         "history.txt": "\n".join(_history(snapshot, verdict, session)),
         "stacks.txt": stacks or "no stacks were taken: hangtop takes them when the run is quiet, and only where it may",
         **{f"log/{name}": text for name, text in log_parts(snapshot).items()},
     }
     records: dict[str, object] = {
-        "verdict.json": report(snapshot, verdict),
+        "verdict.json": report(snapshot, verdict, told),
         "gpus.json": {host: node.reading for host, node in state.gpus.items()},
         "ray.json": dict(state.ray),
         "stacks.json": state.looks,
@@ -77,8 +79,8 @@ def compose(
         "session.hangtop": "".join(session_lines(snapshot, session, redactor)),
     }
     taken = [f"{times:>5}  {kind}" for kind, times in sorted(redactor.taken.items())] or ["nothing was found to take out"]
-    told = "What was taken out, by kind; never what it was. Look through the files before you share them."
-    return {**files, "redacted.txt": "\n".join((told, *taken))}
+    heading = "What was taken out, by kind; never what it was. Look through the files before you share them."
+    return {**files, "redacted.txt": "\n".join((heading, *taken))}
 
 
 def _pretty(value: object) -> str:
@@ -101,7 +103,9 @@ def write(files: Mapping[str, str], place: Path, at: float) -> None:
         raise
 
 
-def issue(snapshot: Snapshot, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str]) -> str:
+def issue(
+    snapshot: Snapshot, verdict: Verdict, told: Sequence[Advice], environ: Mapping[str, str], versions: Mapping[str, str]
+) -> str:
     """Markdown with what maintainers ask for: what happened, hardware, versions, command, log, environment, what was tried."""
     log = snapshot.log
     gpus = [
@@ -129,6 +133,7 @@ def issue(snapshot: Snapshot, verdict: Verdict, environ: Mapping[str, str], vers
         *(f"- {fact.source}: {fact.text}" for fact in verdict.evidence),
         *(f"- {culprit.name}: {', '.join(culprit.why)} ({culprit.confidence})" for culprit in verdict.culprits),
         *([f"- wrong if {verdict.refute}"] if verdict.refute else []),
+        *(f"- perhaps: {cause}" for cause in dict.fromkeys(each.cause for each in told[:ISSUE_ADVICE])),
         "",
         "**Messages found**",
         "",

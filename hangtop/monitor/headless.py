@@ -10,7 +10,7 @@ from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.questions import unanswered
-from hangtop.monitor.stack_requests import SECOND_LOOK_S, stack_request
+from hangtop.monitor.stack_requests import SECOND_LOOK_S, stack_request, waits_request
 from hangtop.records.ask import LeftoversAsk, RemoteStacksAsk
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
@@ -36,6 +36,9 @@ FAR_S = 12.0
 
 LOOK_BACK_S = 600.0
 """Pause between looks at what an ended run left behind: more and more of it is old enough to be cleaned."""
+
+WATCH_S = 12.0
+"""A watch of what processes wait for takes no longer, as a rule; one without an answer by then is asked for again."""
 
 LOOK_EVERY_S = 0.1
 """Between two looks at what a command waits for."""
@@ -106,12 +109,19 @@ class StackRequester:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._asked_at = -SECOND_LOOK_S
+        self._waits_asked_at, self._waits_ask = -WATCH_S, 0
         self._looked_back_at = -LOOK_BACK_S
 
     def follow(self, snapshot: Snapshot) -> None:
         if snapshot.now - self._asked_at >= SECOND_LOOK_S and (ask := stack_request(snapshot)) is not None:
             self._asked_at = snapshot.now
             self._feed.ask(ask)
+        last = snapshot.state.waits
+        told = last is not None and last.done and last.ask == self._waits_ask
+        late = snapshot.now - self._waits_asked_at >= WATCH_S
+        if (told or late) and (waits := waits_request(snapshot)) is not None:
+            self._waits_asked_at, self._waits_ask = snapshot.now, waits.ask
+            self._feed.ask(waits)
 
     def look_back(self, verdict: Verdict, now: float) -> None:
         """Ask what a run that ended left behind; again now and then, for a path that was used lately is left alone."""
@@ -126,15 +136,16 @@ def settled(state: RunState) -> bool:
     log = state.health.get("log")
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
-    return bool(looked) and all(source.told for source in looked) and (caught_up or failed)
+    sought = state.procs is None or state.procs.sought
+    return bool(looked) and all(source.told for source in looked) and (caught_up or failed) and sought
 
 
 def ray_known(state: RunState) -> bool:
     """Whether Ray was looked for; a run that uses it has a session, once its processes are known."""
-    return _told_once(state, "ray") and (bool(clusters_of_run(state)) or not uses_ray(state))
+    return told_once(state, "ray") and (bool(clusters_of_run(state)) or not uses_ray(state))
 
 
-def _told_once(state: RunState, name: str) -> bool:
+def told_once(state: RunState, name: str) -> bool:
     """Whether this source has looked once, or has said why it cannot, or is not asked at all."""
     health = state.health.get(name)
     return bool(state.health) and (health is None or health.told)
@@ -149,7 +160,7 @@ class RemoteStackRequester:
 
     def told(self, state: RunState) -> bool:
         """Whether nothing more is to come. The log tells whether the run is on Ray, the Ray source tells its workers."""
-        if not _log_told(state) or (uses_ray(state) and not state.ray and not _told_once(state, "ray")):
+        if not _log_told(state) or (uses_ray(state) and not state.ray and not told_once(state, "ray")):
             return False
         ask = remote_stacks_ask(state, 1)
         if ask is not None and self._asked is None:

@@ -1,12 +1,17 @@
-"""What should be looked at next? Stacks, when a run is quiet for so long that a verdict may be needed. Pure; the edges ask."""
+"""What should be looked at next? Stacks, and what processes wait for, when a run is quiet for so long that a verdict may be
+needed. Pure; the edges ask."""
 
 from __future__ import annotations
 
+from collections import Counter
+
+from hangtop.diagnosis.facts.after_end import may_work_on
+from hangtop.diagnosis.facts.last_words import may_be_over
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.rules.gpu_rules import driver_doubted
 from hangtop.diagnosis.rules.wait_rules import GROWN_S
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.records.ask import StacksAsk
+from hangtop.records.ask import StacksAsk, WaitsAsk
 from hangtop.stacks.loops import SPAN_S, recently, trades
 
 AT_PART = 0.5
@@ -16,6 +21,8 @@ SECOND_LOOK_S = 2.0
 AGAIN_S = 20.0
 """While the run stays quiet."""
 MOST_PIDS = 64
+SAMPLE_S = 5.0
+"""Two samples of a loader in this time are work (`loops.WAKES_S`)."""
 
 
 def looks_in_this_silence(snapshot: Snapshot) -> int:
@@ -28,13 +35,49 @@ def satisfied(snapshot: Snapshot) -> bool:
     """Nothing more to wait for before a verdict: the run is not quiet, or two looks were taken, or none can be."""
     stacks = snapshot.state.health.get("stacks")
     impossible = stacks is None or stacks.problem is not None or any(look.problem for look in snapshot.state.looks)
-    if (snapshot.is_quiet and _workers_to_come(snapshot)) or _leads_to_weigh(snapshot):
+    if may_work_on(snapshot):
         return False
+    if (snapshot.is_quiet and _workers_to_come(snapshot)) or _leads_to_weigh(snapshot) or may_be_over(snapshot):
+        return False
+    if not snapshot.is_quiet and snapshot.log.beats_untimed:
+        return False  # their pace will tell since when
     if not snapshot.is_quiet or not snapshot.pids:
         return True
     if driver_doubted(snapshot) or _may_grow(snapshot):
         return False
-    return impossible or (looks_in_this_silence(snapshot) >= 2 and not _unproven(snapshot))
+    if _waits_to_come(snapshot) or _may_write(snapshot):
+        return False
+    return impossible or (looks_in_this_silence(snapshot) >= 2 and not _unproven(snapshot) and not _seen_once(snapshot))
+
+
+def _seen_once(snapshot: Snapshot) -> bool:
+    """Whether a worker of Ray on which the verdict hangs came after the first look: one look cannot tell that it stands."""
+    seen = Counter(stack.pid for look in snapshot.state.looks for stack in look.stacks)
+    return bool(snapshot.aside) and any(seen[member.pid] < 2 for member in snapshot.members if member.status != "gone")
+
+
+def _may_write(snapshot: Snapshot) -> bool:
+    """Lines come that tell nothing, and who prints them was not watched for long enough. One at work needs no watch."""
+    if not snapshot.lines_come or any(member.alive and not member.doubted for member in snapshot.members):
+        return False
+    living = (member for member in snapshot.members if member.status != "gone")
+    return any(recently(member.process).seconds < snapshot.watch_s for member in living)
+
+
+def _waits_to_come(snapshot: Snapshot) -> bool:
+    """What the members wait for was not watched in this silence, or that goes on because something may live."""
+    health, waits = snapshot.state.health.get("waits"), snapshot.state.waits
+    if health is None or health.problem is not None or health.absent is not None:
+        return False
+    return waits is None or not waits.done or not _watched_all(snapshot)
+
+
+def _watched_all(snapshot: Snapshot) -> bool:
+    """Whether the last watch was of this silence, and of all members that are known by now."""
+    waits = snapshot.state.waits
+    members = {member.pid for member in snapshot.members if member.status != "gone"}.intersection(snapshot.pids[:MOST_PIDS])
+    in_this_silence = waits is not None and waits.started_at >= snapshot.now - (snapshot.silence_s or 0.0)
+    return waits is not None and in_this_silence and members <= set(waits.asked)
 
 
 def _leads_to_weigh(snapshot: Snapshot) -> bool:
@@ -50,13 +93,17 @@ def _workers_to_come(snapshot: Snapshot) -> bool:
     actors = (actor for cluster in clusters_of_run(snapshot.state) for actor in cluster.actors)
     here = {actor.pid for actor in actors if actor.pid is not None and actor.has_process}
     seen = {process.pid for process in snapshot.procs.processes}
-    return not health.told or bool(here and not here & seen)
+    return not health.told or not here <= seen
 
 
 def _unproven(snapshot: Snapshot) -> bool:
-    """Whether a member waits for the network and was not watched for long enough to tell whether answers still come."""
+    """Whether a member waits for the network, or data workers of one sleep, and these were not watched for long enough to tell
+    whether answers or samples still come."""
     waits = (member.process for member in snapshot.members if member.status == "waits" and trades(member.activity))
-    return any(recently(process).seconds < SPAN_S for process in waits)
+    feeds = {member.pid for member in snapshot.members if member.status == "dataloader"}
+    workers = (each for each in snapshot.procs.processes if each.role == "data worker" and each.ppid in feeds and not each.exited)
+    short = any(recently(process).seconds < SPAN_S for process in waits)
+    return short or any(recently(worker).seconds < SAMPLE_S for worker in workers)
 
 
 def _may_grow(snapshot: Snapshot) -> bool:
@@ -73,7 +120,18 @@ def stack_request(snapshot: Snapshot) -> StacksAsk | None:
         return None
     looks = snapshot.state.looks
     if looks and looks[-1].started_at > 0:
-        pause_s = SECOND_LOOK_S if looks_in_this_silence(snapshot) < 2 else AGAIN_S
+        is_early = looks_in_this_silence(snapshot) < 2 or _seen_once(snapshot)
+        pause_s = SECOND_LOOK_S if is_early else AGAIN_S
         if snapshot.now - looks[-1].started_at < pause_s:
             return None
     return StacksAsk(ask=int(snapshot.now * 1000), pids=snapshot.pids[:MOST_PIDS])
+
+
+def waits_request(snapshot: Snapshot) -> WaitsAsk | None:
+    """The waits to be watched now, or none: about as often as the stacks. They cost some ms a process."""
+    if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not snapshot.pids:
+        return None
+    last = snapshot.state.waits
+    if last is not None and _watched_all(snapshot) and snapshot.now - last.started_at - last.seconds < AGAIN_S:
+        return None
+    return WaitsAsk(ask=int(snapshot.now * 1000), pids=snapshot.pids[:MOST_PIDS])

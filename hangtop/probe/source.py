@@ -51,6 +51,7 @@ SOURCES: dict[str, str] = {
     "ray": "hangtop.probe.ray.ray_source:RaySource",
     "rayworkers": "hangtop.probe.ray.workers_source:RayWorkerSource",
     "stacks": "hangtop.probe.stacks.stack_source:StackSource",
+    "waits": "hangtop.probe.waits.wait_source:WaitSource",
     "launch": "hangtop.probe.processes.launch_source:LaunchSource",
     "leftovers": "hangtop.probe.leftovers.leftovers_source:LeftoverSource",
     "nccl": "hangtop.probe.nccl.nccl_source:NcclSource",

@@ -43,6 +43,13 @@ class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
     locals: bool = False
 
 
+class WaitsAsk(Struct, frozen=True, omit_defaults=True, tag="waits"):
+    """What do these processes wait for, who could end that, and what moves meanwhile? The answer takes some seconds."""
+
+    ask: int
+    pids: tuple[int, ...] = ()
+
+
 class FlightAsk(Struct, frozen=True, omit_defaults=True, tag="flight"):
     """Ask torch's flight recorder in these ranks for a dump, if they have a FIFO for that. Only when the user asks."""
 
@@ -105,11 +112,12 @@ class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     session: str = ""
 
 
-Ask = PageAsk | StacksAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | RemoteStacksAsk
+Ask = PageAsk | StacksAsk | WaitsAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | RemoteStacksAsk
 
 ANSWERED_BY: dict[type[Ask], str] = {
     PageAsk: "pages",
     StacksAsk: "stacks",
+    WaitsAsk: "waits",
     FlightAsk: "nccl",
     LeftoversAsk: "leftovers",
     LaunchAsk: "launch",

@@ -43,8 +43,7 @@ class Gpu(Struct, frozen=True, omit_defaults=True):
     """One GPU. Its values stay when it does not answer any more: `read_at` is when all of them were last read.
 
     `since`: when `status` began. `call_s`: its slowest recent call. `minor`: N of `/dev/nvidiaN`. `why`: one line about the
-    status. `denied`: values that may not be read. NVLink rates are sums over all links. A new value is also asked for in
-    `hangtop.probe.gpu.queries` and shown in `hangtop.render.gpu_rows` and `hangtop.tui.pages.gpu_page`.
+    status. `denied`: values that may not be read. NVLink rates are sums over all links.
     """
 
     index: int

@@ -17,7 +17,8 @@ class Disk(Struct, frozen=True, omit_defaults=True):
 
 class HostReading(Struct, frozen=True, omit_defaults=True, tag="host"):
     """Memory in bytes. `cgroup_…`: the memory limit of the run's control group, and its use without the page cache. `oom_kills`:
-    counted by the kernel in that group, else on the whole machine; `oom_at`: unix time when hangtop saw that number rise."""
+    counted by the kernel in that group, else on the whole machine; `oom_at`: unix time when hangtop saw that number rise.
+    `memory_stall_percent`, `io_stall_percent`: of the last minute, in which nobody there could work for want of it."""
 
     cores: int
     load_1m: float | None = None
@@ -28,3 +29,6 @@ class HostReading(Struct, frozen=True, omit_defaults=True, tag="host"):
     oom_kills: int | None = None
     oom_at: float | None = None
     disks: tuple[Disk, ...] = ()
+    memory_stall_percent: float | None = None
+    io_stall_percent: float | None = None
+    swap_used_bytes: int | None = None

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.records.parallel_layout import ParallelLayout
+from hangtop.records.step_times import StepTimes, Was
 from hangtop.records.stopped import StoppedRun
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]
@@ -94,7 +95,9 @@ class StageEvent(Struct, frozen=True, omit_defaults=True):
 class StagePlan(Struct, frozen=True, omit_defaults=True):
     """A stage of the run's framework: what the stage bar shows as still to come, and the limits to judge by.
 
-    Seconds hold for the default stall limit. `steady`: the limit follows the run's own pace.
+    Seconds hold for the default stall limit. `steady`: the limit follows the run's own pace. `causes`: why a run stands in it,
+    the likeliest first; `fixes`: what to do then, the cheapest first; `cite`: the sources of both. `hint`: what is to be known of
+    silence there.
     """
 
     id: str
@@ -104,6 +107,9 @@ class StagePlan(Struct, frozen=True, omit_defaults=True):
     stalled_after_s: float | None = None
     steady: bool = False
     causes: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
+    cite: tuple[str, ...] = ()
+    hint: str = ""
 
 
 class Pace(Struct, frozen=True, omit_defaults=True):
@@ -112,6 +118,7 @@ class Pace(Struct, frozen=True, omit_defaults=True):
     `mean_s`: the expected time of later steps: with pauses that come again and again (evaluation, checkpoints, a slow rank), but
     without a single pause long ago (a compilation, a hang that is over); `None` while there are too few steps to tell.
     `every`: the least number of steps between two step lines: a log may tell each tenth step, or be written in bursts.
+    `was`: what a step took before it began to take `lately_s`, and until which step; `None` where that never changed.
     """
 
     steps: int = 0
@@ -120,10 +127,14 @@ class Pace(Struct, frozen=True, omit_defaults=True):
     longest_s: float | None = None
     mean_s: float | None = None
     every: float = 1.0
+    lately_s: float | None = None
+    was: Was | None = None
 
 
 class Progress(Struct, frozen=True, omit_defaults=True):
     """How far the run is. `metrics`: the latest values by plain name (loss, lr, grad_norm …); `history`: their recent past.
+    `partial`: `total` is that of one round of several, an epoch or an evaluation: to reach it ends no run.
+    `in_round`: so it may be, for the line names the epoch in which it counts, and not of how many.
 
     A value of `None` means NaN or infinite, which JSON cannot express; a metric that was never seen is missing.
     """
@@ -133,8 +144,19 @@ class Progress(Struct, frozen=True, omit_defaults=True):
     step_s: float | None = None
     eta_s: float | None = None
     unit: str = "step"
+    partial: bool = False
+    in_round: bool = False
     metrics: dict[str, float | None] = {}
     history: dict[str, tuple[float | None, ...]] = {}
+
+
+class Work(Struct, frozen=True, omit_defaults=True):
+    """Work that a line named before it began: `Saving snapshot ...`. `at`: unix time of that line. `told_s`: how long it takes,
+    as the line says; 0 where it says no number."""
+
+    at: float | None
+    text: str
+    told_s: float = 0.0
 
 
 class WrittenAt(Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -175,10 +197,13 @@ class Remedy(Struct, frozen=True, omit_defaults=True):
 class Finding(Struct, frozen=True, omit_defaults=True):
     """A known message in the log. `offset`: byte offset of its first occurrence in file number `file`.
 
-    `remedies`: what to do in a run of this framework, in order. `folklore`: what the usual advice gets wrong. `cite`: the sources
-    of cause and remedies. `hang`: what such a message does to a run, as its signature says: "crash", "hang", "hang-then-crash",
+    `ranks`: of its writers; `about`: the ranks that its texts name. `remedies`: what to do in a run of this framework, in order.
+    `folklore`: what the usual advice gets wrong. `cite`: the sources of cause and remedies.
+    `hang`: what such a message does to a run, as its signature says: "crash", "hang", "hang-then-crash",
     "slow" … `at`: unix time in the line, or of its arrival; `written`: the bounds on that time. `survived`: the run went on
-    after it.
+    after it. `pid`: of the process that it is about, where the message names one; on that one's node. `every_s`: each process
+    that waits writes it again after so many seconds; 0 where that is not known. `outlived`: the run went on after messages like
+    it before. `patient`: it only says that something is waited for, as is normal for as long as the stage may be silent.
     """
 
     id: str
@@ -193,6 +218,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     last_at: float | None = None
     count: int = 1
     ranks: tuple[int, ...] = ()
+    about: tuple[int, ...] = ()
     groups: dict[str, str] = {}
     attempt: int = 1
     survived: bool = False
@@ -203,6 +229,10 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     folklore: str = ""
     remedies: tuple[Remedy, ...] = ()
     cite: tuple[str, ...] = ()
+    pid: int | None = None
+    every_s: float = 0.0
+    outlived: bool = False
+    patient: bool = False
 
 
 class RaySpeaker(Struct, frozen=True, array_like=True):
@@ -241,9 +271,15 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `fresh`: forget the ranks and tail known so far (a new probe, or a replaced file).
     `caught_up`: false while older parts of a big file are being read; stages and findings may still be missing.
     `last_output_at`: unix time of the last byte of any file, without the slack of a network file system.
+    `news_at`: since when all lines are heartbeats, spinners or the same counts again; `clockwork_since`: since when a clock could
+    print all lines, those that are numbered evenly too (`None`: the last line was neither); `repeats`: such a line, `beat_s`:
+    the longest pause between them; `beats_untimed`: nothing tells yet since when only they come. `work`: what the run said last
+    that it does now; `None` if it wrote other things since. `paused_until`: how long lines like its last one were followed by
+    silence before, counted from that one.
     `problem`: a profile of the user that cannot be used; this reading is made without it.
     `stopped`: the last time that hangtop stopped the run with these logs.
     `ray`: `None` if the log does not mention Ray. `teacher_wait_s`: of the framework's profile; 0 if it asks no teacher.
+    `start_normal_s`, `start_suspect_s`: of the profile too, 0 if they are not known. `workers`: made and wanted.
     """
 
     files: tuple[LogFile, ...]
@@ -252,6 +288,11 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     caught_up: bool = True
     scanned_part: float = 1.0
     last_output_at: float | None = None
+    news_at: float | None = None
+    clockwork_since: float | None = None
+    repeats: str = ""
+    beat_s: float = 0.0
+    beats_untimed: bool = False
     last_line: str | None = None
     framework: str = "generic"
     profiles: tuple[str, ...] = ()
@@ -266,6 +307,8 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     findings: tuple[Finding, ...] = ()
     longest_silence_s: float | None = None
     announced_until: float | None = None
+    work: Work | None = None
+    paused_until: float | None = None
     checkpoint_dir: str | None = None
     ranks: tuple[RankLog, ...] = ()
     tail: tuple[LogLine, ...] = ()
@@ -274,6 +317,19 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     stopped: StoppedRun | None = None
     ray: RaySaid | None = None
     teacher_wait_s: float = 0.0
+    step_times: StepTimes = StepTimes()
+    start_normal_s: float = 0.0
+    start_suspect_s: float = 0.0
+
+    @property
+    def told_at(self) -> float | None:
+        """Unix time of the last line that may have told anything new."""
+        return self.last_output_at if self.news_at is None else self.news_at
+
+    @property
+    def moved_at(self) -> float | None:
+        """Unix time of the last line that no clock could have printed."""
+        return self.told_at if self.clockwork_since is None else self.clockwork_since
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):

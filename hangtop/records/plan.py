@@ -184,7 +184,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     `ports`: ports that must be free afterwards. `older_s`: nothing younger is removed. `stops`: the run that it ends, and where
     that stood. `logs`: real paths that the run writes: a process that begins to write them meanwhile is named. `newest_ticks`:
     start of the youngest process known when the plan was made. A child that a target started later is unknown to the plan; an
-    older one was seen, and is left alone if it is no target.
+    older one was seen, and is left alone if it is no target. `advised`: what of the start differs because the advice says so,
+    why, and how a person leaves it out.
     """
 
     action: str
@@ -207,6 +208,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     stops: RunPlace | None = None
     logs: tuple[str, ...] = ()
     newest_ticks: int = 0
+    advised: str = ""
 
 
 class Refusal(Struct, frozen=True):

@@ -8,6 +8,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+WROTE_MOST_BYTES = 64 << 10
+"""Whoever wrote more than this is simply one that writes."""
+
 ProcessRole = Literal["launcher", "rank", "data worker", "compiler", "engine core", "ray daemon", "ray worker", "other"]
 
 
@@ -33,7 +36,8 @@ class Writer(Struct, frozen=True, omit_defaults=True):
 class RecentActivity(Struct, frozen=True, omit_defaults=True):
     """What a process did in the last `seconds`, over `samples` samples. Parts are of 1, rates per second, `None` unknown.
 
-    `running_part` and `blocked_part`: share of samples in state R and D. `wchan`: where it was in every sample in state D,
+    `running_part` and `blocked_part`: share of samples in state R and D; the former no more than the exact share in which the
+    main thread ran or waited for a core, for of few samples one in R is chance. `wchan`: where it was in every sample in state D,
     `None` if that changed. `io_b_s`: bytes from and to storage. `passed_b_s`: bytes through read and write calls, pipes and
     sockets included. `switches_s`: voluntary context switches of the main thread; other threads are no sign of life, since those
     of a hung gloo group go on (measured). `main_cpu_part`, `delay_part`: share of time that the main thread ran, and that it
@@ -57,10 +61,11 @@ class Process(Struct, frozen=True, omit_defaults=True):
     """One process. `state`: the letter of proc(5). CPU in percent of one core, since the previous sample.
 
     `reaped_percent`: CPU of children that ended since then, such as compilers. `state_since`: unix time since which every sample
-    saw this state (and wait channel). `subtree_…`: with all descendants, also those that ended since then; a launcher or the
-    parent of a compiler is judged by these. `subtree_started_at`: start of the youngest one. `devices`: numbers N of the
+    saw this state (and wait channel). `subtree_…`: with all descendants but other ranks, also those that ended since; a launcher
+    or the parent of a compiler is judged by these. `subtree_started_at`: start of the youngest one. `devices`: numbers N of the
     `/dev/nvidiaN` that it holds open, once for each open file. `log_rank`: the number in the name of the log that only it and its
-    descendants hold open. `missing_right`: the command that would show what is `None` because the process is another user's.
+    descendants hold open. `wrote_bytes`: what it wrote itself so far, through all its write calls, up to `WROTE_MOST_BYTES`.
+    `missing_right`: the command that would show what is `None` because the process is another user's.
     """
 
     pid: int
@@ -95,6 +100,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     devices: tuple[int, ...] = ()
     visible_devices: str | None = None
     log_rank: int | None = None
+    wrote_bytes: int | None = None
     missing_right: str | None = None
 
     @property
@@ -154,6 +160,17 @@ class BlockedOn(Struct, frozen=True, omit_defaults=True):
     answers: bool | None = None
 
 
+class ShellLoop(Struct, frozen=True, omit_defaults=True):
+    """A shell in a loop of its program, which sleeps now. `pid`: of the shell, `sleeper`: of its `sleep`, which takes `sleep_s`
+    and ends at `until` (unix time). `head`: the condition of the loop."""
+
+    pid: int
+    sleeper: int
+    sleep_s: float
+    until: float
+    head: str = ""
+
+
 RayTieKind = Literal["drives", "works", "holds", "log", "argument", "environment"]
 """How a process of the run is tied to Ray: it drives a job, is a worker of one, holds a file of the session's folder open or has
 its log there; or its command line or environment names an address or a session."""
@@ -193,6 +210,11 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     first processes of its jobs, if several write the log: the user must say which of them is the run. `ray`: the facts that tie
     the run to Ray, one process each, if its writers were seen. `of_ray`: pids that belong to the run only because their Ray
     session does: they prove nothing about that session.
+
+    `began_at`: unix time at which the oldest process began that runs the program now, kept when it ends; `older`: by real path of
+    a log, the byte below which everything was written before. `sought`: the files were known whose writers are to be found; those
+    of a directory or pattern the log source tells first, and until then no writer is seen of any of them. `loops`: shells that
+    sleep and then try again, tied to the run by its logs.
     """
 
     writers: tuple[Writer, ...] = ()
@@ -213,6 +235,10 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     jobs: tuple[int, ...] = ()
     ray: tuple[RayTie, ...] = ()
     of_ray: tuple[int, ...] = ()
+    began_at: float | None = None
+    older: dict[str, int] = {}
+    sought: bool = True
+    loops: tuple[ShellLoop, ...] = ()
 
 
 LONGER_S = 0.5

@@ -21,6 +21,7 @@ from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksRead
 from hangtop.records.ray.session import RaySession
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
+from hangtop.records.watched_waits import WaitsReading
 
 
 class Changed(Struct, frozen=True, tag="changed"):
@@ -42,6 +43,7 @@ Value = (
     | RunsReading
     | CheckpointReading
     | StacksReading
+    | WaitsReading
     | NcclReading
     | RayReading
     | RayDaemons

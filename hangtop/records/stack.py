@@ -7,11 +7,12 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped"]
-"""The kernel call a thread waits in. `file` is any wait for a file system or block device."""
+Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped", "accept", "terminal"]
+"""The kernel call a thread waits in. `file` is any wait for a file system or block device; `accept` for whoever connects;
+`terminal` for a person who types."""
 Loop = Literal["waits", "endless", "asks", "ends", "none"]
 """The loop around a line. `waits`: a `while` that does nothing until something changes; `endless`: a `while` that nothing leaves;
-`asks`: any other `while`; `ends`: a loop that ends by itself, as a `for` or one with a time limit; `none`: no loop."""
+`asks`: any other `while`; `ends`: a loop that ends by itself: a `for`, one that counts or has a time limit; `none`: no loop."""
 
 
 class Frame(Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -51,6 +52,7 @@ class Stack(Struct, frozen=True, omit_defaults=True):
     `problem`: why there are no threads; `mend`: the exact command that permits it. `signal_dump`: its SIGUSR1 handler may be
     faulthandler's, so SIGUSR1 would print the stacks into its log; hangtop never sends it. `host`: the other machine that the pid
     belongs to; `rank` is then final. `stopped`: it was stopped for a moment to read its frames of C code.
+    `listens`: at a TCP port, as far as may be seen.
     """
 
     pid: int
@@ -64,6 +66,7 @@ class Stack(Struct, frozen=True, omit_defaults=True):
     signal_dump: bool = False
     host: str | None = None
     stopped: bool = False
+    listens: bool = False
 
     @property
     def main(self) -> Thread | None:
@@ -76,7 +79,8 @@ class Stack(Struct, frozen=True, omit_defaults=True):
 class Excerpt(Struct, frozen=True, omit_defaults=True):
     """A few lines of a source file, from line number `first` on, around line `at`.
 
-    `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, if the source tells.
+    `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, if the source tells, and
+    `loop_line`, where it begins.
     """
 
     file: str
@@ -85,6 +89,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     changed: bool = False
     at: int = 0
     loop: Loop | None = None
+    loop_line: int | None = None
 
 
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):
@@ -125,3 +130,8 @@ def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[Sta
         mend=part.mend or last.mend,
     )
     return (*looks[:place], whole, *looks[place + 1 :])
+
+
+def listening(looks: tuple[StacksReading, ...]) -> frozenset[int]:
+    """The processes that listen at a port, as the last look saw."""
+    return frozenset(stack.pid for stack in looks[-1].stacks if stack.listens) if looks else frozenset()

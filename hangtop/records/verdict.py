@@ -32,7 +32,7 @@ class State(Struct, frozen=True):
 
     `exit_code`: of `hangtop check`. `urgency`: a graver state is said at once, a calmer one must last. `healthy`: nothing to do.
     `works`: to stop the run would cost work. `silent`: nothing moves, though processes may live. `ended`: the run is over.
-    `trouble`: the alarm rings and culprits are red. A run that is slow, waiting or blind never rings.
+    `trouble`: the alarm rings and culprits are red. A run that is waiting or blind never rings.
     """
 
     exit_code: int
@@ -69,8 +69,14 @@ class Evidence(Struct, frozen=True):
     supports: bool | None = True
 
 
+Quiet = Literal["", "explained", "overdue"]
+"""Of a slow run for which nothing speaks but its log: its stage or an announced wait explains the silence; or only its stage
+does, and the stall limit is over."""
+
+
 class Culprit(Struct, frozen=True):
-    """A rank that stands out, and why. Never a healthy waiter."""
+    """A rank that stands out, and why. Never a healthy waiter. `pid`: its process, or the helper of the run that it waits for in
+    vain."""
 
     rank: int | None
     pid: int | None
@@ -98,8 +104,9 @@ class StageNow(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """The answer. Its text holds clock times, never ages, so it changes only when the verdict does.
 
-    `message`: id of the known message in the headline; its fix is the one to print.
-    `at_work`: the few ranks that work while the others wait for them: why a quiet run is not hung. Only the screen shows it.
+    `message`: id of the known message in the headline; its fix is the one to print. `rule`: the one that held (RULES.md); empty
+    where none did. `quiet`: empty where a sign of life was seen. `at_work`: the few ranks that work while the others wait for
+    them: why a quiet run is not hung. Only the screen shows these two.
     """
 
     word: VerdictWord
@@ -116,11 +123,18 @@ class Verdict(Struct, frozen=True):
     detail: str = ""
     message: str | None = None
     at_work: tuple[int, ...] = ()
+    quiet: Quiet = ""
+    rule: str = ""
 
     @property
     def state(self) -> State:
         """What follows from its word."""
         return STATES[self.word]
+
+    @property
+    def rings(self) -> bool:
+        """Whether the screen flashes: there is trouble, or silence for the stall limit without a sign of life, in every stage."""
+        return self.state.trouble or self.quiet == "overdue"
 
     @property
     def apart(self) -> tuple[int, ...]:

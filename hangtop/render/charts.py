@@ -10,6 +10,7 @@ from hangtop.common import text
 from hangtop.records.samples import SLOTS, Samples, until
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.wrap import section
+from hangtop.translations import say
 
 LABEL = 10
 CHART_LINES = 2
@@ -33,7 +34,9 @@ def chart_rows(charts: Sequence[Chart], now: float, width: int, role: str = "", 
         return []
     slot_s = drawn[0][0].samples.slot_s
     first = next(n for n in range(columns) if any(values[n] is not None for _, values in drawn))
-    rows: list[Row] = [section(f"Last {text.duration((columns - first) * slot_s)}", width, f"one column = {slot_s:.0f} s")]
+    rows: list[Row] = [
+        section(say(f"Last {text.duration((columns - first) * slot_s)}"), width, say(f"one column = {slot_s:.0f} s"))
+    ]
     for place, (chart, values) in enumerate(drawn):
         rows += [BLANK] if place else []
         last = next((value for value in reversed(values) if value is not None), None)

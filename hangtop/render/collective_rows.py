@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from hangtop.common import text
 from hangtop.records.nccl import NcclReading
 from hangtop.render.spans import Row, cut
+from hangtop.translations import say
 
 MOST_GROUPS = 8
 Counts = dict[tuple[int, str], list[int]]
@@ -29,21 +30,21 @@ def _counted(look: NcclReading, rank_of: Mapping[int, int]) -> Iterator[tuple[st
         for member in comm.ranks:
             if member.pid is not None and member.pid in rank_of:
                 for operation, count in member.counts.items():
-                    yield "NCCL's counts", comm.id, f"communicator {comm.id}", operation, count, rank_of[member.pid]
+                    yield say("NCCL's counts"), comm.id, say(f"communicator {comm.id}"), operation, count, rank_of[member.pid]
     for dump in look.dumps:
         for group in dump.groups:
             if group.enqueued is not None:
-                title, operation = f"group {group.name or group.id}", group.operation or "collective"
-                yield "flight recorder", group.id, title, operation, group.enqueued, dump.rank
+                title, operation = say(f"group {group.name or group.id}"), group.operation or "collective"
+                yield say("flight recorder"), group.id, title, operation, group.enqueued, dump.rank
 
 
 def _block(title: str, counts: Counts) -> Iterator[Row]:
     most = {operation: max(count for count, other in counts if other == operation) for _, operation in counts}
-    yield (("Collectives", "ink bold"), (f"  {title}", "muted"))
+    yield ((say("Collectives"), "ink bold"), (f"  {title}", "muted"))
     for (count, operation), ranks in sorted(counts.items()):
         behind = most[operation] - count
         role = "bad" if behind else "ink"
-        note = f"   ◂ {behind:,} behind" if behind else ""
+        note = say(f"   ◂ {behind:,} behind" if behind else "")
         sign = "▸ " if behind else "  "
         yield ((f"{sign}{text.rank_ranges(ranks):<14} {operation:<24} {count:>12,}", role), (note, "muted"))
     yield ()

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from hangtop.common import text
 from hangtop.render.spans import Row, Span, cut, width_of
+from hangtop.translations import say
 
 Record = TypeVar("Record")
 
@@ -52,7 +53,7 @@ def snugged(columns: Sequence[Column[Record]], records: Sequence[Record]) -> lis
 
     def width(column: Column[Record]) -> int:
         widest = max((width_of(column.cell(record)) for record in records), default=0)
-        return min(column.width, max(widest, cell_len(column.title)))
+        return min(column.width, max(widest, cell_len(say(column.title))))
 
     return [replace(column, width=width(column)) if column.snug else column for column in columns if column.there]
 
@@ -74,7 +75,7 @@ def table_of(columns: Sequence[Column[Record]], records: Iterable[Record], width
 
 
 def title_row(columns: Sequence[Column[Record]], width: int) -> Row:
-    return _joined(columns, [((column.title, "muted"),) for column in columns], width)
+    return _joined(columns, [((say(column.title), "muted"),) for column in columns], width)
 
 
 def table_row(columns: Sequence[Column[Record]], record: Record, width: int) -> Row:

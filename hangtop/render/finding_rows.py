@@ -8,6 +8,7 @@ from hangtop.common import text
 from hangtop.records.log import Finding, Remedy
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.wrap import LABEL_CELLS, wrapped
+from hangtop.translations import say
 
 SEVERITY_ROLES = {"fatal": "bad", "warning": "warn", "hint": "muted"}
 FOLLOWS = ("consequence", "summary")
@@ -40,13 +41,13 @@ def head_row(finding: Finding, width: int, *, chosen: bool, attempt: int, cause:
         "survived" if finding.severity == "hint" and finding.role == "cause" else finding.role,
         _who(finding),
         text.clock(finding.at) if finding.at is not None else "",
-        f"attempt {finding.attempt}" if finding.attempt != attempt else "",
-        f"follows {cause.id}, above" if cause else "",
+        say(f"attempt {finding.attempt}" if finding.attempt != attempt else ""),
+        say(f"follows {cause.id}, above" if cause else ""),
     ]
     row: Row = (
         CHOSEN if chosen else ("  ", ""),
         (finding.id, f"{role} bold reverse" if chosen else "muted" if cause else f"{role} bold"),
-        (f"  {'  '.join(fact for fact in facts if fact)}", "muted"),
+        (f"  {'  '.join(say(fact) for fact in facts if fact)}", "muted"),
     )
     return cut(row, width)
 
@@ -59,16 +60,16 @@ def finding_rows(
     if place := finding.groups.get("own") or finding.groups.get("frame"):
         rows += wrapped(place, width, label="code")
     if finding.cause:
-        rows += wrapped(finding.cause, width, label="cause")
+        rows += wrapped(say(finding.cause), width, label="cause")
     for number, fix in enumerate(finding.remedies, 1):
         count = f"{number}. " if len(finding.remedies) > 1 else ""
-        rows += wrapped(count + fix.text, width, label="fix" if number == 1 else "")
+        rows += wrapped(count + say(fix.text), width, label="fix" if number == 1 else "")
         if fix.paste:
             rows += _paste_rows(fix, width, framework, chosen=chosen and fix is remedy)
             if copied and fix is remedy:
-                rows.append(((" " * (_INDENT_CELLS - 2), ""), ("✓ sent to the clipboard of your terminal", "ok")))
+                rows.append(((" " * (_INDENT_CELLS - 2), ""), (say("✓ sent to the clipboard of your terminal"), "ok")))
     if finding.folklore:
-        rows += wrapped(finding.folklore, width, label="note", role="muted")
+        rows += wrapped(say(finding.folklore), width, label="note", role="muted")
     if finding.cite:
         rows += wrapped(" · ".join(finding.cite), width, label="known", role="muted")
     return [*rows, BLANK]
@@ -79,13 +80,13 @@ def _who(finding: Finding) -> str:
     ranks = finding.ranks or (() if finding.rank is None else (finding.rank,))
     on = text.numbered("rank", ranks) if ranks else ""
     if finding.count > 1:
-        return f"×{finding.count} on {on}" if on else f"×{finding.count}"
-    return on
+        return say(f"×{finding.count} on {on}" if on else f"×{finding.count}")
+    return say(on)
 
 
 def _paste_rows(remedy: Remedy, width: int, framework: str, *, chosen: bool) -> list[Row]:
     """Where the fix is set and what to paste: side by side, or below each other where a word would break."""
-    where = f"{framework} config" if remedy.where == "config" and framework else remedy.where
+    where = say(f"{framework} config" if remedy.where == "config" and framework else remedy.where)
     beside_cells = max(_WHERE_CELLS, text.cells(where) + 2)
     below = max(map(text.cells, remedy.paste.split())) > width - _INDENT_CELLS - beside_cells
     lines = text.wrap(remedy.paste, max(20, width - _INDENT_CELLS - (0 if below else beside_cells)))

@@ -11,6 +11,7 @@ from hangtop.render.gpu_nodes import NodeRow
 from hangtop.render.gpu_rows import GpuRow
 from hangtop.render.source_status import late_row
 from hangtop.render.spans import Row, dotted
+from hangtop.translations import say
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",
@@ -30,9 +31,9 @@ def summary(rows: Sequence[GpuRow]) -> Row:
     if any(row.works for row in rows) and (waiting := [power for row in rows if row.waits and (power := power_part(row.gpu))]):
         part = sum(waiting) / len(waiting)
         wait = "waits" if len(waiting) == 1 else "wait"
-        return dotted((((f"{len(waiting)} {wait} at {100 * part:.0f} % of power", "muted"),), limit))
+        return dotted((((say(f"{len(waiting)} {wait} at {100 * part:.0f} % of power"), "muted"),), limit))
     if held := sum(row.held for row in rows):
-        return dotted((((f"{held} not free", "warn"),), ((_makes(gpus), "muted"),)))
+        return dotted((((say(f"{held} not free"), "warn"),), ((_makes(gpus), "muted"),)))
     trouble = any(row.role or row.waits == "warn" for row in rows)
     return dotted((*(_counted(said, trouble=trouble) or [((_makes(gpus), "muted"),)]), limit))
 
@@ -43,14 +44,14 @@ def _all_old(rows: Sequence[GpuRow]) -> Row:
     if "ok" in statuses or not statuses.intersection(OLD_STATUSES):
         return ()
     age_s = max((row.age_s for row in rows if row.age_s is not None), default=None)
-    return dotted((late_row(age_s, answers="no answer" not in statuses), (("old values below", "muted"),)))
+    return dotted((late_row(age_s, answers="no answer" not in statuses), ((say("old values below"), "muted"),)))
 
 
 def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
     """`1 idle`, `7 busy-wait`, gravest first. In a healthy run only faults of a GPU itself."""
     counts = Counter(fact.kind for fact in said)
     return [
-        ((f"{counts[kind]} {IN_HEAD.get(kind, kind)}", "bad bold" if kind in BAD else "warn"),)
+        ((say(f"{counts[kind]} {IN_HEAD.get(kind, kind)}"), "bad bold" if kind in BAD else "warn"),)
         for kind in kinds_said(said, trouble=trouble)
     ]
 
@@ -66,14 +67,16 @@ def nodes_summary(rows: Sequence[NodeRow], now: float, *, trouble: bool) -> Row:
     gpus = [gpu for row in rows for gpu in row.gpus]
     answering = sum(is_current(gpu, now) for gpu in gpus)
     said = [fact for row in rows for fact in row.all_facts if fact.kind not in OLD_STATUSES]
-    means = ", ".join(filter(None, ("means per node", _limit(gpus))))
-    return dotted((((f"{answering} of {len(gpus)} answer", "muted"),), *_counted(said, trouble=trouble), ((means, "muted"),)))
+    means = ", ".join(filter(None, (say("means per node"), _limit(gpus))))
+    return dotted(
+        (((say(f"{answering} of {len(gpus)} answer"), "muted"),), *_counted(said, trouble=trouble), ((means, "muted"),))
+    )
 
 
 def _limit(gpus: Sequence[Gpu]) -> str:
     """`limit 700 W`, where all have the same."""
     limits = {gpu.limit_w for gpu in gpus if gpu.limit_w}
-    return f"limit {limits.pop():.0f} W" if len(limits) == 1 else ""
+    return say(f"limit {limits.pop():.0f} W" if len(limits) == 1 else "")
 
 
 def _makes(gpus: Sequence[Gpu]) -> str:

@@ -17,6 +17,7 @@ from hangtop.records.health import NO_ANSWER_S
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_of
 from hangtop.render.gpu_rows import hard, titled, used_gib
 from hangtop.render.spans import Row
+from hangtop.translations import say
 
 BAR = 8
 POWER_BAR = 6
@@ -100,8 +101,8 @@ def node_table(
     shown = len(rows) if len(rows) < height else max(1, height - 2)
     table = table_of(columns, rows[:shown], width)
     if rest := rows[shown:]:
-        like = "more" if any(row.role or not row.fresh for row in rest) else "like these"
-        table.append(((f"  and {text.some(len(rest), 'node')} {like}", "muted"),))
+        like = say("more" if any(row.role or not row.fresh for row in rest) else "like these")
+        table.append(((say(f"  and {text.some(len(rest), 'node')} {like}"), "muted"),))
     return table
 
 
@@ -150,4 +151,4 @@ def _odd(row: NodeRow) -> Row:
     first = row.facts[0]
     alike = sorted({fact.index for fact in row.facts if fact.kind == first.kind})
     said = first.text if len(alike) == 1 else WORDS.get(first.kind, first.kind)
-    return ((f"GPU {rank_ranges(alike).replace(' ', ', ')} {said}", row.role),)
+    return ((say(f"GPU {rank_ranges(alike).replace(' ', ', ')} {said}"), row.role),)

@@ -11,11 +11,22 @@ from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.text import GIB
-from hangtop.diagnosis.facts.gpu_outliers import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
+from hangtop.diagnosis.facts.gpu_outliers import (
+    BAD,
+    ODD,
+    GpuFact,
+    facts,
+    is_current,
+    lasting,
+    power_part,
+    status_now,
+    status_words,
+)
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples, over
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row
 from hangtop.render.spans import Row, align, cut, pad, width_of
+from hangtop.translations import say
 
 Painted = TypeVar("Painted")
 UTIL_BAR, POWER_BAR = 8, 6
@@ -67,23 +78,29 @@ def gpu_rows(
 ) -> tuple[GpuRow, ...]:
     """Odd GPUs first, gravest first; then GPUs of odd ranks; then by index.
 
-    In a healthy run only a fault of the GPU itself makes it odd; GPUs that are all silent do not stand out. `shown`: values to
-    paint in place of the current ones. `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other.
-    `odd_ranks`: in the order of the ranks pane, so that a rank and its GPU are on one line. `at_work`: ranks that others wait
-    for. `held`: GPUs with leftovers of an ended run.
+    In a healthy run only a fault of the GPU itself makes it odd, or what lasts; GPUs that are all silent do not stand out.
+    `shown`: values to paint in place of the current ones. `ranks`: index → ranks that compute on it. `of_run`: the GPUs to
+    compare with each other. `odd_ranks`: in the order of the ranks pane, so that a rank and its GPU are on one line.
+    `at_work`: ranks that others wait for. `held`: GPUs with leftovers of an ended run.
     """
     said = facts(node, now, of_run)
     waiting = {fact.index for fact in said if fact.kind == "busy-wait"}
     some_answer = any(is_current(gpu, now) for gpu in node.reading.gpus)
+    lasts = {(fact.index, fact.kind) for fact in lasting(node, now, of_run or ())}
     standing_out = [
-        fact for fact in said if fact.kind in ODD and (trouble or hard(fact)) and (some_answer or fact.kind != "no answer")
+        fact
+        for fact in said
+        if fact.kind in ODD
+        and (trouble or hard(fact) or (fact.index, fact.kind) in lasts)
+        and (some_answer or fact.kind != "no answer")
     ]
     working = {index for index, numbers in (ranks or {}).items() if set(numbers) & set(at_work)}
     place = {fact.index: place for place, fact in reversed(list(enumerate(standing_out)))}
     rows = []
     for gpu in node.reading.gpus:
         past, full = _past(node.tracks.get(gpu.index, GpuTrack()), gpu.limit_w)
-        odd = standing_out[place[gpu.index]].role if gpu.index in place else ""
+        fact = standing_out[place[gpu.index]] if gpu.index in place else None
+        odd = "" if fact is None else fact.role if trouble or hard(fact) else "warn"
         row = GpuRow(
             gpu=gpu if shown is None else shown.get(gpu.index, gpu),
             status=status_now(gpu, now),
@@ -116,9 +133,9 @@ def _past(track: GpuTrack, limit_w: float | None) -> tuple[Samples, float]:
 def _reason(gpu: Gpu, now: float) -> str | None:
     status = status_now(gpu, now)
     if status in GONE:
-        return status_words(gpu, now)
+        return say(status_words(gpu, now))
     if gpu.read_at is None:
-        return "reading …" if status == "reading" else f"{status}: it never gave a value"
+        return say("reading …" if status == "reading" else f"{status}: it never gave a value")
     return None
 
 
@@ -147,16 +164,16 @@ def mig_rows(gpu: Gpu, width: int) -> list[Row]:
             str(process.pid) for process in gpu.processes if process.instance is not None and process.instance == part.instance
         ]
         name = (part.name or "instance").rpartition("MIG ")[2]
-        owner = f"  pid {' '.join(pids)}" if pids else ""
+        owner = say(f"  pid {' '.join(pids)}" if pids else "")
         said: Row = ((f"{used} of {total}", "ink"), (owner, "muted"))
-        rows.append(cut((("      └ ", "faint"), align(f"MIG {part.index} {name}", 18, "muted"), *said), width))
+        rows.append(cut((("      └ ", "faint"), align(say(f"MIG {part.index} {name}"), 18, "muted"), *said), width))
     return rows
 
 
 def titled(columns: Sequence[Column[Painted]]) -> list[Column[Painted]]:
     """The columns; a number whose bar was dropped takes over the bar's title."""
     bars = {column.title for column in columns}
-    names = {"util": "util %", "W": "power W"}
+    names = {"util": say("util %"), "W": say("power W")}
     return [replace(column, title=" " if names.get(column.title) in bars else column.title) for column in columns]
 
 
@@ -172,7 +189,7 @@ def _row(row: GpuRow, columns: Sequence[Column[GpuRow]], width: int) -> Row:
     )
     if row.age_s is None:
         return cut((*front, (row.reason, f"{role} bold")), width)
-    age = f" {text.age(row.age_s)} ago"
+    age = say(f" {text.age(row.age_s)} ago")
     beside = width - width_of(front) - len(age)
     room = max(_start_of_trend(columns) - width_of(front) - 1, min(len(row.reason), beside))
     return cut((*front, align(row.reason, room, f"{role} bold"), (age, role)), width)
@@ -212,7 +229,12 @@ def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
         Column("MHz", 5, 4, lambda row: number_cell(row.gpu.sm_clock_mhz, row.plain("muted"), ","), right=True, there=clock),
         Column("PCIe in/out", 13, 3, _rates(lambda gpu: (gpu.pcie_rx_bytes_s, gpu.pcie_tx_bytes_s)), right=True, there=pcie),
         Column(
-            "NVLink in/out", 13, 2, _rates(lambda gpu: (gpu.nvlink_rx_bytes_s, gpu.nvlink_tx_bytes_s)), right=True, there=nvlink
+            "NVLink in/out",
+            13,
+            2,
+            _rates(lambda gpu: (gpu.nvlink_rx_bytes_s, gpu.nvlink_tx_bytes_s)),
+            right=True,
+            there=nvlink,
         ),
         Column("P", 2, 1, lambda row: number_cell(row.gpu.pstate, row.plain("muted"), ","), right=True, there=pstate),
         Column("odd", 0, 6, partial(_odd, ODD_CELLS), least=ODD_CELLS, there=odd),
@@ -258,7 +280,7 @@ def _trend(width: int, row: GpuRow) -> Row:
     if not row.fresh:
         age = text.age(row.age_s)
         silent = width == WIDE_TREND and row.status == "no answer"
-        return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
+        return ((say(f"no answer {age}" if silent else f"{age} ago"), row.role or "stale"),)
     return ((_spark(row.past, width, row.full), row.role if row.role == "bad" or row.works else "trend"),)
 
 
@@ -280,10 +302,10 @@ def _rates(read: Callable[[Gpu], tuple[float | None, float | None]]) -> Callable
 
 def _remarks(row: GpuRow, *, brief: bool = False) -> tuple[str, ...]:
     """Facts in words; in `brief` only those that no number in the row shows."""
-    parts = ("MIG mode, no instance",) if row.gpu.mig == () else ()
+    parts = (say("MIG mode, no instance"),) if row.gpu.mig == () else ()
     unspoken = ("busy-wait", "idle", "no answer", "late")
     said = [fact for fact in row.facts if fact.kind not in unspoken]
-    return (*(fact.short or fact.kind if brief else fact.text for fact in said), *parts)
+    return (*(say(fact.short or fact.kind if brief else fact.text) for fact in said), *parts)
 
 
 def _odd(room: int, row: GpuRow) -> Row:

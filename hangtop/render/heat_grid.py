@@ -13,6 +13,7 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.render.rank_rows import RankRow, table_rows
 from hangtop.render.spans import BLANK, Row, Span, align, cut
+from hangtop.translations import say
 
 BLOCK = 8
 """Ranks in a block where no host is known."""
@@ -119,7 +120,7 @@ def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
     table = table_rows(odd, width, hosts=any(row.rank.host for row in odd))
     if len(table) <= lines:
         return table
-    return [*table[: lines - 1], ((f"  and {len(odd) - lines + 2} more", "muted"),)]
+    return [*table[: lines - 1], ((say(f"  and {len(odd) - lines + 2} more"), "muted"),)]
 
 
 @memoized
@@ -129,7 +130,7 @@ def quiet_rows(rows: Sequence[RankRow], world: int, width: int) -> list[Row]:
     ages = sorted(Counter(text.age(row.quiet_s) for row in rows).most_common(4), key=lambda pair: order[pair[0]])
     without = world - len(rows)
     table: list[Row] = [((f"{'quiet':<12}", "muted"), (f"{'ranks':>6}", "muted"))]
-    for label, number in (*ages, *([("no data", without)] if without > 0 else [])):
+    for label, number in (*ages, *([(say("no data"), without)] if without > 0 else [])):
         filled, track = text.bar(number / max(world, 1), max(6, min(40, width - 22)))
         table.append(((f"{label:<12}", "muted"), (f"{number:>6,}  ", "ink"), (filled, "data"), (track, "faint")))
     return [cut(row, width) for row in table]

@@ -10,8 +10,9 @@ from hangtop.actions.plans.presets import Preset
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.records.plan import EvidenceCommand, Fit, Plan, RayStart, Removal, Start, Step, Target, Watch
-from hangtop.render.spans import BLANK, Row
+from hangtop.render.spans import BLANK, Row, align
 from hangtop.render.wrap import hanging
+from hangtop.translations import say
 
 ALIKE = frozenset({"data worker", "compiler"})
 """Roles with many processes: neighbours in the order of signals share a line that lists all pids."""
@@ -33,6 +34,7 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
     beware = list(_labelled("beware", list(plan.warnings), width, "warn"))
     long = len({target.wave for target in plan.targets}) > 1  # then nobody scrolls down to see what they should know
     parts: tuple[Iterable[Row], ...] = (
+        _labelled("advised", [plan.advised], width, "warn") if plan.advised else (),
         beware if long else (),
         _evidence_rows(plan.evidence) if plan.evidence else (),
         (_how(plan), BLANK, *_target_rows(plan.targets, width, odd)) if plan.targets else (),
@@ -44,7 +46,7 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
     found = [row for part in map(tuple, parts) if part for row in (*part, BLANK)]
     if plan.frees:
         found += _labelled("frees", [plan.frees], width, "ink")
-    found += _labelled("leaves", [f"{spared.what}: {spared.why}" for spared in plan.spared], width, "ink")
+    found += _labelled("leaves", [f"{say(spared.what)}: {say(spared.why)}" for spared in plan.spared], width, "ink")
     found += _labelled("then", list(_proof(plan)), width, "ink")
     return found if long else [*found, *beware]
 
@@ -54,19 +56,19 @@ def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
     found: list[Row] = []
     for step in steps:
         sign, role = STEPS[step.kind]
-        found += hanging(((f"{text.clock(step.at)}  ", "muted"), (f"{sign} ", role)), step.text, width, role)
+        found += hanging(((f"{text.clock(step.at)}  ", "muted"), (f"{sign} ", role)), say(step.text), width, role)
     return found
 
 
 def _how(plan: Plan) -> Row:
     if plan.signal:
-        return ((plan.signal.removeprefix("SIG"), "ink bold"), (", once. It ends nothing by itself.", "muted"))
-    order = "Children first, in the order shown." if len(plan.targets) > 1 else ""
+        return ((plan.signal.removeprefix("SIG"), "ink bold"), (say(", once. It ends nothing by itself."), "muted"))
+    order = say("Children first, in the order shown." if len(plan.targets) > 1 else "")
     if len({target.wave for target in plan.targets}) > 1:
-        order = "Group by group: the next gets no signal before the one before is gone."
+        order = say("Group by group: the next gets no signal before the one before is gone.")
     return (
         ("TERM", "ink bold"),
-        (f", up to {plan.grace_s:.0f} s, then ", "muted"),
+        (say(f", up to {plan.grace_s:.0f} s, then "), "muted"),
         ("KILL", "ink bold"),
         (f". {order}".rstrip(), "muted"),
     )
@@ -74,13 +76,19 @@ def _how(plan: Plan) -> Row:
 
 def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) -> Iterator[Row]:
     users = max(4, *(len(target.user or "?") for target in targets))
-    yield ((f"{'pid':>9}  {'started':<8}  {'user':<{users}}  {'rank':>5}  {'gpu':>4}  s  command", "muted"),)
+    heads = (("pid", 9, True), ("started", 8, False), ("user", users, False), ("rank", 5, True), ("gpu", 4, True))
+    yield (*_heads(heads), ("s  ", "muted"), (say("command"), "muted"))
     parts = _waves(targets)
     for number, (kinds, wave) in enumerate(parts, 1):
         if len(parts) > 1:
             yield ((f"{number}  {kinds}", "accent"),)
         for _, group in groupby(wave, key=_line):
             yield from _group_rows(tuple(group), users, width, odd)
+
+
+def _heads(titles: Iterable[tuple[str, int, bool]]) -> Row:
+    """Column titles, each with its cells and whether it stands at the right."""
+    return tuple(span for title, width, right in titles for span in (align(say(title), width, "muted", right=right), ("  ", "")))
 
 
 def _line(target: Target) -> object:
@@ -92,11 +100,12 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
     first = group[0]
     ranks = text.rank_ranges(target.rank for target in group if target.rank is not None) or "–"
     gpus = text.rank_ranges(gpu for target in group for gpu in target.gpus) or "–"
-    pid = str(first.pid) if len(group) == 1 else text.some(len(group), "pid")
+    pid = str(first.pid) if len(group) == 1 else say(text.some(len(group), "pid"))
     state = "bad" if first.state in ("D", "Z") else "ink"
     named = "bad" if first.rank in odd and first.role in RANK_LIKE else "ink"
     yield (
-        (f"{pid:>9}  ", "ink"),
+        align(pid, 9, "ink", right=True),
+        ("  ", ""),
         (f"{text.clock(first.started_at):<8}  ", "muted"),
         (f"{first.user or '?':<{users}}  ", "ink"),
         (f"{ranks:>5}  ", f"{named} bold" if named == "bad" else named),
@@ -117,12 +126,12 @@ def _command(command: str, room: int) -> str:
 def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
     total = sum(removal.allocated_bytes for removal in removals)
     yield (
-        ("Moved aside, looked at again, then deleted", "ink bold"),
-        (f": {text.some(len(removals), 'path')}, {text.size(total)}", "muted"),
+        (say("Moved aside, looked at again, then deleted"), "ink bold"),
+        (f": {say(text.some(len(removals), 'path'))}, {text.size(total)}", "muted"),
     )
-    yield ((f"{'size':>9}  {'last used':<9}  {'what':<14}  path", "muted"),)
+    yield (*_heads((("size", 9, True), ("last used", 9, False), ("what", 14, False))), (say("path"), "muted"))
     for removal in removals:
-        number = f"  ({text.some(removal.files, 'file')})" if removal.folder else ""
+        number = f"  ({say(text.some(removal.files, 'file'))})" if removal.folder else ""
         yield (
             (f"{text.size(removal.allocated_bytes):>9}  ", "ink"),
             (f"{text.clock(removal.newest_at):<9}  {removal.kind:<14}  ", "muted"),
@@ -132,11 +141,11 @@ def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
 
 
 def _start_rows(start: Start, width: int) -> Iterator[Row]:
-    yield (("Started", "ink bold"), (f": attempt {start.attempt}, in a session of its own", "muted"))
+    yield ((say("Started"), "ink bold"), (say(f": attempt {start.attempt}, in a session of its own"), "muted"))
     yield from _command_rows(start, width, start.changed)
     yield from _labelled("in", [clean_words(start.cwd)], width, "muted")
     yield from _labelled("log", [clean_words(start.log)], width, "muted")
-    environ = "hangtop's own" if start.environ_file is None else f"as it was, kept in {start.environ_file}"
+    environ = say("hangtop's own" if start.environ_file is None else f"as it was, kept in {start.environ_file}")
     yield from _labelled("environ", [environ], width, "muted")
 
 
@@ -151,27 +160,28 @@ def _command_rows(start: Start | RayStart, width: int, changed: Sequence[str] = 
 
 def _proof(plan: Plan) -> Iterator[str]:
     if plan.signal:
-        yield "says of each whether it lives on"
+        yield say("says of each whether it lives on")
     elif plan.targets:
-        yield "what they start meanwhile ends too where it is proven to be theirs; what only may be theirs is named"
+        yield say("what they start meanwhile ends too where it is proven to be theirs; what only may be theirs is named")
         gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
         some = ", ".join(map(str, plan.ports))
         ports = f", that {text.plural(len(plan.ports), 'port')} {some} {text.are(len(plan.ports))} free," if some else ""
-        yield f"reads the process table{gpus} again{ports} and names what is left and why"
+        yield say(f"reads the process table{gpus} again{ports} and names what is left and why")
     if plan.removals:
-        yield "names what was left in place and why"
+        yield say("names what was left in place and why")
     if plan.ray:
-        yield "looks whether its port answers, the GCS is healthy, and nodes and resources are as before"
+        yield say("looks whether its port answers, the GCS is healthy, and nodes and resources are as before")
 
 
 def _evidence_rows(commands: Sequence[EvidenceCommand]) -> Iterator[Row]:
-    yield (("First", "ink bold"), (": evidence, while the run still hangs; what fails here holds nothing up", "muted"))
+    yield ((say("First"), "ink bold"), (say(": evidence, while the run still hangs; what fails here holds nothing up"), "muted"))
     for command in commands:
         into = f" > {command.output}" if command.output else ""
         yield (
-            (f"  {command.title:<8} ", "ink"),
+            ("  ", ""),
+            align(say(command.title), 9, "ink"),
             (f"hangtop {shlex.join(command.words)}{into}", "ink"),
-            (f"  within {command.deadline_s:.0f} s", "muted"),
+            (say(f"  within {command.deadline_s:.0f} s"), "muted"),
         )
 
 
@@ -184,10 +194,13 @@ def _waves(targets: Sequence[Target]) -> list[tuple[str, tuple[Target, ...]]]:
 
 def _ray_rows(starts: Iterable[RayStart], width: int) -> Iterator[Row]:
     for start in starts:
-        what = "Ray is started" if start.head else "Ray joins"
+        what = say("Ray is started" if start.head else "Ray joins")
         yield (
             (what, "ink bold"),
-            (f": in {start.cwd}, within {start.deadline_s:.0f} s; environment as it was, kept in {start.environ_file}", "muted"),
+            (
+                say(f": in {start.cwd}, within {start.deadline_s:.0f} s; environment as it was, kept in {start.environ_file}"),
+                "muted",
+            ),
         )
         yield from _command_rows(start, width)
 
@@ -196,15 +209,15 @@ def _watch_rows(watch: Watch) -> Iterator[Row]:
     where = f"stage {watch.title}" if watch.title else "its first stage"
     step = f" (it hung at step {watch.step})" if watch.step is not None else ""
     yield (
-        ("Watched", "ink bold"),
-        (f": until the new run has passed {where}{step}, for at most {text.duration(watch.deadline_s)}", "muted"),
+        (say("Watched"), "ink bold"),
+        (say(f": until the new run has passed {where}{step}, for at most {text.duration(watch.deadline_s)}"), "muted"),
     )
 
 
 def fit_rows(fit: Fit | None, width: int) -> list[Row]:
     """Whether the run would start: why not, or what will differ. `None`: still being checked."""
     if fit is None:
-        return [(("checking whether it can start …", "muted"),), BLANK]
+        return [((say("checking whether it can start …"), "muted"),), BLANK]
     found = list(_labelled("cannot", fit.problems, width, "bad bold"))
     found += _labelled("beware", fit.warnings, width, "warn")
     return [*found, BLANK] if found else []
@@ -213,14 +226,14 @@ def fit_rows(fit: Fit | None, width: int) -> list[Row]:
 def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int, others: int = 0) -> list[Row]:
     """The presets: digit, title, effect. `chosen`: ids. `others`: how many more there are."""
     found: list[Row] = [BLANK] if presets else []
-    column = max((len(preset.title) for preset in presets), default=0)
+    column = max((text.cells(say(preset.title)) for preset in presets), default=0)
     for number, preset in enumerate(presets, 1):
         sign, role = ("✓", "accent bold") if preset.id in chosen else ("·", "ink")
-        head: Row = ((f"{number} ", "accent bold"), (f"{sign} {preset.title:<{column}}  ", role))
-        found += hanging(head, preset.does, width, "muted")
-    return [*found, (("0 ", "accent bold"), (f"· {others} more", "ink"))] if others else found
+        head: Row = ((f"{number} ", "accent bold"), (f"{sign} ", role), align(say(preset.title), column + 2, role))
+        found += hanging(head, say(preset.does), width, "muted")
+    return [*found, (("0 ", "accent bold"), (say(f"· {others} more"), "ink"))] if others else found
 
 
 def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> Iterator[Row]:
     for number, sentence in enumerate(sentences):
-        yield from hanging(((f"{label if not number else '':<{LABEL_CELLS}}", "muted"),), sentence, width, role)
+        yield from hanging((align("" if number else say(label), LABEL_CELLS, "muted"),), say(sentence), width, role)

@@ -25,6 +25,7 @@ from hangtop.stacks.activity import activity_of
 from hangtop.stacks.frames import own
 from hangtop.stacks.stack_classes import library_summary, motion
 from hangtop.state.run_state import RunState
+from hangtop.translations import say
 
 LEAST_FRAMES = 4
 PLACE_CELLS = 24
@@ -69,7 +70,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("step", lambda r, now: r.step, lambda v: f"{v:,}"),
     Fact("of", lambda r, now: r.total, lambda v: f"{v:,}", news=True),
     Fact("s/step", lambda r, now: r.step_s, lambda v: text.pace(_number(v)), slack=0.25, news=True),
-    Fact("last line", lambda r, now: r.silence_s(now), lambda v: f"{text.age(_number(v))} ago", slack=1.0, least=5.0),
+    Fact("last line", lambda r, now: r.silence_s(now), lambda v: say(f"{text.age(_number(v))} ago"), slack=1.0, least=5.0),
     Fact("host", lambda r, now: r.host, news=True),
     Fact("doing", lambda r, now: r.shorter[-1] if r.shorter else r.doing),
     Fact("state", lambda r, now: _state(r)),
@@ -98,14 +99,14 @@ def gpu_facts(state: RunState) -> tuple[Fact, ...]:
         return lambda rank, now: read(known[0]) if (known := gpu_of(rank, state)) is not None else None
 
     return (
-        Fact("GPU status", of(lambda g: None if g.status == "ok" else g.status)),
-        Fact("GPU util", of(lambda g: g.util_percent), lambda v: f"{_number(v):.0f} %", slack=0.25, least=10.0),
-        Fact("GPU power", of(lambda g: g.power_w), lambda v: f"{_number(v):.0f} W", slack=0.25, least=30.0),
-        Fact("GPU memory", of(lambda g: g.used_bytes), lambda v: text.size(int(_number(v))), slack=0.1),
+        Fact(say("GPU status"), of(lambda g: None if g.status == "ok" else g.status)),
+        Fact(say("GPU util"), of(lambda g: g.util_percent), lambda v: f"{_number(v):.0f} %", slack=0.25, least=10.0),
+        Fact(say("GPU power"), of(lambda g: g.power_w), lambda v: f"{_number(v):.0f} W", slack=0.25, least=30.0),
+        Fact(say("GPU memory"), of(lambda g: g.used_bytes), lambda v: text.size(int(_number(v))), slack=0.1),
         Fact("GPU °C", of(lambda g: g.temperature_c), lambda v: f"{_number(v):.0f}", slack=0.3),
-        Fact("GPU clock", of(lambda g: g.sm_clock_mhz), lambda v: f"{v:,} MHz", slack=0.2, least=100.0),
-        Fact("held back", of(lambda g: ", ".join(g.throttle) or "no"), news=True),
-        Fact("ECC errors", of(lambda g: g.ecc_uncorrected), news=True),
+        Fact(say("GPU clock"), of(lambda g: g.sm_clock_mhz), lambda v: f"{v:,} MHz", slack=0.2, least=100.0),
+        Fact(say("held back"), of(lambda g: ", ".join(g.throttle) or "no"), news=True),
+        Fact(say("ECC errors"), of(lambda g: g.ecc_uncorrected), news=True),
         Fact("Xid", of(lambda g: "none" if g.xid is None else str(g.xid)), news=True),
         Fact("PCIe", of(lambda g: _both(g.pcie_rx_bytes_s, g.pcie_tx_bytes_s)), _rate, slack=1.0, least=100 * MEGA),
         Fact("NVLink", of(lambda g: _both(g.nvlink_rx_bytes_s, g.nvlink_tx_bytes_s)), _rate, slack=0.5, least=100 * MEGA),
@@ -141,15 +142,15 @@ def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: s
         mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
         if mine is None or (fact.news and len({fact.shown(value) for value in (mine, *others)}) == 1):
             continue
-        known.append((_differs(fact, mine, others), fact.label, fact.shown(mine), _shown(fact, others)))
+        known.append((_differs(fact, mine, others), fact.label, say(fact.shown(mine)), _shown(fact, others)))
     beside = min(max([PEERS, *(cell_len(theirs) for *_, theirs in known)]), max(PEERS, (width - LABEL - 4) // 2))
     room = max(MINE, width - LABEL - beside - 4)
     own = min(room, WIDEST, max([MINE, *(cell_len(value) for *_, value, _ in known)]))
     head = (align("", LABEL, ""), align(f"rank {rank.rank}", own, "muted", right=True), ("  ", ""))
-    rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", beside, "muted", right=True))]
+    rows: list[Row] = [(("  ", ""), *head, align(say("peers") if peers else "", beside, "muted", right=True))]
     for differs, label, value, theirs in sorted(known, key=lambda fact: not fact[0]):
         sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
-        cells = (align(label, LABEL, "muted"), align(value, own, colour, right=True), ("  ", ""))
+        cells = (align(say(label), LABEL, "muted"), align(value, own, colour, right=True), ("  ", ""))
         rows.append(((sign, role), *cells, align(theirs, beside, "ink" if differs else "muted", right=True)))
     return [cut(row, width) for row in rows]
 
@@ -175,7 +176,7 @@ def _shown(fact: Fact, values: Sequence[object]) -> str:
         low, high = fact.shown(min(values, key=_number)), fact.shown(max(values, key=_number))
         return low if low == high else f"{_bare(low, high)}-{high}"
     different = sorted({fact.shown(value) for value in values})
-    return different[0] if len(different) == 1 else f"{len(different)} different"
+    return say(different[0] if len(different) == 1 else f"{len(different)} different")
 
 
 def _bare(low: str, high: str) -> str:
@@ -211,14 +212,14 @@ def _stack_head(known: Sequence[Stack], thread: str, now: float, width: int) -> 
     still = 1
     while still < len(known) and motion(known[-1 - still], known[-1]) == "still":
         still += 1
-    same = f" · same in {text.some(still, 'look')}" if still > 1 else ""
-    return section("Stack", width, f"{thread} · {text.age(now - known[-1].at)} ago{same}")
+    same = say(f" · same in {text.some(still, 'look')}" if still > 1 else "")
+    return section("Stack", width, say(f"{thread} · {text.age(now - known[-1].at)} ago{same}"))
 
 
 def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
     """Charts of GPU utilisation and CPU, with the beginning of the silence."""
     known = gpu_of(rank, view.state)
-    past = [] if known is None else [("GPU util", known[1].util_percent)]
+    past = [] if known is None else [(say("GPU util"), known[1].util_percent)]
     process = rank.process
     if process is not None:
         tracks = (track for key, track in view.state.tracks.items() if key[1:] == (process.pid, process.start_ticks))

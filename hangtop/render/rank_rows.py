@@ -18,6 +18,7 @@ from hangtop.records.verdict import Verdict
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, snugged, table_of, value_cell
 from hangtop.render.spans import Row, dotted, width_of
 from hangtop.render.view import View
+from hangtop.translations import say
 
 QUIET_BAR = 5
 BAD_STATES = frozenset("ZTX")
@@ -52,8 +53,8 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
             quiet_s=None if (silence_s := rank.silence_s(view.now)) is None else text.coarse(silence_s),
             limit_s=verdict.limit_s if verdict and verdict.word != "finished" else None,
             role=role if rank.rank in odd else "",
-            doing=rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or says.get(rank.rank),
-            stage=titles.get(rank.stage or "", rank.stage),
+            doing=say(rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or "") or says.get(rank.rank),
+            stage=say(titles.get(rank.stage or "", rank.stage) or "") or None,
             chosen=rank.rank == chosen,
             works=bool(verdict and rank.rank in verdict.at_work),
             silent=bool(verdict and verdict.state.trouble),
@@ -176,7 +177,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
 
 def _doing(shortened: int, row: RankRow) -> Row:
     """What the rank does, in its n-th shorter form."""
-    forms = (row.doing or "", *row.rank.shorter)
+    forms = (row.doing or "", *map(say, row.rank.shorter))
     return ((forms[min(shortened, len(forms) - 1)], f"{row.role} bold" if row.role else "muted"),)
 
 
@@ -213,10 +214,12 @@ def summary(view: View, rows: Sequence[RankRow]) -> Row:
     hosts = {rank.host for rank in ranks if rank.host}
     stages = {row.stage for row in rows if row.stage}
     parts: tuple[Row, ...] = (
-        ((f"{len(odd)} {odd_word(view, odd)}", f"{odd[0].role} bold"),) if odd else (),
+        ((say(f"{len(odd)} {odd_word(view, odd)}"), f"{odd[0].role} bold"),) if odd else (),
         ((_together(view, rows), "muted"),),
-        ((f"all on {next(iter(hosts))}", "muted"),) if len(hosts) == 1 and len(ranks) > 1 else (),
-        ((f"all in {next(iter(stages))}", "muted"),) if len(stages) == 1 and all(rank.step is None for rank in ranks) else (),
+        ((say(f"all on {next(iter(hosts))}"), "muted"),) if len(hosts) == 1 and len(ranks) > 1 else (),
+        ((say(f"all in {next(iter(stages))}"), "muted"),)
+        if len(stages) == 1 and all(rank.step is None for rank in ranks)
+        else (),
     )
     return dotted(parts)
 
@@ -232,13 +235,13 @@ def _together(view: View, rows: Sequence[RankRow]) -> str:
     world = world_of(view)
     if view.verdict is not None and view.verdict.at_work:
         waiting = sum(not row.role for row in rows)
-        return f"{waiting:,} wait{'s' if waiting == 1 else ''}"
+        return say(f"{waiting:,} wait{'s' if waiting == 1 else ''}")
     steps = [row.rank.step for row in rows if row.rank.step is not None]
     if not steps:
         started = view.state.log is not None and view.state.log.progress.step is not None
-        return f"{len(rows):,} of {world:,} seen" + ("" if started else " · no step yet")
+        return say(f"{len(rows):,} of {world:,} seen") + (say("" if started else " · no step yet"))
     furthest = max(steps)
     in_step = [row for row in rows if row.rank.step == furthest]
     if view.verdict and view.verdict.state.silent and any(row.role for row in rows):
-        return f"{sum(not row.role for row in in_step):,} wait in step {furthest:,}"
-    return f"{len(in_step):,} of {world:,} in step {furthest:,}"
+        return say(f"{sum(not row.role for row in in_step):,} wait in step {furthest:,}")
+    return say(f"{len(in_step):,} of {world:,} in step {furthest:,}")

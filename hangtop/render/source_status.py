@@ -7,20 +7,21 @@ from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Writer
 from hangtop.render.spans import BLANK, Row
 from hangtop.render.view import View
+from hangtop.translations import say
 
 
 def source_line(view: View, source: str) -> Row:
     """Why there is nothing: not asked for, absent, failing, or not read yet."""
     if source not in view.spec.sources:
-        return (("not watched", "muted"),)
+        return ((say("not watched"), "muted"),)
     health = view.state.health.get(source)
     if health is None or (health.read_at is None and not health.problem and not health.absent):
-        return (("reading …", "muted"),)
+        return ((say("reading …"), "muted"),)
     if health.absent is not None:
-        return ((f"none: {health.absent}", "muted"),)
+        return ((say(f"none: {health.absent}"), "muted"),)
     if health.problem is not None:
-        return ((health.problem, "warn"),)
-    return (("nothing to show", "muted"),)
+        return ((say(health.problem), "warn"),)
+    return ((say("nothing to show"), "muted"),)
 
 
 def old_row(age_s: float, late_s: float = LATE_S, stuck_s: float = NO_ANSWER_S) -> Row:
@@ -30,7 +31,9 @@ def old_row(age_s: float, late_s: float = LATE_S, stuck_s: float = NO_ANSWER_S) 
 
 def late_row(age_s: float | None, *, answers: bool) -> Row:
     """How old values are, and whether an answer is only late."""
-    return ((f"late: {text.age(age_s)} old", "warn"),) if answers else ((f"no answer for {text.age(age_s)}", "bad bold"),)
+    return (
+        ((say(f"late: {text.age(age_s)} old"), "warn"),) if answers else ((say(f"no answer for {text.age(age_s)}"), "bad bold"),)
+    )
 
 
 def writers_line(view: View) -> Row:
@@ -38,20 +41,20 @@ def writers_line(view: View) -> Row:
     writers = view.state.procs.writers if view.state.procs else ()
     if not writers:
         note = view.state.procs.note if view.state.procs else None
-        return ((note, "muted"),) if note else source_line(view, "procs")
+        return ((say(note), "muted"),) if note else source_line(view, "procs")
     alive = [writer for writer in writers if writer.alive]
     gone = [writer for writer in writers if not writer.alive]
     row: Row = ()
     if alive:
         first, more = alive[0], f" ×{len(alive)}" if len(alive) > 1 else ""
         known = f"{first.name}{more}  pid {first.pid}  {text.first_line(first.command)}"
-        row = (("writes the log: ", "muted"), (known, "ink"))
+        row = ((say("writes the log: "), "muted"), (known, "ink"))
     if gone:
-        row = (*row, ("   " if row else "", ""), ("gone: ", "warn"), (_gone(gone[-1]), "ink"))
+        row = (*row, ("   " if row else "", ""), (say("gone: "), "warn"), (_gone(gone[-1]), "ink"))
     return row
 
 
 def _gone(writer: Writer) -> str:
     code = "" if writer.exit_code is None else f", exit code {writer.exit_code}"
     when = "" if writer.gone_at is None else f" at {text.clock(writer.gone_at)}"
-    return f"{writer.name} pid {writer.pid}{when}{code}"
+    return say(f"{writer.name} pid {writer.pid}{when}{code}")

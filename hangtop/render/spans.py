@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
 
-from hangtop.common.text import printable
+from hangtop.common.text import breakable, printable
+from hangtop.translations import say
 
 Span = tuple[str, str]
 """Text and its role, such as `("2:31", "bad bold")`. The text is never parsed as markup."""
@@ -41,12 +41,12 @@ def cut(row: Row, width: int) -> Row:
 
 
 def folded(row: Row, width: int, indent: int, aside: int = 0) -> list[Row]:
-    """The row broken after blanks into lines; lines after the first are indented. `aside`: cells to leave free at the end of the
-    first."""
+    """The row broken into lines, after blanks or between Chinese characters; further lines are indented. `aside`: cells to leave
+    free at the end of the first."""
     lines: list[list[Span]] = [[]]
     used = 0
     for words, role in row:
-        for word in re.split(r"(?<= )(?=\S)", words):
+        for word in breakable(words):
             if used > indent and used + cell_len(word.rstrip()) > width - (aside if len(lines) == 1 else 0):
                 lines[-1][-1] = (lines[-1][-1][0].rstrip(), lines[-1][-1][1])
                 lines.append([(" " * indent, "")])
@@ -103,7 +103,7 @@ def dotted(parts: Iterable[Row]) -> Row:
 
 def head(key: str, title: str, summary: Row, width: int, *, focused: bool = False, right: Row = BLANK) -> Row:
     """The head line of a pane: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy while it has the focus."""
-    left: Row = ((f"{key} ", "accent bold"), (title, "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
+    left: Row = ((f"{key} ", "accent bold"), (say(title), "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
     room = width - 2 - width_of(right)
     while width_of(left) > room and (dots := [place for place, span in enumerate(left) if span == DOT]):
         left = left[: dots[-1]]  # as many parts as fit whole; a single one is cut

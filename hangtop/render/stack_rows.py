@@ -16,6 +16,7 @@ from hangtop.render.spans import BLANK, Row, Span, align, cut
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.frames import rule
 from hangtop.stacks.stack_classes import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
+from hangtop.translations import say
 
 MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}
 PLACE_CELLS = 28
@@ -73,14 +74,14 @@ def far_rows(far: RemoteStacksReading | None, width: int, *, may_ask: bool) -> l
     if far is None:
         return []
     if not far.done:
-        workers, how = text.some(far.asked, "worker"), "by a task on each node" if far.task else "from the dashboard"
-        said = f"Taking the stacks of {workers} on other nodes {how}: {len(far.stacks)} so far …"
+        workers, how = text.some(far.asked, "worker"), say("by a task on each node" if far.task else "from the dashboard")
+        said = say(f"Taking the stacks of {workers} on other nodes {how}: {len(far.stacks)} so far …")
         return [cut(((said, "muted"),), width), BLANK]
     unread = {stack.host for stack in far.stacks if stack.problem}
     if not unread or far.task or not may_ask:
         return []
     nodes = text.some(len(unread), "node")
-    offer = f"runs one short task on each of {nodes}, in your cluster, with its own Python: it calls py-spy there"
+    offer = say(f"runs one short task on each of {nodes}, in your cluster, with its own Python: it calls py-spy there")
     return [cut((("x  ", "accent bold"), (offer, "ink")), width), BLANK]
 
 
@@ -89,18 +90,18 @@ def summary(view: StackView) -> str:
     read = [stack for stack in view.stacks if stack.threads]
     ranks = [stack for stack in read if stack.rank is not None]
     away = sum(1 for stack in read if stack.host)
-    of = text.some(len(ranks or read), "rank" if ranks else "process") + (f", {away} on other nodes" if away else "")
-    took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
+    of = text.some(len(ranks or read), "rank" if ranks else "process") + (say(f", {away} on other nodes" if away else ""))
+    took = say("" if view.look.took_s is None else f" in {view.look.took_s:.1f} s")
     kinds = text.some(len(classes(ranks or read)), "class")
-    return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {_stopped(read)}{_over_time(view)}"
+    return say(f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {_stopped(read)}{_over_time(view)}")
 
 
 def _stopped(read: Sequence[Stack]) -> str:
     here = [stack for stack in read if not stack.host]
     number = sum(stack.stopped for stack in here)
     if not number:
-        return f"no process {'here ' if len(here) < len(read) else ''}was stopped"
-    return f"{'each' if number == len(here) else f'{number} of {len(here)}'} was stopped for about {USUAL_S:g} s"
+        return say(f"no process {'here ' if len(here) < len(read) else ''}was stopped")
+    return say(f"{'each' if number == len(here) else f'{number} of {len(here)}'} was stopped for about {USUAL_S:g} s")
 
 
 def _over_time(view: StackView) -> str:
@@ -108,7 +109,7 @@ def _over_time(view: StackView) -> str:
     if not found:
         return ""
     seconds = view.look.started_at - view.looks[-2].started_at
-    return f" · {'unchanged' if found == {'still'} else 'not all unchanged'} in 2 looks over {seconds:.0f} s"
+    return say(f" · {'unchanged' if found == {'still'} else 'not all unchanged'} in 2 looks over {seconds:.0f} s")
 
 
 def _class_rows(
@@ -139,7 +140,7 @@ def _what(stack_class: StackClass, view: StackView) -> str:
     """`waits for a lock in load_shard · S futex_do_wait · unchanged · MainThread`."""
     thread = stack_class.activity.thread
     kernel = " ".join(word for word in (thread.state, thread.wchan) if word)
-    gil = "holds the GIL" if thread.owns_gil else ""
+    gil = say("holds the GIL" if thread.owns_gil else "")
     before = view.before.get(stack_class.members[0].pid)
     moved = motion(before, stack_class.members[0]) if before else None
     return " · ".join(
@@ -161,7 +162,7 @@ def _frame_row(edge: Span, stack_class: StackClass, place: int, *, blamed: bool,
         role = "muted"
     else:
         role = f"{edge[1]} bold" if blamed and (stack_class.parts_at is None or place < stack_class.parts_at) else "ink"
-    parting, cells = ("◂ the classes part here", 28) if width >= WIDE else ("◂ they part", 16)
+    parting, cells = (say("◂ the classes part here"), 28) if width >= WIDE else (say("◂ they part"), 16)
     note = parting if place == stack_class.parts_at else ""
     name = align(f"   {frame.function}", max(20, width - PLACE_CELLS - cells), role)
     at = align(place_of(frame, mine=mine), PLACE_CELLS, role)
@@ -184,10 +185,10 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
     """Processes that are no ranks, one line each."""
     if not others:
         return
-    yield cut((("Not ranks", "ink bold"), (f"  {len(others)}", "muted")), width)
+    yield cut(((say("Not ranks"), "ink bold"), (f"  {len(others)}", "muted")), width)
     for stack in others:
         known = activity_of(stack)
-        what = f"{known.text}  {known.where}" if known else "no Python frames"
+        what = say(f"{known.text}  {known.where}" if known else "no Python frames")
         yield cut((("▏", "faint"), (f" pid {stack.pid}", "ink"), (f"  {what}", "muted")), width)
     yield BLANK
 
@@ -205,9 +206,9 @@ def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> 
         return
     files = sorted({file for file, _ in texts})
     changed = any(excerpt.changed for excerpt in texts.values())
-    note = "changed since the run started: lines may not fit" if changed else "unchanged since the run started"
+    note = say("changed since the run started: lines may not fit" if changed else "unchanged since the run started")
     names = ", ".join(PurePath(file).name for file in files)
-    yield cut((("Where they part", "ink bold"), (f"  {names} · {note}", "muted")), width)
+    yield cut(((say("Where they part"), "ink bold"), (f"  {names} · {note}", "muted")), width)
     lines = {(excerpt.file, excerpt.first + nth): line for excerpt in texts.values() for nth, line in enumerate(excerpt.lines)}
     previous: tuple[str, int] | None = None
     for place in sorted(lines):
@@ -244,7 +245,7 @@ def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
         head, *more = _problem((f"{who}: ", "ink bold"), (problem, "ink"), mend=mend)
         yield from (cut(head, width), *more)
         if pids := [str(stack.pid) for stack in concerned if stack.signal_dump]:
-            offer = "its log then holds its stacks, if the handler it has for this signal is faulthandler's"
+            offer = say("its log then holds its stacks, if the handler it has for this signal is faulthandler's")
             yield cut(((f"    kill -USR1 {' '.join(pids)}", "ink"), (f"   ({offer})", "muted")), width)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.records.verdict import Verdict, VerdictWord
+from hangtop.translations import say
 
 
 class VerdictLabel(Struct, frozen=True):
@@ -27,6 +29,8 @@ LOOKS: dict[VerdictWord, VerdictLabel] = {
     "finished": VerdictLabel("✓", "FINISHED", "ok", False, "the last step is done"),
     "blind": VerdictLabel("?", "BLIND", "warn", False, "the log cannot be read: no verdict"),
 }
+QUIET = VerdictLabel("▲", "QUIET", "warn", False, "within what its stage may take, or as it announced")
+OVERDUE = VerdictLabel("■", "QUIET", "bad", True, "over the stall limit; only its stage explains that")
 NO_WRITER = VerdictLabel("?", "NO WRITER", "warn", False, "nobody here writes the log: it ended, or runs elsewhere")
 DRIVER_HUNG = VerdictLabel("■", "DRIVER HUNG", "bad", True, "the GPU driver does not answer")
 
@@ -49,8 +53,20 @@ KINDS = {
 
 
 def verdict_label(verdict: Verdict) -> VerdictLabel:
+    """What to show of a verdict, in the language of its reader."""
+    return told(_label(verdict))
+
+
+def told(label: VerdictLabel) -> VerdictLabel:
+    """The label in the language of its reader."""
+    return replace(label, word=say(label.word), meaning=say(label.meaning))
+
+
+def _label(verdict: Verdict) -> VerdictLabel:
     if verdict.kind == "driver_hung" and verdict.word == "hung":
         return DRIVER_HUNG
     if verdict.word == "running" and verdict.confidence == "possible":
         return NO_WRITER
+    if verdict.quiet:
+        return OVERDUE if verdict.quiet == "overdue" else QUIET
     return LOOKS[verdict.word]

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.monitor.monitor import VerdictEntry
+from hangtop.records.advice import Advice
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
@@ -24,7 +25,7 @@ class Alarm(Struct, frozen=True):
 
     def next(self, verdict: Verdict | None, now: float) -> Alarm:
         """The alarm after this verdict. A stall that becomes a hang goes on as one alarm."""
-        if verdict is None or not verdict.state.trouble:
+        if verdict is None or not verdict.rings:
             return Alarm(None, self.rings)
         return self if self.since is not None else Alarm(now, self.rings + 1)
 
@@ -40,7 +41,8 @@ CALM = Alarm()
 
 
 class View(Struct, frozen=True, dict=True):
-    """`verdict`: `None` before the first log reading. `title`: names the run. `history`: earlier verdicts, oldest first."""
+    """`verdict`: `None` before the first log reading. `title`: names the run. `history`: earlier verdicts, oldest first.
+    `advice`: why it stands and what to do, the likeliest first; empty while the verdict is green."""
 
     state: RunState
     verdict: Verdict | None
@@ -50,6 +52,7 @@ class View(Struct, frozen=True, dict=True):
     alarm: Alarm = CALM
     calm: bool = False
     history: tuple[VerdictEntry, ...] = ()
+    advice: tuple[Advice, ...] = ()
 
     @cached_property
     def ranks(self) -> tuple[Rank, ...]:

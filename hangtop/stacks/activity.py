@@ -25,6 +25,8 @@ BY_WAIT: dict[Wait, DoingKind] = {
     "child": "child",
     "file": "io",
     "stopped": "stopped",
+    "accept": "network",
+    "terminal": "prompt",
 }
 NAMELESS = frozenset({"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<lambda>"})
 EVENT_LOOP = "asyncio/"
@@ -33,6 +35,7 @@ LOOKS_OUT = 3
 
 A_CHILD = "a child process"
 WORDS: dict[DoingKind, str] = {
+    "prompt": "waits for a person in {own}",
     "collective": "in {call}",
     "rendezvous": "in {call}",
     "backward": "in {call} of {own}",
@@ -117,7 +120,26 @@ def activity_of(stack: Stack) -> Activity | None:
         return peer
     if ours is None or ours.kind in ("idle", "join"):
         return _busiest(others) or ours or next(iter(others), None)
-    return ours
+    return _at_work_for(ours, others) or ours
+
+
+def _at_work_for(ours: Activity, others: list[Activity]) -> Activity | None:
+    """The one thread that runs the user's code while the main thread waits for a lock or a queue of threads: a call that came
+    from elsewhere (an RPC), or a pool of one."""
+    if not waits_within(ours):
+        return None
+    running = [other for other in others if other.thread.runs and other.kind == "user" and owner(other.own.file) == "user"]
+    return running[0] if len(running) == 1 else None
+
+
+def waits_within(seen: Activity) -> bool:
+    """Whether only a thread of the same process can end its wait: a lock, an event or a queue of threads. A queue of
+    multiprocessing or the result of a pool may come from a child."""
+    inner = next(iter(own(seen.thread.frames)), len(seen.thread.frames))
+    files = [frame.file for frame in seen.thread.frames[:inner]]
+    if any(part in file for file in files for part in ("multiprocessing/", "concurrent/futures/")):
+        return False
+    return any(file.endswith(("/threading.py", "/queue.py")) for file in files) or (seen.kind == "lock" and not files)
 
 
 def activities(stacks: Iterable[Stack]) -> list[Activity]:
@@ -127,7 +149,9 @@ def activities(stacks: Iterable[Stack]) -> list[Activity]:
 
 def _busiest(others: list[Activity]) -> Activity | None:
     """The thread that tells most: one that works, else one that waits inside a user's own code."""
-    telling = [other for other in others if other.kind not in ("idle", "loader_worker") and owner(other.own.file) != "python"]
+    telling = [
+        other for other in others if other.kind not in ("idle", "loader_worker", "prompt") and owner(other.own.file) != "python"
+    ]
     return min(telling, key=lambda other: (not other.thread.runs, STRENGTH[other.kind]), default=None)
 
 
@@ -153,7 +177,7 @@ def _by_name(thread: Thread, owned: tuple[int, ...]) -> tuple[DoingKind, Frame, 
     Only the innermost own frame counts, over a network also those a little further out. A `barrier` may be made of `all_reduce`.
     """
     frames = [thread.frames[place] for place in owned]
-    reach = LOOKS_OUT if thread.wait in ("socket", "poll", "pipe") else 1
+    reach = LOOKS_OUT if thread.wait in ("socket", "poll", "pipe", "accept") else 1
     found: tuple[DoingKind, Frame, Frame] | None = None
     for frame, caller in zip(frames, [*frames[1:], *frames[-1:]], strict=True):
         if kind := named(frame):

@@ -13,11 +13,13 @@ from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Frame
 
 DoingKind = Literal[
+    "prompt",
     "collective", "rendezvous", "backward", "dataloader", "loader_worker", "build_lock", "compile", "checkpoint", "load", "gpu",
     "remote", "idle", "child", "queue", "join", "lock",
     "sleep", "network", "pipe", "io", "stopped", "user", "waits",
 ]  # fmt: skip
 """What a thread does; down to `lock` the strongest explanation first. `backward` computes, or waits for its peers in C++.
+`prompt` waits for a person.
 `user` works in its own code, `waits` in an unknown way."""
 Phase = Literal["weights", "checkpoint", "load", "eval", "compile", "generate", "data"]
 Owner = Literal["user", "package", "framework", "plumbing", "python", "native"]

@@ -19,6 +19,7 @@ EXITS = (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
 PURE = frozenset("abs bool divmod float hash int len list max min pow range round set sorted str sum tuple zip".split())
 PURE_MODULES = frozenset(("math", "random"))
 CLOCKS = frozenset({"time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "perf_counter_ns", "now"})
+ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NOTHING = (ast.Pass, ast.Continue)
 
 
@@ -27,15 +28,24 @@ def loop_at(source: str, line: int) -> Loop | None:
     loops = _loops(source)
     if loops is None:
         return None
-    around = [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
+    around = _all_around(loops, line)
     innermost = max(around, key=lambda loop: loop.lineno, default=None)
     if innermost is None:
         return "none"
     if any(isinstance(loop, ast.While) and _is_endless(loop) for loop in around):
         return "waits" if _does_nothing(innermost) else "endless"
-    if not isinstance(innermost, ast.While) or any(_reads_clock(node) for node in ast.walk(innermost.test)):
+    if not isinstance(innermost, ast.While) or any(_reads_clock(node) for node in ast.walk(innermost.test)) or _counts(innermost):
         return "ends"
     return "waits" if _does_nothing(innermost) else "asks"
+
+
+def loop_line(source: str, line: int) -> int | None:
+    """Where the innermost loop around this line begins."""
+    return max((loop.lineno for loop in _all_around(_loops(source) or (), line)), default=None)
+
+
+def _all_around(loops: Iterable[ast.While | ast.For], line: int) -> list[ast.While | ast.For]:
+    return [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
 
 
 def _does_nothing(loop: ast.While | ast.For) -> bool:
@@ -51,6 +61,20 @@ def _is_endless(loop: ast.While) -> bool:
         return bool(loop.test.value)
     asked = list(ast.walk(loop.test))
     return not any(isinstance(node, ast.Call) for node in asked) and _names(asked).isdisjoint(_names(body, changed=True))
+
+
+def _counts(loop: ast.While) -> bool:
+    """Whether each of its rounds takes it nearer to a bound: `while steps < goal: …; steps += 1`. So it is a `for`."""
+    stepped = {
+        statement.target.id
+        for statement in loop.body
+        if isinstance(statement, ast.AugAssign)
+        and isinstance(statement.op, ast.Add | ast.Sub)
+        and isinstance(statement.target, ast.Name)
+    }
+    parts = loop.test.values if isinstance(loop.test, ast.BoolOp) and isinstance(loop.test.op, ast.And) else [loop.test]
+    bounds = (part for part in parts if isinstance(part, ast.Compare) and isinstance(part.ops[0], ORDER))
+    return any(isinstance(side, ast.Name) and side.id in stepped for part in bounds for side in (part.left, *part.comparators))
 
 
 def _is_pure(call: ast.Call) -> bool:

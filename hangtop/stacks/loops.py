@@ -44,7 +44,7 @@ def surely_loops(process: Process, known: Activity, stacks: Looks, sources: Sour
         return False
     looks = activities(stack for _, stack in stacks)
     loops = {loop for seen in looks for loop in _loops_seen(seen, sources)}
-    return loops in ({"waits"}, {"endless"}) and len({seen.function for seen in looks}) == 1 and not _does_more(process)
+    return loops in ({"waits"}, {"endless"}) and len({seen.function for seen in looks}) == 1 and not does_more(process)
 
 
 def may_loop(process: Process, known: Activity, stacks: Looks) -> bool:
@@ -53,7 +53,7 @@ def may_loop(process: Process, known: Activity, stacks: Looks) -> bool:
     More than a core, bytes moved, or a named phase (save, load, evaluate, compile …) is work. So is what only one look saw, and C
     code that gave the GIL away: a loop in Python held it in 6 of 6 looks, zlib and hashlib in 0 of 6.
     """
-    if known.phase is not None or known.kind != "user" or not _far_apart(stacks) or _does_more(process):
+    if known.phase is not None or known.kind != "user" or not _far_apart(stacks) or does_more(process):
         return False
     threads = [seen.thread for seen in activities(stack for _, stack in stacks)]
     if len(threads) < len(stacks) or not all(thread.owns_gil for thread in threads):
@@ -128,16 +128,33 @@ def recently(process: Process) -> RecentActivity:
     return process.recent or UNSEEN
 
 
+def wakes(process: Process) -> bool:
+    """Whether its main thread slept and woke up again and again of late."""
+    return _wakes(recently(process))
+
+
+def loop_around(known: Activity, sources: Sources) -> Loop | None:
+    """The loop around the innermost line of the user's own functions; `None` as long as its source is not known."""
+    inner = next(iter(own(known.thread.frames)), None)
+    return None if inner is None else _around(known.thread.frames[inner], sources)
+
+
 def _wakes(recent: RecentActivity) -> bool:
     return recent.seconds >= SPAN_S and (recent.switches_s or 0.0) >= WAKES_S
+
+
+def loop_line(place: Frame, sources: Sources) -> int | None:
+    """Where the innermost loop around this line begins, as far as the source is known."""
+    found = _source(place, sources)
+    return None if found is None else found.loop_line
 
 
 def _far_apart(stacks: Looks) -> bool:
     return len(stacks) >= LOOKS and stacks[-1][0] - stacks[0][0] >= SPAN_S
 
 
-def _does_more(process: Process) -> bool:
-    """Children at work, bytes moved, several cores used."""
+def does_more(process: Process) -> bool:
+    """Whether it does more than a loop would: children at work, bytes moved, several cores used."""
     own_percent = process.cpu_percent or 0.0
     busy_children = process.subtree_size > 1 and (process.subtree_cpu_percent or 0.0) > own_percent + WORTH_A_CORE
     return busy_children or own_percent > MORE_THAN_A_CORE or (recently(process).io_b_s or 0.0) > IO_BYTES_S
@@ -150,6 +167,15 @@ def _source(place: Frame, sources: Sources) -> Excerpt | None:
 def _around(place: Frame, sources: Sources) -> Loop | None:
     found = _source(place, sources)
     return None if found is None else found.loop
+
+
+def asks_in_c(known: Activity, sources: Sources) -> bool:
+    """Whether it sleeps in compiled code, called by a line of the program that does not say so: it asks for something, as SQLite
+    does for a lock. As far as the source is known."""
+    frames = [frame for frame in known.thread.frames if owner(frame.file) != "native"]
+    places = own(tuple(frames))
+    found = _source(frames[0], sources) if places[:1] == (0,) else None
+    return known.kind == "sleep" and found is not None and bool(found.lines) and not _sleeps_itself(frames[0], sources)
 
 
 def _sleeps_itself(place: Frame, sources: Sources) -> bool:

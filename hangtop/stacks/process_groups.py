@@ -14,6 +14,8 @@ STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
 """The last frame of theirs calls the function that the program gave to its child."""
 SERVERS = ("multiprocessing/managers.py",)
 """A process that began here is a manager of multiprocessing, no rank."""
+JOINS = ("multiprocessing/popen_fork.py", "torch/multiprocessing/spawn.py")
+"""Where a process waits for those that it started."""
 FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe", "waits", "idle"})
 """Waits that a peer may end, in an event loop too. A sleep, or a wait for a child, a thread or a file, is for no peer."""
 IN_STEP = FOR_OTHERS | {"sleep"}
@@ -51,30 +53,45 @@ def meet(stacks: Iterable[Stack]) -> bool:
     return most > 1 and 2 * most >= len(known)
 
 
+def awaits_children(parent: Stack, children: Iterable[Stack]) -> bool:
+    """Whether a parent waits until its children have ended, or for their results; nothing is known of one without a stack.
+
+    Children that are a pool without work give none: what it waits for was lost.
+    """
+    known = activity_of(parent)
+    return not _without_work(activities(children)) and (known is None or known.kind in ("child", "join"))
+
+
+def joins_children(parent: Stack) -> bool:
+    """Whether its main thread waits until processes of multiprocessing have ended, which it has started."""
+    frames = parent.main.frames if parent.main is not None else ()
+    return any(frame.file.endswith(JOINS) for frame in frames[: next(iter(own(frames)), len(frames))])
+
+
+def works_in_threads(stack: Stack) -> bool:
+    """Whether other threads of it than the main one are in the program's own functions."""
+    others = (thread for thread in stack.threads if thread is not stack.main)
+    return any(owner(frame.file) == "user" for thread in others for frame in thread.frames)
+
+
 def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     """Whether a parent is a launcher and no member itself: it waits for its children, or looks now and then whether they live.
 
     A parent that sleeps where its children were forked, or in a function with such a name, looks after them; a parent that
-    sleeps elsewhere is a member. Children that are a pool without work make it none: what it waits for was lost.
+    sleeps elsewhere is a member.
     """
-    known, seen = activity_of(parent), activities(children)
-    if seen and all(child.kind == "idle" and not functions(child) for child in seen):
-        return False
-    if known is None or known.kind in ("child", "join"):
-        return True
+    looks = list(children)
+    known, seen = activity_of(parent), activities(looks)
+    if known is None or awaits_children(parent, looks) or _without_work(seen):
+        return not _without_work(seen)
     ways = {name for child in seen for name, _ in functions(child)}
     inner = next(iter(functions(known)), ("", ""))[0]
     return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
 
 
-def waits_within(seen: Activity) -> bool:
-    """Whether only a thread of the same process can end its wait: a lock, an event or a queue of threads. A queue of
-    multiprocessing or the result of a pool may come from a child."""
-    inner = next(iter(own(seen.thread.frames)), len(seen.thread.frames))
-    files = [frame.file for frame in seen.thread.frames[:inner]]
-    if any(part in file for file in files for part in ("multiprocessing/", "concurrent/futures/")):
-        return False
-    return any(file.endswith(("/threading.py", "/queue.py")) for file in files) or (seen.kind == "lock" and not files)
+def _without_work(seen: list[Activity]) -> bool:
+    """Whether these are a pool that nobody gives anything to do."""
+    return bool(seen) and all(child.kind == "idle" and not functions(child) for child in seen)
 
 
 def takes_part(parent: Stack, children: Iterable[Stack]) -> bool:

@@ -24,6 +24,7 @@ from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksRead
 from hangtop.records.ray.session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.stack import StacksReading
+from hangtop.records.watched_waits import WaitsReading
 from hangtop.stacks.native_calls import take_in
 from hangtop.state.gpu_history import fold_gpus
 from hangtop.state.process_history import ProcessTracks, fold_tracks
@@ -37,7 +38,8 @@ class RunState(Struct, frozen=True):
 
     `processes`, `gpus`, `ray`: by host; `procs`: the latest process reading; `tracks`: history of each rank.
     `ask_ends`: the last questions that have ended.
-    `looks`: the last samples of the stacks, latest last; `nccl`: the last two samples of the collectives.
+    `looks`: the last samples of the stacks, latest last; `waits`: the last watch of what the members wait for; `nccl`: the last
+    two samples of the collectives.
     `heard_at`: when the probe last gave a sign of life, by the clock of the readings.
     """
 
@@ -52,6 +54,7 @@ class RunState(Struct, frozen=True):
     checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     looks: tuple[StacksReading, ...] = ()
+    waits: WaitsReading | None = None
     nccl: tuple[NcclReading, ...] = ()
     ray: Mapping[str, RayReading] = MappingProxyType({})
     ray_session: RaySession | None = None
@@ -84,6 +87,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))
         case StacksReading() as stacks:
             state = replace(state, looks=take_in(state.looks, stacks))
+        case WaitsReading() as waits:
+            state = replace(state, waits=waits)
         case RayReading() as ray:
             state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
         case RaySession() as session:

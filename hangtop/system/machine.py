@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from hangtop.records.host import Disk, HostReading
 from hangtop.system.guard import Guard
+from hangtop.system.pressure import stalled_percent
 from hangtop.system.processes.proc_files import read_text
 
 CGROUPS = Path("/sys/fs/cgroup")
+MEMINFO = Path("/proc/meminfo")
 NO_LIMIT = 1 << 60
 """cgroup v1 says "no limit" by a number near 2^63."""
 GROWTH_OVER_S = 30.0
@@ -66,6 +68,9 @@ class MachineReader:
             oom_kills=kills,
             oom_at=self._oom_at,
             disks=tuple(self._disk_space(pid, paths, now)),
+            memory_stall_percent=stalled_percent("memory", group.group),
+            io_stall_percent=stalled_percent("io", group.group),
+            swap_used_bytes=_swap_used_bytes(),
         )
 
     def _disk_space(self, pid: int | None, paths: Iterable[str], now: float) -> Iterable[Disk]:
@@ -134,6 +139,13 @@ def _group(group: Path) -> GroupMemory | None:
         names = CACHE[0] if version_1 else CACHE[1]
         used = max(0, used - sum(_field(group / "memory.stat", name) or 0 for name in names))
     return GroupMemory(str(group), None if limit is None or limit >= NO_LIMIT else limit, used, kills)
+
+
+def _swap_used_bytes() -> int | None:
+    """Without a call of psutil, which warns where /proc/vmstat has no counts of swapping."""
+    told = {words[0]: int(words[1]) for line in read_text(MEMINFO).splitlines() if len(words := line.split()) == 3}
+    total, free = told.get("SwapTotal:"), told.get("SwapFree:")
+    return None if total is None or free is None else (total - free) << 10
 
 
 def _field(path: Path, name: str) -> int | None:

@@ -6,6 +6,7 @@ import asyncio
 import locale
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,10 +16,12 @@ from textual.screen import ModalScreen, Screen
 
 from hangtop.common import clock
 from hangtop.common.text import ascii_only, printable, speaks_utf8
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.feeds.replay import ReplayFeed
 from hangtop.monitor.headless import REGULAR, StackRequester
 from hangtop.monitor.monitor import Monitor
+from hangtop.records.advice import Advice
 from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
@@ -26,6 +29,7 @@ from hangtop.records.verdict import Subscriber, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.view import CALM, View
 from hangtop.state.run_state import RunState, fold
+from hangtop.translations import say
 from hangtop.tui.keys import LOOK, REPLAY, Key, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
@@ -126,7 +130,7 @@ class HangtopApp(Navigation):
         self._to_terminal(SAVE_TITLE)
         self.app_resume_signal.subscribe(self, lambda _: self._come_back())
         self.set_interval(TICK_S, self.tick)
-        self.set_timer(LOAD_S, _load_what_opens)
+        self.set_timer(LOAD_S, partial(_load_what_opens, self.spec.config_dir))
         self.run_worker(self._follow(), name="follow", exclusive=True)
 
     def _come_back(self) -> None:
@@ -151,7 +155,9 @@ class HangtopApp(Navigation):
         alarm = self.view.alarm.next(shown if read else None, now)
         if alarm.rings > self.view.alarm.rings and not self.view.calm:
             self.bell()
-        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.monitor.timeline.entries)
+        past = self.monitor.timeline.entries
+        told = () if shown is None or shown.state.healthy else _advice(case, shown)
+        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, past, told)
         self._tell_title()
         if self.watch_screen.is_running:
             self.watch_screen.log_pane.model.refresh_regex()
@@ -186,7 +192,7 @@ class HangtopApp(Navigation):
                     self.watch_screen.log_pane.take_page(page)
                     self.repaint()
                 case AskEnd(kind="page", problem=problem) as end if self.watch_screen.is_running:
-                    page = PageReading(end.ask, problem=problem or "the log had nothing to tell")
+                    page = PageReading(end.ask, problem=problem or say("the log had nothing to tell"))
                     self.watch_screen.log_pane.take_page(page)  # which takes it for no more than a search that is not over
                     self.repaint()
             if first and self.state.log is not None:
@@ -270,8 +276,16 @@ class HangtopApp(Navigation):
             self.replay.seek(self.now() + by_s)
 
 
-def _load_what_opens() -> None:
-    """Load pages and dialogs in advance, so that they open at once, and an upgrade of hangtop meanwhile cannot mix versions."""
+def _advice(case: Snapshot, verdict: Verdict) -> tuple[Advice, ...]:
+    """Why it stands and what to do. The first paint does without its catalogue."""
+    from hangtop.remedies.advise import advice
+
+    return advice(case, verdict, case.spec.config_dir)
+
+
+def _load_what_opens(config_dir: str | None) -> None:
+    """Load pages, dialogs and places in advance: they open at once, an upgrade of hangtop meanwhile cannot mix versions, and no
+    file is read in a moment in which its disk may be what hangs."""
     from importlib import import_module
     from pkgutil import iter_modules
 
@@ -281,10 +295,15 @@ def _load_what_opens() -> None:
         for module in iter_modules(package.__path__, f"{package.__name__}."):
             import_module(module.name)
     import_module("hangtop.tui.open_action")
+    import_module("hangtop.remedies.catalogue").usable_places(config_dir)
+    import_module("hangtop.remedies.advise")
+    import_module("hangtop.remedies.harmless").forms()
 
 
 def _title_of(spec: WatchSpec) -> str:
     names = [path if path == "-" else Path(path).name or path for path in spec.logs]
     return (
-        "stdin" if names == ["-"] else ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "run"
+        "stdin"
+        if names == ["-"]
+        else ", ".join(names[:3]) + (say(f" and {len(names) - 3} more" if len(names) > 3 else "")) or "run"
     )

@@ -11,6 +11,7 @@ from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.execute.steps import step
 from hangtop.records.plan import Plan, Step
 from hangtop.system.hangtop_child import hangtop_command
+from hangtop.translations import say
 
 WRITE = 'umask 077; cat > "$1"'
 WRITE_LIMIT_S = 10.0
@@ -58,12 +59,12 @@ async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
         start_new_session=True,
     )
     assert process.stdout is not None
-    yield step("doing", f"hangtop {words[0]} …")
+    yield step("doing", say(f"hangtop {words[0]} …"))
     async for line in process.stdout:
         if printed := line.decode(errors="replace").strip():
             yield step("done", printed)
     if (code := await process.wait()) != 0:
-        yield step("failed", f"hangtop {words[0]} ended with exit code {code}")
+        yield step("failed", say(f"hangtop {words[0]} ended with exit code {code}"))
 
 
 async def written(path: Path, text: str) -> str:
@@ -83,5 +84,5 @@ async def written(path: Path, text: str) -> str:
         async with asyncio.timeout(WRITE_LIMIT_S):
             _, complaint = await process.communicate(text.encode())
     except TimeoutError:
-        return f"not saved: {path.parent} does not answer"
-    return "" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}"
+        return say(f"not saved: {path.parent} does not answer")
+    return say("" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}")

@@ -59,6 +59,7 @@ IN_A_PANE: tuple[Key, ...] = (
     Key(shown="o", help="another order (processes, actors)"),
     Key(shown="a", help="all training processes; of Ray its nodes"),
     Key(shown="y", help="copy, on a page: a fix, the stacks"),
+    Key(shown="i", help="on the verdict's page: run what tells the cause"),
 )
 """For the help page: the panes and pages bind them."""
 
@@ -85,7 +86,9 @@ ACT: tuple[Key, ...] = (
 NEVER_DROPPED = ("Esc", "?", "q")
 DROPPED_FIRST = ("t", "f", "!", "R", "c", "r")
 DROPPED_FIRST_WHEN_OVER = ("t", "f", "!", "R", "k", "s", "r")
-"""The order in which a narrow footer drops keys; then the others from the end."""
+DROPPED_FIRST_WHEN_IT_STANDS = ("t", "f", "e", "/", "c", "R")
+"""The order in which a narrow footer drops keys; then the others from the end. Of a run that stands it keeps stacks, bundle,
+stop, restart and recover."""
 
 
 PAGE_KEYS = tuple(replace(key, word=key.word or key.help) for key in LOOK if key.shown in (*NEVER_DROPPED, "t"))

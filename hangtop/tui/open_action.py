@@ -9,12 +9,14 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.actions.execute.client import RunningPlan, evidence_path, own_process
-from hangtop.actions.plans.presets import Preset, presets_for
+from hangtop.actions.plans.advised import offered
+from hangtop.actions.plans.presets import Preset
 from hangtop.actions.registry import Action, Choices, Request
 from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.watch_spec import as_options
+from hangtop.translations import say
 from hangtop.tui.background_work import run_task
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.dialogs.question import Answer, QuestionScreen, RaySessionScreen
@@ -68,34 +70,35 @@ def _show(app: Shell, action: Action, choices: Choices) -> None:
         return planner.plan(app.state, request, asks) if all(answered(app.state, ask) for ask in asks) else None
 
     presets = partial(_presets, app) if "presets" in action.options else lambda start: ()
-    app.push_screen(ActionScreen(make, RunningPlan, action.verb, presets=presets, act=action.name, asks=asks))
+    advice = app.view.advice if "as_it_was" in action.options else ()
+    app.push_screen(ActionScreen(make, RunningPlan, action.verb, presets=presets, act=action.name, asks=asks, advice=advice))
 
 
 def _chosen_part(app: Shell) -> Choices | Refusal:
     """The rank or process of the row that is chosen, else the whole run."""
     part, here = app.selection, own_process().host
     if part.alike == 0:
-        return Refusal("no rank of this run is known there: choose another row, or none (Esc) for the run")
+        return Refusal(say("no rank of this run is known there: choose another row, or none (Esc) for the run"))
     if part.alike > 1:
-        return Refusal(f"this line stands for {part.alike} alike: unfold it (→) and choose one, or choose none (Esc) for the run")
+        return Refusal(
+            say(f"this line stands for {part.alike} alike: unfold it (→) and choose one, or choose none (Esc) for the run")
+        )
     if part.pid is not None and part.host and part.host != here:
-        return Refusal(f"pid {part.pid} is on {part.host}: run hangtop there")
+        return Refusal(say(f"pid {part.pid} is on {part.host}: run hangtop there"))
     return Choices(part.rank, part.pid)
 
 
 def _presets(app: Shell, start: Start) -> Sequence[Preset]:
-    """What may be changed in a start of this run."""
-    log = app.state.log
-    frameworks = frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset()
-    return presets_for(frameworks, start)
+    """What may be changed in a start of this run: first what the advice of this moment names."""
+    return offered(app.state, app.view.advice, start)
 
 
 def _open_bundle(app: Shell) -> None:
     """The archive goes where hangtop was started."""
     words = ("bundle", *as_options(app.spec), "-o", f"{evidence_path(app.now())}.tar.gz")
-    made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
+    made: Plan | Refusal = Plan("bundle", say("Evidence for a bug report, secrets taken out"))
     if "-" in app.spec.logs:
-        made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
+        made = Refusal(say("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz"))
     app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
 
 
@@ -108,12 +111,15 @@ class QuitScreen(QuestionScreen):
     def __init__(self, shell: Shell) -> None:
         log = shlex.quote(next(iter(shell.spec.logs), "LOG"))
         super().__init__(
-            "The run goes on when hangtop quits",
-            [(("To watch it again: ", "muted"), (f"hangtop --log {log}", "ink"))],
+            say("The run goes on when hangtop quits"),
+            [((say("To watch it again: "), "muted"), (f"hangtop --log {log}", "ink"))],
             (
-                Answer("Leave it running", shell.action_leave, Key("q,ctrl+c,ctrl+q", "q", word="leave")),
+                Answer(say("Leave it running"), shell.action_leave, Key("q,ctrl+c,ctrl+q", "q", word="leave")),
                 Answer(
-                    "Stop it …", lambda: open_plan(shell, action_named("stop"), Choices()), Key("s", "s", word="stop it"), True
+                    say("Stop it …"),
+                    lambda: open_plan(shell, action_named("stop"), Choices()),
+                    Key("s", "s", word=say("stop it")),
+                    True,
                 ),
                 Answer("Stay", lambda: None, Key("escape", "Esc", word="stay")),
             ),

@@ -1,24 +1,32 @@
 """What is read from a labelled log, against what a person wrote down: the labelled logs, and the batches of `holdout/`.
 
-A miss is `question file`, such as `stage logs/quota_checkpoint.log`, with what was read instead.
+A miss is `question file`, such as `stage logs/quota_checkpoint.log`, with what was read instead. A label with `last_at` is a run
+as it lay on a disk: its log or logs are read by the log source itself, `silence_s` after they were written to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from unittest import mock
 
 import msgspec
 
+from hangtop.common import clock
 from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.digest import Digest
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
-from hangtop.records.log import LogFile, LogReading
+from hangtop.records.log import Finding, LogFile, LogReading
+from hangtop.records.verdict import Culprit, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from tests.fakes.log_session import Session, settled
 from tests.fakes.read_log import INDEX
 
 CORPUS = Path(__file__).parent
@@ -27,6 +35,7 @@ NUMBERS = ("step", "total", "loss", "step_s", "ranks", "rank_steps")
 FREE = frozenset("plain unknown mixed slurm mpi k8s torch datasets loguru rich".split())
 """Launchers, libraries and formatters that no profile reports: the framework may be whatever truly fits."""
 SAME = {"seed_gkd": "gkd"}
+ALIVE = frozenset({"running", "slow", "waiting"})
 
 
 class Answer(NamedTuple):
@@ -79,8 +88,8 @@ def held_out(batch: str) -> Iterator[tuple[str, Answer]]:
     """Every answer about this batch of `holdout/`, with the file."""
     folder = CORPUS / "holdout" / batch
     for label in _labels(folder):
-        reading = read((folder / label["file"]).read_bytes(), label["silence_s"])
-        for answer in (*_answers(label, reading), *_numbers(label, reading)):
+        verdict, reading = _looked_at(folder, label)
+        for answer in (*_answers(label, reading, verdict), *_numbers(label, reading)):
             yield label["file"], answer
 
 
@@ -109,25 +118,77 @@ def _labelled_answers(label: dict[str, Any], reading: LogReading) -> Iterator[An
         yield Answer("first", bool(ids) and ids[0] in label["expect"], str(ids[:3]))
 
 
-def _answers(label: dict[str, Any], reading: LogReading) -> Iterator[Answer]:
-    """Framework, stage, verdict, and what is said of the messages."""
+def _looked_at(folder: Path, label: dict[str, Any]) -> tuple[Verdict, LogReading]:
+    """What is said of the run, and what was read: of one log in memory, or of files with their own time."""
+    if "last_at" in label:
+        return _on_disk(folder, label)
+    reading = read((folder / label["file"]).read_bytes(), label["silence_s"])
     state = RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
-    word = diagnose(state, WatchSpec(logs=("train.log",)), NOW).word
+    return diagnose(state, WatchSpec(logs=("train.log",)), NOW), reading
+
+
+def _on_disk(folder: Path, label: dict[str, Any]) -> tuple[Verdict, LogReading]:
+    """`last_at`: when the log was last written to. `files`: of several, how long each is silent."""
+    now = label["last_at"] + label["silence_s"]
+    with TemporaryDirectory() as place:
+        copies = []
+        for name, silence_s in label.get("files", {label["file"]: label["silence_s"]}).items():
+            copies.append(Path(place, name))
+            copies[-1].parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / name, copies[-1])
+            os.utime(copies[-1], (now - silence_s, now - silence_s))
+        really = clock.now
+        later_s = now - really()
+        with mock.patch.object(clock, "now", side_effect=lambda: really() + later_s):
+            session = Session(*copies)
+            try:
+                reading = session.until(settled)
+            finally:
+                session.source.close()
+            return diagnose(session.state, session.spec, now), reading
+
+
+def _answers(label: dict[str, Any], reading: LogReading, verdict: Verdict) -> Iterator[Answer]:
+    """Framework, stage, verdict, who is to blame, and what is said of the messages."""
+    word = verdict.word
     stage = reading.stages[-1].id if reading.stages else "none"
     ids = [finding.id for finding in reading.findings]
     for question, answer in (("framework", reading.framework), ("stage", stage), ("verdict", word)):
         if label[question]:
             yield Answer(question, answer in label[question], answer)
+    if "culprits" in label:
+        yield Answer("culprits", named(label["culprits"], verdict.culprits), str(verdict.culprits))
+        if not ALIVE.isdisjoint(label["verdict"]):
+            yield Answer("alarm", word in ALIVE, word)
     if label["first"]:
         yield Answer("recall", not set(label["first"]).isdisjoint(ids), str(ids))
         yield Answer("first", bool(ids) and ids[0] in label["first"], str(ids[:3]))
     if kinds := label.get("kind"):
         kind = next((finding.groups.get("kind", "none") for finding in reading.findings if finding.id == ids[0]), "none")
         yield Answer("kind", kind in kinds, kind)
+    if "only" in label:
+        causes = {finding.id for finding in reading.findings if _is_cause(finding)}
+        yield Answer("extra", causes <= set(label["only"]), str(sorted(causes.difference(label["only"]))))
     if label["forbid"]:
         fatal = {finding.id for finding in reading.findings if finding.severity == "fatal"}
         unwanted = fatal if label["forbid"] == ["*"] else fatal.intersection(label["forbid"])
         yield Answer("forbidden", not unwanted, str(sorted(unwanted)))
+
+
+def _is_cause(finding: Finding) -> bool:
+    return finding.role == "cause" and finding.severity != "hint" and not finding.survived
+
+
+def named(wanted: list[dict[str, Any]], found: Sequence[Culprit]) -> bool:
+    """Whether all who are to blame are named, and nobody else: by rank, pid or host, whichever is said."""
+    left = list(found)
+    for label in wanted:
+        said = [{name: getattr(one, name) for name in label if getattr(one, name) is not None} for one in left]
+        match = next((number for number, names in enumerate(said) if names and names.items() <= label.items()), None)
+        if match is None:
+            return False
+        del left[match]
+    return not left
 
 
 def _numbers(label: dict[str, Any], reading: LogReading) -> Iterator[Answer]:

@@ -98,7 +98,16 @@ class RealRay:
             self._carry_out(command)
 
     def _carry_out(self, command: list[str]) -> None:
-        """A `ray start`: its daemons keep its output open, so that goes to a file."""
+        """Once more if it must be: Ray gives its daemons 30 s to come up, and a crowded machine may take longer."""
+        before = set(self.pids())
+        if not self._starts(command):
+            for pid in set(self.pids()) - before:
+                with contextlib.suppress(OSError, AssertionError):
+                    self.signal(pid, signal.SIGKILL)
+            assert self._starts(command), (self.folder / "start.out").read_text(errors="replace")[-2000:]
+
+    def _starts(self, command: list[str]) -> bool:
+        """Carry out a `ray start`; returns whether it came up. Its daemons keep its output open, so that goes to a file."""
         with (self.folder / "start.out").open("ab") as out:
             done = subprocess.run(
                 command,
@@ -110,7 +119,7 @@ class RealRay:
                 start_new_session=True,
                 check=False,
             )
-        assert done.returncode == 0, (self.folder / "start.out").read_text(errors="replace")[-2000:]
+        return done.returncode == 0
 
     def run(self, program: str, *arguments: str, until: str, timeout_s: float = START_S) -> subprocess.Popen[bytes]:
         """Start one of `ray_programs` and wait until it says `until`."""

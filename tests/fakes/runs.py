@@ -84,12 +84,22 @@ _ports = iter(range(20_000 + os.getpid() % 10_000, 32_000))
 
 
 def quiet_port() -> int:
-    """A free port that neither we have given before nor the system gives to who wants any: those begin at 32768."""
+    """A free port that the system gives to nobody who wants any (those begin at 32768), ours until this process ends: no other
+    test of this machine is given it, though what is to listen there takes its time to start."""
     for port in _ports:
         with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
+            probe.bind(("", port))
+            _take(port)
             return port
     raise AssertionError("no port is free")
+
+
+def _take(port: int) -> None:
+    """Raises `OSError` where another test has it. The name of a socket goes with its process and leaves nothing behind."""
+    if sys.platform == "linux":
+        with socket.socket(socket.AF_UNIX) as name:
+            name.bind(f"\0hangtop-test-port-{port}")
+            name.detach()
 
 
 def hangtop(*words: str, environ: Mapping[str, str] | None = None, **options: object) -> subprocess.CompletedProcess[str]:

@@ -143,6 +143,7 @@ def ray(at: float, *, method: str, since: float, odd: tuple[int, str, float] | N
 
 
 MINE = "/home/ada/gkd/fleet.py"
+RAY = "/opt/venv/lib/python3.11/site-packages/ray/_private"
 LOCKED = (
     Frame("Condition.wait", "/usr/lib/python3.11/threading.py", 327),
     Frame("ShardCache._wait_for_shard", MINE, 88),
@@ -166,12 +167,18 @@ BARRIER = (
     Frame("WorkerDict.save_checkpoint", MINE, 109),
     Frame("WorkerDict.train_step", MINE, 25),
 )
+ASKS = (
+    Frame("get", f"{RAY}/worker.py", 2961),
+    Frame("auto_init_wrapper", f"{RAY}/auto_init_hook.py", 22),
+    Frame("TaskRunner.run", "/home/ada/gkd/main_ppo.py", 317),
+)
 """Innermost frames first."""
 
 
 def stacks(at: float, odd: int, ask: int, own: tuple[Frame, ...] = LOCKED, theirs: tuple[Frame, ...] = IN_ALL_REDUCE) -> Reading:
     """Rank `odd` waits for a lock in its own code, the others spin in all_reduce; or as `own` and `theirs` say."""
-    found = tuple(_stack(rank, at, own if rank == odd else theirs) for rank in range(8))
+    ranks = tuple(_stack(RANK_PID + rank, at, own if rank == odd else theirs, rank) for rank in range(8))
+    found = (*ranks, _stack(TASK_RUNNER_PID, at, ASKS), _stack(DRIVER_PID, at, ASKS[:2]))
     source = (
         "    def train_step(self, batch):",
         "        if self.shards.stale(batch.index):",
@@ -180,18 +187,15 @@ def stacks(at: float, odd: int, ask: int, own: tuple[Frame, ...] = LOCKED, their
     )
     other = ("        if self.step % self.sync_every == 0:", "            self.sync_weights()", "        return self.metrics()")
     excerpts = (Excerpt(MINE, 10, source, at=12), Excerpt(MINE, 21, other, at=22)) if ask > 1 and own is LOCKED else ()
-    pids = tuple(RANK_PID + rank for rank in range(8))
+    pids = tuple(stack.pid for stack in found)
     return Reading("stacks", HOST, at, StacksReading(ask, pids, found, excerpts, started_at=at, took_s=0.4, done=True))
 
 
-def _stack(rank: int, at: float, frames: tuple[Frame, ...]) -> Stack:
-    library = "/opt/venv/lib/python3.11/site-packages/ray/_private/worker.py"
-    outer = tuple(Frame(f"main_loop_{n}", library, 880 + n) for n in range(3))
-    pid = RANK_PID + rank
-    if frames is LOCKED:
-        thread = Thread("MainThread", (*frames, *outer), tid=pid, state="S", wait="lock", wchan="futex_wait_queue")
-    else:
-        thread = Thread("MainThread", (*frames, *outer), tid=pid, state="R")
+def _stack(pid: int, at: float, frames: tuple[Frame, ...], rank: int | None = None) -> Stack:
+    outer = tuple(Frame(f"main_loop_{n}", f"{RAY}/worker.py", 880 + n) for n in range(3)) if pid != DRIVER_PID else ()
+    spins = frames in (IN_ALL_REDUCE, BARRIER, SAVES)
+    wait, wchan = ("lock", "futex_wait_queue") if frames is LOCKED else (None, None if spins else "futex_wait_queue")
+    thread = Thread("MainThread", (*frames, *outer), tid=pid, state="R" if spins else "S", wait=wait, wchan=wchan)
     return Stack(pid, at, (thread,), rank, pid, thread.state)
 
 

@@ -164,7 +164,7 @@ def many() -> Iterable[Reading]:
         world=256,
         ranks=ranks,
         tail=tail,
-        progress=Progress(8_412, 50_000, 6.02, 250_358.0, "step", {"loss": 2.118}),
+        progress=Progress(8_412, 50_000, 6.02, 250_358.0, "step", metrics={"loss": 2.118}),
         pace=Pace(8_000, 6.02, 6.4, 9.0),
     )
     yield Reading("log", "n00", START, log)
@@ -181,7 +181,7 @@ def fleet_healthy() -> Iterable[Reading]:
     """8 GPUs and a Ray cluster beside the healthy run."""
     yield from fleet.past(START, 120)
     yield Reading("log", HOST, START, verl_log(START))
-    yield writer(START)
+    yield writer(START, on_ray=True)
     yield machine(START)
     yield fleet.ray(START, method="generate", since=START - 15)
     yield fleet.gpu_reading(START, tuple(fleet.busy(index, START) for index in range(8)))
@@ -195,7 +195,7 @@ def fleet_hung() -> Iterable[Reading]:
     yield from fleet.past_cpu(since - 329, since)
     yield from fleet.past_cpu(since, START, 3)
     yield Reading("log", HOST, START, verl_log(START, last="weight_sync", behind=3, silent_s=151.0))
-    yield writer(START, behind=3, peers="spin")
+    yield writer(START, behind=3, peers="spin", on_ray=True)
     yield machine(START)
     yield from fleet.standing(since, START, 3)
     yield fleet.collectives(START - 30, 3)
@@ -221,7 +221,12 @@ def fleet_slow() -> Iterable[Reading]:
         "log", HOST, START, replace(log, stages=stages, plan=(*log.plan, save), ranks=ranks, tail=tail, last_line=said.text)
     )
     yield writer(
-        START, behind=0, peers="spin", method="save_checkpoint", work={"state": "R", "write_b_s": 412e6, "cpu_percent": 97.0}
+        START,
+        behind=0,
+        peers="spin",
+        method="save_checkpoint",
+        work={"state": "R", "write_b_s": 412e6, "cpu_percent": 97.0},
+        on_ray=True,
     )
     yield machine(START)
     yield from fleet.standing(since, START, 0)
@@ -238,7 +243,7 @@ def fleet_driver() -> Iterable[Reading]:
     yield from fleet.past(START - 50, 120)
     yield fleet.gpu_reading(START - 45, tuple(fleet.busy(index, START - 45) for index in range(8)))
     yield Reading("log", HOST, START, verl_log(START, last="weight_sync", silent_s=46.0))
-    yield writer(START, behind=5, peers="spin", work=IN_KERNEL)
+    yield writer(START, behind=5, peers="spin", work=IN_KERNEL, on_ray=True)
     yield machine(START)
     yield fleet.stuck_driver(START, lost=5, lost_at=START - 44, silent_since=START - 40)
     yield fleet.ray(START - 12, method="sync_weights", since=since)
@@ -251,7 +256,7 @@ def fleet_startup() -> Iterable[Reading]:
     stages = stages_until("rollout_init", START - 13)
     yield from fleet.past(START, 40, fleet.filling)
     yield Reading("log", HOST, START, before_training(log, stages))
-    yield writer(START, method="init_model", peers="load")
+    yield writer(START, method="init_model", peers="load", on_ray=True)
     yield machine(START)
     yield fleet.ray(START, method="init_model", since=START - 13, started=40.0)
     yield fleet.gpu_reading(START, tuple(fleet.filling(index, START) for index in range(8)))
@@ -262,9 +267,9 @@ def fleet_finished() -> Iterable[Reading]:
     """All ranks left well; an engine core stayed behind on GPU 6."""
     yield from fleet.past(START - 252, 240)
     yield from finished()
-    left = tuple(replace(member, state="X", exit_code=0) for member in tree(START) if member.role == "rank")
+    left = tuple(replace(member, state="X", exit_code=0) for member in tree(START, on_ray=True) if member.role == "rank")
     engine = process(133_902, 1, "VLLM::EngineCore", cpu=0.0, rss_g=5.9, role="engine core")
-    over = writer(START, alive=False, exit_code=0).value
+    over = writer(START, alive=False, exit_code=0, on_ray=True).value
     assert isinstance(over, ProcessReading)
     yield Reading("procs", HOST, START, replace(over, ended=left, processes=(engine,)))
     gpus = [fleet.idle(index, START, used_bytes=0, processes=()) for index in range(8)]

@@ -9,11 +9,13 @@ from verl import HOST, START
 
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.host import HostReading
-from hangtop.records.process import Process, ProcessReading, Writer
+from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.reading import Reading
 from hangtop.system.processes.tree import with_subtrees
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
+DRIVER_PID, RAYLET_PID = 133_701, 101_377
+TIE = RayTie("drives", "/tmp/ray/session_2026-01-11", DRIVER_PID, START - 6_290, DRIVER_PID, "python", "01")
 
 
 def beat(at: float, *, problem: str | None = None) -> Reading:
@@ -39,10 +41,12 @@ def writer(
     method: str = "generate",
     peers: str = "wait",
     work: Mapping[str, object] = NOTHING,
+    on_ray: bool = False,
 ) -> Reading:
+    """`on_ray`: what it starts runs in a cluster that was there before, as children of its raylet."""
     gone_at = None if alive else at - 60
     who = Writer(
-        pid=133_701,
+        pid=DRIVER_PID,
         started_at=START - 6_300,
         name="python",
         command="python -m verl.trainer.main_ppo",
@@ -55,7 +59,11 @@ def writer(
         "procs",
         HOST,
         at,
-        ProcessReading((who,), processes=tree(at, behind=behind, method=method, peers=peers, work=work) if alive else ()),
+        ProcessReading(
+            (who,),
+            processes=tree(at, behind=behind, method=method, peers=peers, work=work, on_ray=on_ray) if alive else (),
+            ray=(TIE,) if on_ray else (),
+        ),
     )
 
 
@@ -70,13 +78,20 @@ def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **mo
 
 
 def tree(
-    at: float, *, behind: int | None = None, method: str = "generate", peers: str = "wait", work: Mapping[str, object] = NOTHING
+    at: float,
+    *,
+    behind: int | None = None,
+    method: str = "generate",
+    peers: str = "wait",
+    work: Mapping[str, object] = NOTHING,
+    on_ray: bool = False,
 ) -> tuple[Process, ...]:
     """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, or does `work`; its
     `peers` wait for it or spin."""
+    parent = RAYLET_PID if on_ray else DRIVER_PID
     found = [
-        process(133_701, 1, "python -m verl.trainer.main_ppo", cpu=0.0, rss_g=1.2, threads=61, role="launcher"),
-        process(133_842, 133_701, "ray::TaskRunner.run", cpu=2.0, rss_g=4.1, threads=88, role="ray worker"),
+        process(DRIVER_PID, 1, "python -m verl.trainer.main_ppo", cpu=0.0, rss_g=1.2, threads=61, role="launcher"),
+        process(133_842, parent, "ray::TaskRunner.run", cpu=2.0, rss_g=4.1, threads=88, role="ray worker"),
     ]
     for rank in range(8):
         does, cpu = (
@@ -94,7 +109,7 @@ def tree(
         found.append(
             process(
                 133_950 + rank,
-                133_701,
+                parent,
                 title,
                 cpu=cpu,
                 rss_g=38.0,
@@ -118,7 +133,7 @@ def tree(
             )
             for n in range(4)
         ]
-    found += [process(134_200 + n, 133_701, "VLLM::EngineCore", cpu=0.5, rss_g=5.9, role="engine core") for n in range(2)]
+    found += [process(134_200 + n, parent, "VLLM::EngineCore", cpu=0.5, rss_g=5.9, role="engine core") for n in range(2)]
     return with_subtrees(found)
 
 

@@ -1,6 +1,7 @@
 """`python -m tests.scenarios [NAME …]`: plays the scenarios, and prints what hangtop said of each and the scores.
 
-    --write   puts the scores into `tests/scenarios/README.md`
+    --write        puts the scores into `tests/scenarios/README.md`
+    --from FILE    plays the runs of a batch instead: see batches/README.md
 
 Exit code 1 when a live run was called hung, when something is missed that was not known to be, or a known miss is right by now.
 """
@@ -10,12 +11,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from statistics import median
 
 from tests.scenarios.case import HERE, Result, Scenario, play_in_time, scenarios
-from tests.tables import table, write
+from tests.tables import share, table, write
 
 HEAD = (
     "runs",
@@ -28,6 +29,10 @@ HEAD = (
 
 
 def main() -> int:
+    if "--from" in sys.argv:
+        from tests.scenarios.batches.__main__ import main as batch
+
+        return batch()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--write", action="store_true")
@@ -95,12 +100,6 @@ def scores(results: Sequence[Result]) -> tuple[str, ...]:
         share(result.false_hung for result in live),
         f"median {median(seconds):.1f}, worst {max(seconds):.1f}",
     )
-
-
-def share(marks: Iterable[bool | None]) -> str:
-    """`19 of 20`, of those that were judged."""
-    judged = [mark for mark in marks if mark is not None]
-    return f"{sum(judged)} of {len(judged)}"
 
 
 if __name__ == "__main__":

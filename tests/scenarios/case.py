@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 import psutil
@@ -149,6 +150,26 @@ def play_in_time(scenario: Scenario) -> Result:
     return Result(scenario, (Answer(NO_ANSWER, None, (), last, limit_s),))
 
 
+def log_files(log: Path) -> list[Path]:
+    """The files of a log, which may be a folder of them; none before it is there."""
+    if log.is_dir():
+        return sorted(path for path in log.rglob("*") if path.is_file())
+    return [log] if log.exists() else []
+
+
+def said_by_check(log: Path, stall_s: float) -> dict[str, Any]:
+    """What `hangtop check` prints of the run of this log.
+
+    Raises `RuntimeError` where it prints nothing, `subprocess.TimeoutExpired` where it does not come to an end.
+    """
+    argv = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", f"{stall_s:g}", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_LIMIT_S, check=False)
+    if not done.stdout:
+        raise RuntimeError(f"hangtop check said nothing: {done.stderr[-500:]}")
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
 def main(name: str) -> None:
     """Play one and print its answers, before the folder is removed."""
     scenario = next(scenario for scenario in scenarios() if scenario.name == name)
@@ -184,7 +205,7 @@ def _wait_for_silence(log: Path, after: bytes, *, trains: bool) -> None:
     """Until the log is `STALL_S` old and holds `after`; or, of a run that goes on, until it trains."""
     ends = time.monotonic() + START_S
     while time.monotonic() < ends:
-        files = [path for path in log.rglob("*") if path.is_file()] if log.is_dir() else [log] if log.exists() else []
+        files = log_files(log)
         written = [file.stat() for file in files]
         silent = any(stat.st_size for stat in written) and time.time() - max(stat.st_mtime for stat in written) > STALL_S + 0.2
         if silent and any(after in file.read_bytes() for file in files):
@@ -197,11 +218,7 @@ def _wait_for_silence(log: Path, after: bytes, *, trains: bool) -> None:
 
 def _check(log: Path, stall_s: float) -> Answer:
     began = time.monotonic()
-    argv = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", str(stall_s), "--json"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_LIMIT_S, check=False)
-    if not done.stdout:
-        raise RuntimeError(f"hangtop check said nothing: {done.stderr[-500:]}")
-    said = json.loads(done.stdout)
+    said = said_by_check(log, stall_s)
     culprits = tuple(culprit["rank"] for culprit in said["culprits"])
     return Answer(said["verdict"], said["kind"], culprits, said["headline"], time.monotonic() - began)
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.log_session import Session
+from tests.fakes.side_by_side import pytest_configure, pytest_pyfunc_call
+
+__all__ = ["pytest_configure", "pytest_pyfunc_call"]
 
 
 @pytest.fixture

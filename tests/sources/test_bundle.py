@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import tarfile
 import threading
 from pathlib import Path
@@ -21,7 +23,7 @@ from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-from tests.fakes.processes import python
+from tests.fakes.processes import python, running
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"
 
@@ -42,6 +44,21 @@ def packed(log: Path, place: Path) -> dict[str, str]:
     assert command.run(ProbeFeed(spec), spec, place, out) == 0
     with tarfile.open(place) as archive:
         return {member.name.removeprefix("hangtop-bundle/"): archive.extractfile(member).read().decode() for member in archive}  # type: ignore[union-attr]
+
+
+def test_versions_are_those_of_the_python_of_the_run_also_where_no_process_has_a_rank(tmp_path: Path) -> None:
+    """A virtual environment is a link: where it leads tells another Python."""
+    subprocess.run((sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")), check=True)
+    log, own = tmp_path / "train.log", str(tmp_path / "venv" / "bin" / "python")
+    program = (
+        "import sys, time; f = open(sys.argv[1], 'a'); f.write('step 1/9\\n'); f.flush(); print(flush=True); time.sleep(600)"
+    )
+    with running(own, "-c", program, str(log), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        files = packed(log, tmp_path / "out.tar.gz")
+    assert f"interpreter {own}" in files["versions.txt"].splitlines()
+    assert not any(line.startswith("textual ") for line in files["versions.txt"].splitlines())
 
 
 def test_the_bundle_holds_verdict_findings_log_and_issue_text_but_no_secret(tmp_path: Path) -> None:
@@ -139,7 +156,7 @@ def test_a_process_whose_environment_nobody_gets_to_read_holds_up_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_go, asked = threading.Event(), list[int]()
-    stuck = SimpleNamespace(environ=lambda pid: (asked.append(pid), let_go.wait()))
+    stuck = SimpleNamespace(environ=lambda pid: (asked.append(pid), let_go.wait()), cwd=lambda pid: "/")
     monkeypatch.setattr(command, "open_table", lambda: stuck)
     monkeypatch.setenv("RANK", "of this shell")
     with python("import time; time.sleep(600)") as child:

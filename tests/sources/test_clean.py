@@ -22,7 +22,7 @@ from hangtop.actions.execute.delete_leftovers import _move_all
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.steps import CancelFlag
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.leftovers.leftover_places import LeftoverPlaces, candidates
+from hangtop.probe.leftovers.leftover_places import LeftoverPlaces, candidates, never_removed
 from hangtop.probe.leftovers.leftovers_source import LeftoverSource
 from hangtop.probe.leftovers.open_handles import files_of, open_handles
 from hangtop.records.ask import LeftoversAsk
@@ -353,6 +353,17 @@ def test_a_process_that_still_writes_is_named(places: LeftoverPlaces, tmp_path: 
         process.stdout.readline()
         assert look(places, later_s=0.0, pids=(process.pid,)).writing == {process.pid: str(log)}
         assert look(places, later_s=OLD_S, pids=(process.pid,)).writing == {}
+
+
+def test_what_guides_delete_and_hangtop_does_not_is_named_with_why(tmp_path: Path) -> None:
+    (tmp_path / "datasets" / "wikitext").mkdir(parents=True)
+    (tmp_path / "nccl-topo").mkdir()
+    (tmp_path / "other").mkdir()
+    left = list(never_removed(LeftoverPlaces(datasets=(str(tmp_path / "datasets"),)), {"XDG_CACHE_HOME": str(tmp_path)}))
+    own = {each.what: each.why for each in left if each.what.startswith(str(tmp_path))}
+    assert "a cache is never removed" in own[str(tmp_path / "datasets")]
+    assert "NCCL keeps nothing there" in own[str(tmp_path / "nccl-topo")]
+    assert len(own) == 2
 
 
 def test_the_command_shows_first_and_cleans_when_told_to(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""`hangtop clean` from the shell, on a machine of its own: namespaces with an empty /dev/shm, so that nothing real is touched."""
+"""`hangtop clean` from the shell, on a machine of its own: namespaces with an empty /dev/shm and /tmp/ray, so nothing real is
+touched."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.skipif(
 MACHINE = """
 import fcntl, json, mmap, os, subprocess, sys, threading, time
 from pathlib import Path
-subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], check=True)
+for place in ("/dev/shm", "/tmp/ray"):  # sessions of others are theirs, and not counted here
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", place], check=True)
 SESSION = "_".join(("session", "2026-01-10", "08-00-00", "123456", "4242"))  # who names it in its command line would hold it
 home, shm = Path(os.environ["HOME"]), Path("/dev/shm")
 cache, ray = home / ".cache", Path(os.environ["RAY_TMPDIR"]) / "ray"
@@ -84,6 +86,7 @@ def test_leftovers_go_and_nothing_else_does(tmp_path: Path) -> None:
     home, ray = tmp_path / "home", tmp_path / "ray"
     home.mkdir()
     ray.mkdir()
+    Path("/tmp/ray").mkdir(mode=0o777, exist_ok=True)
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "XDG_", "RAY_"))}
     environ = {**plain, "HOME": str(home), "RAY_TMPDIR": str(ray)}
     namespaces = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]

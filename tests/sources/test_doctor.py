@@ -18,10 +18,13 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.cli.commands import doctor
-from hangtop.doctor import environment, machine_limits, network, packages, ray_address
+from hangtop.doctor import environment, gpus_asked, inputs, launch_line, machine_limits, network, packages, ray_address
 from hangtop.doctor.check_types import Check, Subject
 from hangtop.doctor.network import Meeting, meeting
+from hangtop.doctor.trials import trial
+from hangtop.records.gpu import Gpu
 from hangtop.system.files.network_filesystems import FileSystem
+from tests.fakes.nvml.stand_in import StandInDriver
 
 
 def subject(*command: str, cwd: str | Path = "/", **environ: str) -> Subject:
@@ -120,13 +123,12 @@ def test_the_framework_of_a_command_or_of_an_earlier_log_tells_what_does_work(tm
 def test_settings_that_nobody_reads_and_brakes_are_named_with_what_works() -> None:
     checks = list(environment.settings(subject(NCCL_TIMEOUT="600", NCCL_P2P_DISABLE="1", PATH="/bin")))
     assert [check.title for check in checks] == ["NCCL_P2P_DISABLE", "NCCL_TIMEOUT"]
-    assert "no program reads it" in checks[1].detail
-    assert checks[1].mend == "unset NCCL_TIMEOUT"
+    assert "only a script that reads it itself" in checks[1].detail
 
 
 def test_a_file_of_the_command_line_that_is_not_there_fails(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("")
-    checks = list(environment.paths(subject("python", "train.py", "--data=/no/such.parquet", "--lr", "1e-4", cwd=tmp_path)))
+    checks = list(inputs.paths(subject("python", "train.py", "--data=/no/such.parquet", "--lr", "1e-4", cwd=tmp_path)))
     assert [(check.title, check.status) for check in checks] == [("/no/such.parquet", "fail")]
 
 
@@ -376,3 +378,158 @@ def ray_checks(folder: Path, **environ: str) -> list[Check]:
     """Of this folder alone: the machine's own may have anything."""
     subject = Subject((), "/", {"RAY_TMPDIR": str(folder), **environ}, sys.executable)
     return [check for check in ray_address.addresses(subject) if str(folder) in check.detail]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "data.train_files=['{}/a.parquet','{}/b.parquet']",
+        "data.train_files=[{}/a.parquet,{}/b.parquet]",
+        'data.train_files=["{}/a.parquet", "{}/b.parquet"]',
+        "--data={}/a.parquet",
+        "data.train_files={}/*.parquet",
+        "+actor_rollout_ref.model.path={}",
+        "actor_rollout_ref.model.path=Qwen/Qwen3-8B",
+        "data.train_files=s3://bucket/a.parquet",
+        "trainer.default_local_dir={}/made/by/the/run",
+        "--output_file={}/made.jsonl",
+        "data.output_dir=./output",
+    ],
+)
+def test_files_of_lists_are_looked_for_one_by_one_and_what_the_run_makes_is_not(word: str, tmp_path: Path) -> None:
+    for name in ("a.parquet", "b.parquet"):
+        (tmp_path / name).write_text("")
+    checks = list(inputs.paths(subject("python", "-m", "verl.trainer.main_ppo", word.replace("{}", str(tmp_path)))))
+    assert [check.status for check in checks if check.status == "fail"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ("data.train_files=['{}/a.parquet','{}/gone.parquet']", "{}/gone.parquet"),
+        ("actor_rollout_ref.model.path=/no/model", "/no/model"),
+        ("--model_name_or_path /no/model", "/no/model"),
+        ("--pretrain=/no/model", "/no/model"),
+        ("critic.model.path={}/empty", "{}/empty"),
+        ("data.train_files={}/*.jsonl", "{}/*.jsonl"),
+    ],
+)
+def test_a_missing_model_or_file_of_a_list_fails(words: str, missing: str, tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("")
+    (tmp_path / "empty").mkdir()
+    checks = list(inputs.paths(subject("python", *words.replace("{}", str(tmp_path)).split())))
+    assert [(check.title, check.status) for check in checks] == [(missing.replace("{}", str(tmp_path)), "fail")]
+
+
+GPUS = tuple(Gpu(index, status="ok", uuid=f"GPU-{index}{index}{index}") for index in range(4))
+
+
+@pytest.mark.parametrize(
+    ("listing", "seen", "first_unknown"),
+    [
+        (None, 4, ""),
+        ("0,1", 2, ""),
+        ("2,9,1", 1, "9"),
+        ("", 0, ""),
+        ("-1", 0, ""),
+        ("GPU-111,GPU-2", 2, ""),
+        ("GPU-x", 0, "GPU-x"),
+    ],
+)
+def test_cuda_hides_what_stands_behind_an_entry_that_is_not_there(listing: str | None, seen: int, first_unknown: str) -> None:
+    assert gpus_asked.visible(listing, GPUS) == (seen, first_unknown)
+
+
+@pytest.mark.parametrize(
+    ("command", "gpus"),
+    [
+        ("torchrun --nproc_per_node=8 t.py", [8]),
+        ("torchrun --nproc-per-node 8 t.py", [8]),
+        ("torchrun --nproc_per_node=gpu t.py", []),
+        ("deepspeed --num_gpus 6 t.py", [6]),
+        ("accelerate launch --num_processes 16 --num_machines 2 t.py", [8]),
+        ("python main_ppo.py trainer.n_gpus_per_node=4", [4]),
+        ("python main_gkd.py trainer.n_gpus_per_node=2 rollout.n_gpus_per_node=2", [4]),
+        ("python main_gkd.py trainer.n_gpus_per_node=2 rollout.n_gpus_per_node=2 trainer.nnodes=2", [2, 2]),
+        ("python train.py", []),
+    ],
+)
+def test_the_command_tells_how_many_gpus_it_wants(command: str, gpus: list[int]) -> None:
+    assert [wish.gpus for wish in gpus_asked.asked(command.split())] == gpus
+
+
+@pytest.mark.parametrize(
+    ("command", "listing", "statuses", "mend"),
+    [
+        ("torchrun --nproc_per_node=8 t.py", None, ["fail"], "--nproc_per_node=4"),
+        ("torchrun --nproc_per_node=4 t.py", "0,1", ["fail"], "unset CUDA_VISIBLE_DEVICES"),
+        ("torchrun --nproc_per_node=4 t.py", None, ["ok"], ""),
+        (
+            "python main_gkd.py trainer.n_gpus_per_node=4 rollout.n_gpus_per_node=4",
+            None,
+            ["fail"],
+            "trainer.n_gpus_per_node=2 rollout.n_gpus_per_node=2",
+        ),
+    ],
+)
+def test_more_gpus_than_there_are_fail_with_what_fits(command: str, listing: str | None, statuses: list[str], mend: str) -> None:
+    environ = {} if listing is None else {"CUDA_VISIBLE_DEVICES": listing}
+    checks = list(gpus_asked.fit(subject(*command.split(), **environ), GPUS, one_node=True))
+    assert ([check.status for check in checks], checks[-1].mend) == (statuses, mend)
+
+
+def test_a_timeout_that_a_script_reads_itself_is_no_warning_and_gkd_has_its_own_key(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("timeout = os.environ['NCCL_TIMEOUT']\n")
+    (tmp_path / "other.py").write_text("")
+    reads = subject("python", "train.py", cwd=tmp_path, NCCL_TIMEOUT="600")
+    assert found(environment.settings(reads), "NCCL_TIMEOUT").status == "ok"
+    other = found(environment.settings(subject("python", "other.py", cwd=tmp_path, NCCL_TIMEOUT="600")), "NCCL_TIMEOUT")
+    assert (other.status, "does not name it" in other.detail) == ("warn", True)
+    of_gkd = doctor.subject_of(("python", "recipe/gkd/main_gkd.py"), {"NCCL_TIMEOUT": "600"}, "/")
+    assert found(environment.settings(of_gkd), "NCCL_TIMEOUT").mend == "gkd takes actor_rollout_ref.nccl_timeout, seconds"
+
+
+@pytest.mark.parametrize(
+    ("command", "environ", "line"),
+    [
+        ("torchrun --nnodes=2 --nproc_per_node=8 t.py", {}, "--node_rank=0… --master_addr=ADDRESS-OF-NODE-0"),
+        ("torchrun --nproc_per_node=8 t.py", {"MASTER_ADDR": "n1", "SLURM_NNODES": "2", "SLURM_NODEID": "1"}, "--master_addr=n1"),
+        ("python -u t.py --lr 1", {"WORLD_SIZE": "8", "RANK": "0", "MASTER_ADDR": "n1"}, "--nproc_per_node=8 --master_addr=n1"),
+        ("torchrun --nnodes=2 --rdzv-endpoint=n1:29400 t.py", {}, ""),
+        ("torchrun --nproc_per_node=8 t.py", {}, ""),
+        ("python t.py", {}, ""),
+    ],
+)
+def test_a_launch_that_leaves_out_where_ranks_meet_gets_its_whole_line(command: str, environ: dict[str, str], line: str) -> None:
+    checks = list(launch_line.launch_line(subject(*command.split(), **environ)))
+    assert len(checks) == bool(line)
+    assert not line or (line in checks[0].mend and checks[0].mend.startswith("torchrun ") and "-u" not in checks[0].mend)
+
+
+def test_a_driver_that_never_answers_fails_and_so_does_one_gpu(tmp_path: Path) -> None:
+    for state, title in (("gpus 4\ninit hang\n", "driver"), ("gpus 4\ngpu 2 fail=hang\n", "GPU 2")):
+        driver = StandInDriver(tmp_path, state)
+        done = subprocess.run(
+            (sys.executable, "-m", "hangtop", "doctor", "--json"), env=driver.environment, capture_output=True, check=False
+        )
+        assert [c["status"] for c in json.loads(done.stdout)["checks"] if (c["group"], c["title"]) == ("gpu", title)] == ["fail"]
+
+
+def test_trials_are_offered_and_carried_out_only_when_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
+    assert list(trial.offers(subject("python", "train.py"))) == []
+    of_verl = replace(subject("python", "--data", str(tmp_path / "a.jsonl"), cwd=tmp_path), framework="verl")
+    offered = list(trial.offers(of_verl))
+    assert [check.title for check in offered] == ["data set", "one worker"]
+    assert all(check.mend.startswith("hangtop doctor --try ") and "not tried" in check.detail for check in offered)
+    assert trial.carry_out("data", of_verl, 30.0).status == "ok"
+
+
+def test_a_trial_that_stands_is_ended_at_its_bound_and_says_where(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    check = trial._load_data(replace(subject("python", f"--data={tmp_path}/a.jsonl", cwd=tmp_path)), 1.0)
+    assert check.status == "unknown"  # a pipe is no file
+    (tmp_path / "datasets.py").write_text("import time\ndef load_dataset(*a, **k):\n    time.sleep(60)\n")
+    (tmp_path / "b.jsonl").write_text("{}\n")
+    stands = trial.carry_out("data", subject("python", f"--data={tmp_path}/b.jsonl", cwd=tmp_path, PYTHONPATH=str(tmp_path)), 1.0)
+    assert (stands.status, "it stands in load_dataset (datasets.py:3)" in stands.detail) == ("fail", True)

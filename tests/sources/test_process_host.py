@@ -15,6 +15,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.machine import GROWTH_OVER_S, DiskSpace, GroupMemory, MachineReader, memory_limit
+from hangtop.system.pressure import stalled_percent
 from tests.fakes.launched import SLEEP
 from tests.fakes.processes import python, running
 
@@ -103,6 +104,15 @@ def test_the_machine_is_read(tmp_path: Path) -> None:
     (disk,) = reading.disks
     assert (disk.path, disk.problem, disk.growth_b_s) == (str(tmp_path), None, None)
     assert 0 <= disk.free_bytes <= disk.size_bytes
+
+
+def test_the_pressure_of_the_group_counts_before_that_of_the_machine(tmp_path: Path) -> None:
+    some = "some avg10=50.00 avg60=40.00 avg300=0.00 total=9\n"
+    full = "full avg10=9.00 avg60={} avg300=0.00 total=9\n"
+    tree(tmp_path, {"whole/memory": some + full.format("3.00"), "whole/io": some + full.format("12.50")})
+    tree(tmp_path, {"group/memory.pressure": some + full.format("22.50")})
+    told = [stalled_percent(resource, str(tmp_path / "group"), tmp_path / "whole") for resource in ("memory", "io", "irq")]
+    assert told == [22.5, 12.5, None]
 
 
 def test_a_disk_that_fills_has_a_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

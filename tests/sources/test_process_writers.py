@@ -142,6 +142,20 @@ def test_logs_may_be_globs_and_directories(tmp_path: Path, watched: str) -> None
         assert [writer.pid for writer in eventually(writers_of(tmp_path / watched))] == [trainer.pid]
 
 
+def test_until_the_files_of_a_folder_are_known_no_writer_of_them_was_looked_for(tmp_path: Path) -> None:
+    context = ProbeContext(WatchSpec(logs=(str(tmp_path),)))
+    source, logs = ProcessSource(context), RunLogs(context)
+    with (tmp_path / "rank_3.log").open("wb") as out, python(TRAINER, stdout=out):
+        eventually(lambda: (tmp_path / "rank_3.log").stat().st_size)
+        first = reading(source)
+        assert (first.writers, first.sought) == ((), False)
+        list(logs.read(time.time()))
+        assert eventually(lambda: seen if (seen := reading(source)).sought else None).writers
+    logs.close()
+    single = ProcessSource(ProbeContext(WatchSpec(logs=(str(tmp_path / "rank_3.log"),))))
+    assert reading(single).sought
+
+
 def test_a_run_whose_files_in_the_same_folder_are_not_watched_writes_none_of_the_logs(tmp_path: Path) -> None:
     mine, theirs = (tmp_path / f"none_{name}" / "attempt_0" / "0" / "stdout.log" for name in ("mine", "theirs"))
     for path in (theirs, mine):

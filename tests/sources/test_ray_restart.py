@@ -121,7 +121,7 @@ def test_one_of_two_clusters_is_restarted_and_all_else_lives_on(tmp_path: Path) 
         assert signalled(steps) - started_meanwhile(steps).keys() <= {target.pid for target in made.targets}, said
         assert set(started_meanwhile(steps).values()) <= signalled(steps), said
         assert driver.wait(PATIENCE_S) is not None
-        assert not Path(told.folder or "").exists()
+        assert not Path(told.folder or "").exists(), said
         after = ray.pid_of("gcs_server")
         assert after not in {process.pid for process in told.processes}
         assert {pid for pid in theirs if Path(f"/proc/{pid}").exists()} >= {bystander.pid, other.pid_of("gcs_server")}

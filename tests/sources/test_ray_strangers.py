@@ -26,6 +26,7 @@ from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, Family, running
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard
+from tests.fakes.runs import quiet_port
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="whose socket it is, is read from /proc"),
@@ -86,7 +87,7 @@ class Place:
     @contextmanager
     def impostor(self, port: int = 0) -> Iterator[int]:
         """A server that became the stranger's; its command line says that it is the dashboard of root's session. Its port."""
-        port = port or free_port()
+        port = port or quiet_port()
         argv = (sys.executable, str(self.script), f"--port={port}", "--host=127.0.0.1", f"--session-dir={self.session}")
         with self.said.open("wb") as said, running(*argv, stdout=said) as process:
             until = time.monotonic() + PATIENCE_S
@@ -99,12 +100,6 @@ class Place:
     @property
     def asked(self) -> list[str]:
         return [line for line in self.said.read_text().splitlines() if line.startswith("ASKED")]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _answers(port: int) -> bool:

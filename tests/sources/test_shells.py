@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hangtop.actions.plans.stop_plan import stop_plan
@@ -165,8 +166,10 @@ def test_a_screen_of_two_windows_does_not_tell_which_of_them_the_log_is_of(tmp_p
     environ = {**os.environ, "SCREENDIR": str(tmp_path / "d"), "TERM": "xterm"}
     keeper = ("screen", "-D", "-m", "-S", name, "-L", "-Logfile", str(log), "bash", "-c", "echo step 1; exec sleep 600")
     with running(*keeper, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        eventually(lambda: any((tmp_path / "d").iterdir()), "the server")
+        windows = psutil.Process(server.pid).children
+        eventually(lambda: any((tmp_path / "d").iterdir()) and windows(), "the server and its first window")
         subprocess.run(("screen", "-S", name, "-X", "screen", "sleep", "600"), env=environ, check=True, timeout=60)
+        eventually(lambda: len(windows()) == 2, "the second window")
         watch = Watch(log)
         reading = watch.until(lambda r: r.note and not r.processes, "the note")
         assert f"pid {server.pid} (screen) writes the log for one of its windows" in (reading.note or "")

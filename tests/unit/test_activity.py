@@ -188,6 +188,15 @@ def test_a_lone_thread_speaks_even_when_it_idles() -> None:
     assert of(thread(f"_worker {LIB}/concurrent/futures/thread.py:81", name="pool", tid=102)).kind == "idle"
 
 
+def test_the_one_thread_that_runs_while_the_main_thread_waits_for_it_speaks() -> None:
+    """A call of an RPC runs in a thread of its own."""
+    main = thread(f"wait {LIB}/threading.py:320", *MAIN)
+    call = thread("score /home/me/reward.py:8", name="rpc", wait=None, state="R", tid=101)
+    assert of(main, call).text == "works in score"
+    assert of(main, call, thread("beat /home/me/watch.py:4", name="beat", wait=None, state="R", tid=102)).kind == "lock"
+    assert of(thread(f"all_reduce {C10D}:2810", *MAIN), call).kind == "collective"
+
+
 @pytest.mark.parametrize(
     ("file", "whose"),
     [

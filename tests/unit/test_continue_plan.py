@@ -29,10 +29,10 @@ def test_stopped_processes_get_the_signal_and_the_others_nothing() -> None:
 def test_what_a_debugger_holds_is_named_and_left() -> None:
     refused = made(process(101, 45, rank=0, state="t", tracer_pid=900))
     assert isinstance(refused, Refusal)
-    assert refused.why == "nothing here is stopped; pid 101: a debugger holds it: end the debugger"
+    assert refused.why == "nothing of the run that is yours is stopped; pid 101 python: a debugger holds it: end the debugger"
     plan = made(process(101, 45, rank=0, state="t", tracer_pid=900), process(102, 45, rank=1, state="T"))
     assert isinstance(plan, Plan)
-    assert [left.what for left in plan.spared] == ["pid 101"]
+    assert [left.what for left in plan.spared] == ["pid 101 python"]
 
 
 def test_a_rank_alone_can_be_chosen_and_another_user_s_is_never() -> None:
@@ -40,6 +40,9 @@ def test_a_rank_alone_can_be_chosen_and_another_user_s_is_never() -> None:
     plan = made(*ranks, rank=1)
     assert isinstance(plan, Plan)
     assert [target.pid for target in plan.targets] == [102]
+    refused = made(*ranks, rank=2)
+    assert isinstance(refused, Refusal)
+    assert refused.why == "nothing of rank 2 that is yours is stopped; pid 103 python: it belongs to 7"
     whole = made(*ranks)
     assert isinstance(whole, Plan)
     assert [target.pid for target in whole.targets] == [101, 102]
@@ -50,3 +53,8 @@ def test_where_nothing_is_stopped_nothing_is_to_be_done() -> None:
     refused = made(process(101, 45, rank=0))
     assert isinstance(refused, Refusal)
     assert refused.nothing_to_do
+
+
+def test_another_user_s_process_that_runs_is_no_reason() -> None:
+    refused = made(process(101, 45, rank=0), process(102, 45, rank=1, uid=7))
+    assert refused == Refusal("nothing of the run that is yours is stopped", nothing_to_do=True)

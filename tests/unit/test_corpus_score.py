@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hangtop.records.log import LogReading
-from tests.corpus.score import CORPUS, Answer, Batch, batches, held_out, labelled, read
+from hangtop.records.verdict import Culprit
+from tests.corpus.score import CORPUS, Answer, Batch, batches, held_out, labelled, named, read
 
 
 def surprises(answers: Iterable[tuple[str, Answer]], known: Mapping[str, str]) -> list[str]:
@@ -34,6 +35,27 @@ def test_a_new_miss_and_a_mended_one_both_fail() -> None:
         "new miss: stage a.log: config",
         "right by now, take it off the list: stage b.log",
     ]
+
+
+def culprit(rank: int | None = None, pid: int | None = None) -> Culprit:
+    return Culprit(rank=rank, pid=pid, host=None, confidence="likely", why=())
+
+
+@pytest.mark.parametrize(
+    ("found", "right"),
+    [
+        ([culprit(rank=5)], True),
+        ([culprit(pid=77)], True),
+        ([culprit(rank=5, pid=77)], True),
+        ([culprit(rank=5, pid=78)], False),
+        ([culprit(rank=4)], False),
+        ([culprit()], False),
+        ([culprit(rank=5), culprit(rank=6)], False),
+        ([], False),
+    ],
+)
+def test_who_is_to_blame_is_named_by_whatever_is_known_of_it_and_nobody_else_is(found: list[Culprit], right: bool) -> None:
+    assert named([{"rank": 5, "pid": 77}], found) is right
 
 
 def before_each_line(prefix: bytes) -> Callable[[bytes], bytes]:

@@ -38,9 +38,10 @@ def named_in(text: str) -> set[str]:
 
 def fields_of(record: type, before: str = "") -> Iterator[str]:
     """`stage`, `stage.id`, `ranks[]`, `ranks[].rank` …: what the JSON of this record holds, but for the single sources."""
+    shown = {field.name: field.encode_name for field in msgspec.structs.fields(record)}
     for name, hint in get_type_hints(record).items():
         of = [kind for kind in (hint, *get_args(hint)) if isinstance(kind, type) and issubclass(kind, msgspec.Struct)]
-        name = f"{before}{name}{'[]' if get_origin(hint) is tuple else ''}"
+        name = f"{before}{shown[name]}{'[]' if get_origin(hint) is tuple else ''}"
         yield name
         for kind in of:
             yield from fields_of(kind, f"{name}.")

@@ -13,16 +13,22 @@ from hangtop.tui.panes.footer import footer_row, key_at
 from tests.fakes.views import plain, view_of
 
 
-def shown(width: int) -> list[str]:
-    row = footer_row(view_of("fleet_hung"), width, all_keys(read_only=False, replay=False))
+def shown(width: int, name: str) -> list[str]:
+    row = footer_row(view_of(name), width, all_keys(read_only=False, replay=False))
     return [text.strip() for text, role in row if role == "accent bold"]
 
 
 def test_what_is_asked_for_most_stays_longest() -> None:
-    assert shown(120)[-4:] == ["/", "e", "?", "q"]
-    assert shown(80)[-2:] == ["?", "q"]
-    assert {"s", "b", "k", "/"} <= set(shown(80))
-    assert shown(24) == ["?", "q"]
+    assert shown(120, "fleet_healthy")[-4:] == ["/", "e", "?", "q"]
+    assert shown(80, "fleet_healthy")[-2:] == ["?", "q"]
+    assert {"s", "b", "k", "/"} <= set(shown(80, "fleet_healthy"))
+    assert shown(24, "fleet_healthy") == ["?", "q"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("name", ["fleet_hung", "stalled", "many"])
+def test_of_a_run_that_stands_the_keys_that_end_and_start_it_stay(name: str, width: int) -> None:
+    assert {"s", "b", "k", "r", "!", "?", "q"} <= set(shown(width, name))
 
 
 @pytest.mark.parametrize("page", [VerdictScreen, StacksScreen, RankScreen])

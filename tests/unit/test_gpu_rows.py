@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,10 +30,10 @@ def gpu(index: int, at: float, **values: Any) -> Gpu:
     return Gpu(index, **{**well, **values})
 
 
-def watched(count: int = 8, hung_from: float = END + 1, **odd: Any) -> NodeGpus:
+def watched(count: int = 8, hung_from: float = math.inf, seconds: int = 120, **odd: Any) -> NodeGpus:
     """Two minutes of a run; from `hung_from` on all spin but GPU 3, which idles."""
     known: NodeGpus | None = None
-    for second in range(0, 121, 5):
+    for second in range(0, seconds + 1, 5):
         at = START + second
         hung = {"util_percent": 100.0, "power_w": 92.0, "temperature_c": 45.0} if at >= hung_from else {}
         culprit = {**hung, "util_percent": 0.0, "power_w": 71.0} if hung else odd
@@ -244,3 +245,11 @@ def test_memory_that_grows_has_its_slope_where_there_is_little_room() -> None:
     now = START + 1_800
     assert head(known, now=now) == "1 with growing memory · limit 700 W"
     assert table(known, 80, now=now)[2].endswith("+4.0 G/h")
+
+
+def test_a_gpu_of_the_run_that_idles_for_long_is_named_while_the_run_goes_on() -> None:
+    node, now = watched(seconds=310, util_percent=0.0, power_w=71.0), START + 310
+    assert any("1 idle" in line for line in lines([summary(gpu_rows(node, now, trouble=False, of_run=range(8)))]))
+    assert not any("1 idle" in line for line in lines([summary(gpu_rows(node, now, trouble=False, of_run=range(3)))]))
+    assert "1 idle" not in head(node, now=now)
+    assert "1 idle" not in head(node, now=START + 60)

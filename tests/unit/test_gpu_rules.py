@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hangtop.common.text import clock
-from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
-from hangtop.diagnosis.facts.gpu_outliers import GpuFact, busy_waits, facts, status_now, status_words
+from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence, lasting_evidence
+from hangtop.diagnosis.facts.gpu_outliers import GpuFact, busy_waits, facts, lasting, status_now, status_words
 from hangtop.diagnosis.members.rank_gpus import gpus_of, memory_of
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.samples import SLOTS, Samples, add_whole, growth
@@ -181,3 +181,54 @@ def test_processes_are_joined_to_gpus_by_the_drivers_list_or_by_their_open_devic
 
 def test_minor_numbers_are_not_indices() -> None:
     assert gpus_of(9, (gpu(0, minor=1), gpu(1, minor=0)), devices=(0,)) == (1,)
+
+
+ALL = range(4)
+AFTER = START + 310
+
+
+def minutes(seconds: int = 310, **odd: Any) -> NodeGpus:
+    """Five minutes of four GPUs, of which number 3 is odd."""
+    known: NodeGpus | None = None
+    for second in range(0, seconds + 1, 5):
+        at = START + second
+        known = node(*(gpu(i, at=at, **(odd if i == 3 else {})) for i in range(4)), at=at, before=known)
+    assert known is not None
+    return known
+
+
+def test_a_gpu_on_which_its_process_has_loaded_nothing_is_named_with_it() -> None:
+    few = {"used_bytes": 450 << 20, "processes": (GpuProcess(4711, 440 << 20),)}
+    found = facts(node(*(gpu(i, **(few if i == 2 else {})) for i in range(4))), START)
+    assert found == (GpuFact(2, "little memory", "0.4 G, the others 61.0 G: pid 4711 has loaded nothing there"),)
+
+
+@pytest.mark.parametrize(
+    ("odd", "kind"),
+    [
+        ({"util_percent": 0.0}, "idle"),
+        ({"used_bytes": 450 << 20, "util_percent": 40.0, "processes": (GpuProcess(4711, 440 << 20),)}, "little memory"),
+    ],
+)
+def test_what_is_odd_for_minutes_is_named_while_the_run_goes_on(odd: dict[str, Any], kind: str) -> None:
+    known = minutes(**odd)
+    assert [(fact.index, fact.kind) for fact in lasting(known, AFTER, ALL)] == [(3, kind)]
+
+
+def test_what_is_odd_on_a_gpu_that_is_not_known_for_the_runs_is_left_alone() -> None:
+    known = minutes(util_percent=0.0)
+    assert lasting(known, AFTER, ()) == lasting(known, AFTER, (0, 1, 2)) == ()
+    assert lasting_evidence(RunState(gpus={"n1": known}), AFTER) == ()
+
+
+def test_a_pause_of_a_gpu_and_a_run_that_is_well_last_not_long_enough() -> None:
+    assert lasting(minutes(), AFTER, ALL) == ()
+    resting = node(
+        *(gpu(i, at=AFTER + 5, **({"util_percent": 0.0} if i == 3 else {})) for i in range(4)),
+        at=AFTER + 5,
+        before=minutes(),
+    )
+    assert lasting(resting, AFTER + 5, ALL) == ()
+    assert lasting(minutes(150, util_percent=0.0), START + 150, ALL) == ()
+    young = node(*(gpu(i, **({"util_percent": 0.0} if i == 3 else {})) for i in range(4)))
+    assert lasting(young, START, ALL) == ()

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.profile import Profile, Stage
+from hangtop.logs.digest import Digest
 from hangtop.logs.extract.framework_votes import active, leading
 from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.stages import StageCourse, StageMachine, StageMarks, plan_of
+from hangtop.logs.joined_logs import join_logs
 from hangtop.logs.lines.block_lines import Line
 from hangtop.logs.lines.prefixes import Prefix
+from hangtop.records.log import LogFile, LogReading
 
+INDEX = LiteralIndex(load())
 RUN = Profile(
     schema=1,
     name="run",
@@ -175,3 +181,38 @@ def test_a_refining_framework_takes_the_place_of_the_one_it_refines() -> None:
 def test_the_profile_that_a_person_chose_leads() -> None:
     known = profiles(RUN, ENGINE)
     assert leading(active(known, {"run": 9}, "engine")) == "engine"
+
+
+def test_of_a_line_that_several_profiles_know_the_own_framework_s_word_counts() -> None:
+    data = (
+        b"[2026-01-11 10:00:50] root - Initializing Rollout Worker...\n"
+        b"[2026-01-11 10:00:51] root - [ROLLOUT] init_model START | pid=4712 | rank=0\n"
+    )
+    assert stages_in(b"[2026-01-11 10:00:36] root - [ACTOR] init_model START | pid=4711 | rank=0\n" + data)[-1] == "rollout_init"
+
+
+def test_a_stage_that_says_it_is_finished_is_over() -> None:
+    begin = b"[StrategyINFO 2026-03-05 09:26:01] lightrft\n[StrategyINFO 2026-03-05 09:26:02] update_engine_weights start\n"
+    assert stages_in(begin)[-1] == "weight_sync"
+    assert stages_in(begin + b"finished update_engine_weights\n")[-1] == "train_loop"
+
+
+def test_a_stage_in_a_line_without_a_time_began_when_the_stamped_line_beside_it_was_written() -> None:
+    stamped = b"".join(b"[2026-01-11 10:%02d:00] INFO trainer: note\n" % minute for minute in range(1, 15))
+    data = (
+        b"[2026-01-11 10:00:00] INFO trainer: config\nLoading checkpoint shards:   0%|          | 0/4 [00:00<?, ?it/s]\n"
+        + stamped
+    )
+    event = reading(data).stages[-1]
+    assert event.id == "model_load"
+    assert event.at == 1_768_125_600
+
+
+def stages_in(data: bytes) -> list[str]:
+    return [event.id for event in reading(data).stages]
+
+
+def reading(data: bytes) -> LogReading:
+    digest = Digest(INDEX, 0, clock_shift_s=0.0)
+    digest.feed(data)
+    return join_logs([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)

@@ -54,6 +54,7 @@ REPORTS = {
     "a list with evaluation": ("step: 20\ntrain:\n  loss: 2.25\neval:\n  loss: 5.5\n", (20, None, 2.25)),
     "a box": ("+-----+\n| step       | 20       |\n| loss       | 2.25     |\n+-----+\n", (20, None, 2.25)),
     "an epoch of so many": ("Epoch 2/9\n----------\ntrain Loss: 2.2500 Acc: 0.4\nval Loss: 3.1 Acc: 0.3\n", (2, 9, 2.25)),
+    "an epoch that tells a measure": ("Epoch 1/9 - slope 1.003\nEpoch 2/9 - slope 1.001\n", (2, 9, None)),
     "an epoch in a box": ("|  Epoch |   1 |\n|  LossPi |  3 |\n|  Epoch |   2 |\n|  Epoch |   3 |\n", (3, None, None)),
     "samples of an epoch": ("Epoch 2\n-------\nloss: 2.50  [   64/60000]\nloss: 2.25  [ 6464/60000]\n", (6464, 60000, 2.25)),
     "its average behind": (" -- STEP: 25/400 -- GLOBAL_STEP: 25\n     | > loss: 2.25  (2.5)\n", (25, 400, 2.25)),

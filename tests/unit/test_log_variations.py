@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.diagnosis.facts.silence_limits import limit_of
 from hangtop.logs.digest import Digest
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
-from hangtop.records.watch_spec import WatchSpec
-from hangtop.state.run_state import RunState
 from tests.fakes.read_log import INDEX
 from tests.fakes.read_log import read as read_cut
 
@@ -279,65 +276,6 @@ def test_the_storm_of_one_message_is_counted() -> None:
     assert 49_000 <= finding.count <= 51_000
 
 
-def test_pace_is_learned_from_the_clock_of_the_log() -> None:
-    text = "".join(f"2026-01-11 10:{i:02d}:00,000 - INFO - step {i}/50 loss 0.5\n" for i in range(1, 31))
-    reading = read(text)
-    assert (reading.pace.p50_s, reading.pace.p95_s, reading.progress.eta_s) == (60.0, 60.0, 20 * 60.0)
-
-
-def test_a_log_that_tells_each_tenth_step_is_given_the_time_of_ten() -> None:
-    text = "".join(
-        f"2026-01-11 {10 + i // 24:02d}:{i % 24 * 2:02d}:30,000 - INFO - step {10 * i}/900 loss 0.5\n" for i in range(1, 31)
-    )
-    reading = read(text)
-    assert (reading.pace.p50_s, reading.pace.every) == (12.0, 10.0)
-    assert limit_of(RunState(log=reading), WatchSpec(logs=("x",)), reading.stages[-1]).stalled_s > 300
-
-
-def test_steps_that_arrive_at_once_share_the_time_until_the_next_ones() -> None:
-    text = "".join(
-        f"2026-01-11 10:{i:02d}:00,000 - INFO - step {step}/900 loss 0.5\n" for i in range(1, 31) for step in (2 * i, 2 * i + 1)
-    )
-    reading = read(text)
-    assert (reading.pace.p50_s, reading.pace.every) == (30.0, 2.0)
-
-
-@pytest.mark.parametrize(("every", "left_s"), [(10, 50 * 1.9), (50, 50 * 1.0)])
-def test_the_time_to_go_has_the_pauses_that_come_again_and_not_the_one_that_is_over(every: int, left_s: float) -> None:
-    """A step takes a second, and each `every`-th ten: what came once, and makes little difference, is not what is to come."""
-    at, text = 0, ""
-    for step in range(1, 92):
-        at += 10 if step % every == 0 else 1
-        text += f"2026-01-11 10:{at // 60:02d}:{at % 60:02d},000 - INFO - step {step}/141 loss 0.5\n"
-    reading = read(text)
-    assert reading.pace.p50_s == 1.0
-    assert reading.progress.eta_s == pytest.approx(left_s, rel=0.12)
-
-
-def test_no_time_to_go_is_told_before_it_can_be_known() -> None:
-    """All ranks wait for one of them in every tenth step: nine steps take 0.2 s, the tenth 8 s."""
-    ms, text, told = 0, "", {}
-    for step in range(1, 41):
-        ms += 8_000 if step % 10 == 0 else 200
-        text += f"2026-01-11 10:{ms // 60_000:02d}:{ms // 1_000 % 60:02d},{ms % 1_000:03d} - INFO - step {step}/40 loss 0.5\n"
-        if (eta_s := read(text).progress.eta_s) is not None:
-            told[step] = eta_s
-    assert min(told) == 20
-    assert told[20] == pytest.approx(20 * 0.98, rel=0.1)
-
-
-def test_a_long_first_step_delays_the_time_to_go_no_longer_than_a_few_steps_and_a_hang_that_is_over_not_for_ever() -> None:
-    def text(long_at: int, steps: int) -> str:
-        seconds = [sum(300 if n == long_at else 1 for n in range(1, step + 1)) for step in range(steps)]
-        return "".join(
-            f"2026-01-11 10:{s // 60:02d}:{s % 60:02d},000 - INFO - step {n}/999 loss 0.5\n" for n, s in enumerate(seconds)
-        )
-
-    assert read(text(1, 12)).progress.eta_s == pytest.approx(999 - 11)
-    assert read(text(50, 60)).progress.eta_s is None
-    assert read(text(50, 160)).progress.eta_s == pytest.approx(999 - 159)
-
-
 def test_a_clock_that_jumps_back_breaks_nothing() -> None:
     text = "".join(f"2026-01-11 10:{i:02d}:00,000 - INFO - step {i}/50 loss 0.5\n" for i in range(1, 20))
     text += "".join(f"2025-12-31 10:{i:02d}:00,000 - INFO - step {i}/50 loss 0.5\n" for i in range(20, 40))
@@ -393,3 +331,33 @@ def test_the_end_of_a_run_is_told_in_chinese_and_the_end_of_a_round_is_not(last:
     reading = read("开始训练\n" + "".join(f"步骤 {step}/20 损失 2.5\n" for step in range(1, 21)) + last + "\n")
     assert reading.progress.step == 20
     assert any(stage.id == "finish" for stage in reading.stages) == finished
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("download failed, will retry in 45 seconds", 45),
+        ("trying again in 2 min", 120),
+        ("fetch failed (try 3), next try in 55 s", 55),
+        ("rate limited. Retry-After: 30", 30),
+        ("backoff=32s", 32),
+        ("pausing for 5 minutes", 300),
+        ("resuming in 10m", 600),
+    ],
+)
+def test_a_pause_is_announced_in_many_words(words: str, seconds: float) -> None:
+    at = read("2026-01-11 10:00:00,000 - INFO - waiting 0 seconds\n").announced_until
+    until = read(f"2026-01-11 10:00:00,000 - INFO - {words}\n").announced_until
+    assert at is not None
+    assert until is not None
+    assert until - at == seconds
+
+
+def test_a_wait_holds_whatever_others_announce() -> None:
+    longer = "[rank1]: 2026-01-11 10:00:00,000 - INFO - retry in 300 seconds\n"
+    shorter = "[rank2]: 2026-01-11 10:00:01,000 - INFO - retry in 5 seconds\n"
+    assert read(longer + shorter).announced_until == read(longer).announced_until
+
+
+def test_a_time_that_has_passed_is_no_announcement() -> None:
+    assert read("2026-01-11 10:00:00,000 - INFO - still waiting, 30 s elapsed, waited 45 s\n").announced_until is None

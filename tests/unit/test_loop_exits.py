@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.stacks.loop_exits import loop_at
+from hangtop.stacks.loop_exits import loop_at, loop_line
 
 BEFORE = "def work(flag, jobs):\n"
 
@@ -21,7 +21,10 @@ BEFORE = "def work(flag, jobs):\n"
         ("    while True:\n        yield 1\n", 3, "asks"),
         ("    while True:\n        train(next(jobs))\n", 3, "asks"),
         ("    while time.monotonic() < ends:\n        pass\n", 2, "ends"),
-        ("    while number < 10:\n        number += 1\n", 3, "asks"),
+        ("    while number < 10:\n        number += 1\n", 3, "ends"),
+        ("    while not flag.done and number < goal:\n        time.sleep(0.02)\n        number += 1\n", 3, "ends"),
+        ("    while not flag.done or number < goal:\n        time.sleep(0.02)\n        number += 1\n", 3, "asks"),
+        ("    while number < goal:\n        if flag.done:\n            number += 1\n        time.sleep(1)\n", 5, "asks"),
         ("    while True:\n        for number in range(10**9):\n            total += number\n", 4, "endless"),
         ("    for number in range(10**9):\n        total += number\n", 3, "ends"),
         ("    total = sum(range(10**9))\n", 2, "none"),
@@ -41,3 +44,8 @@ BEFORE = "def work(flag, jobs):\n"
 )
 def test_a_loop_is_told_from_its_source(loop: str, line: int, says: str | None) -> None:
     assert loop_at(BEFORE + loop, line) == says
+
+
+def test_where_the_innermost_loop_begins() -> None:
+    source = "for a in b:\n    for c in a:\n        c()\n    a()\na()\n"
+    assert [loop_line(source, line) for line in (3, 4, 5)] == [2, 1, None]

@@ -20,10 +20,22 @@ GPU = (OpenFile(9, "/dev/nvidia3", True),)
         (("python", "serve.py"), {}, (), False, False),
         (("python", "serve.py"), {}, GPU, False, True),
         (("python", "main.py"), RANK, (), True, True),
+        ((), RANK, (), True, False),
         (("python", "-m", "hangtop", "--log", "train.log"), {}, (), False, False),
+        (("python", "-m", "hangtop", "--log", "train.log"), RANK, (), True, False),
         (("python", "-m", "tensorboard.main", "--logdir", "train"), {}, (), False, False),
     ],
-    ids=["trains", "a run under nohup", "serves", "serves on a GPU", "a rank", "looks at a run", "plots a run"],
+    ids=[
+        "trains",
+        "a run under nohup",
+        "serves",
+        "serves on a GPU",
+        "a rank",
+        "in its execve",
+        "looks at a run",
+        "looks at a run, with a rank's environment",
+        "plots a run",
+    ],
 )
 def test_who_was_part_of_a_run(
     command: tuple[str, ...], environ: dict[str, str], files: tuple[OpenFile, ...], leads: bool, orphan: bool

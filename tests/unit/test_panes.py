@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
+from hangtop.records.stack import Stack, StacksReading
 from hangtop.records.verdict import Evidence, StageNow, Verdict
-from hangtop.render.log.log_rows import line_row, log_rows, silence_row
+from hangtop.render.log.log_query import LogQuery
+from hangtop.render.log.log_rows import line_row, log_rows, no_line, silence_row
 from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import between, cut, head, pad, width_of
 from hangtop.render.view import CALM, Alarm, View
@@ -58,11 +60,13 @@ class TestStatus:
         assert row.endswith("● RUNNING  quiet 3s")
         assert len(row) == 119
 
-    def test_a_run_that_crashed_is_expected_at_no_time(self):
+    @pytest.mark.parametrize("word", ["crashed", "hung", "stalled", "waiting"])
+    def test_a_run_that_stands_has_no_pace_and_is_expected_at_no_time(self, word):
         view = view_of("healthy")
-        crashed = Verdict(word="crashed", headline="Rank 2: CUDA out of memory", refute="", confidence="certain")
-        row = plain(status_row(replace(view, verdict=crashed), 120))
-        assert "50.9 s/step" in row
+        stands = Verdict(word=word, headline="Rank 2: CUDA out of memory", refute="", confidence="certain")
+        row = plain(status_row(replace(view, verdict=stands), 120))
+        assert "50.9 s/step" in plain(status_row(view, 120))
+        assert "s/step" not in row
         assert "ETA" not in row
 
     @pytest.mark.parametrize(
@@ -323,6 +327,15 @@ class TestLog:
         assert any(row.endswith("ls -R emptyd") for row in rows)
         assert all(len(row) <= 80 for row in rows)
 
+    def test_a_filter_that_looks_like_a_regex_and_shows_nothing_names_the_key_that_makes_it_one(self):
+        for pattern, regex, said in (
+            (r"\[ACTOR\]|\[SYNC\]", False, "/ Tab Enter takes it as a regex"),
+            ("ERROR|NCCL", False, "/ Tab Enter takes it as a regex"),
+            ("[ACTOR]", False, "no line matches"),
+            ("ERROR|NCCL", True, "no line matches"),
+        ):
+            assert said in no_line(LogQuery(pattern, regex))
+
     def test_a_healthy_run_has_no_such_line(self):
         assert silence_row(view_of("healthy"), 100) is None
 
@@ -350,7 +363,13 @@ class TestFooter:
         ],
     )
     def test_each_state_of_a_source_has_its_sign(self, health, sign):
-        assert source_sign(health)[0] == sign
+        assert source_sign(view_of("healthy"), health)[0] == sign
+
+    def test_a_source_of_stacks_that_may_read_none_is_refused(self):
+        refused = Stack(7, 1.0, problem="permission denied", mend="sudo hangtop")
+        looks = (StacksReading(1, stacks=(refused,), done=True),)
+        view = replace(view_of("healthy"), state=replace(view_of("healthy").state, looks=looks))
+        assert source_sign(view, SourceHealth("stacks", 1.0))[0] == "?"
 
 
 class TestAlarm:

@@ -7,11 +7,14 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import lacking, pending_resources
-from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.judge import diagnose, judge
+from hangtop.diagnosis.snapshot import take_snapshot
+from hangtop.records.advice import Advice
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray.cluster import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.remedies.advise import advice
 from hangtop.state.run_state import RunState, fold
 
 NOW = 1_768_125_000.0
@@ -194,11 +197,20 @@ def quiet_run(ray: RayCluster) -> tuple[RunState, WatchSpec]:
     return state, WatchSpec(logs=("train.log",))
 
 
+def advised(ray: RayCluster) -> Advice:
+    """The first advice for such a run."""
+    snapshot = take_snapshot(*quiet_run(ray), NOW)
+    return advice(snapshot, judge(snapshot))[0]
+
+
 def test_a_quiet_run_whose_actors_ask_for_what_nobody_has_waits_for_resources():
     pending = RayActor("Trainer", "resources", id="a", resources={"GPU": 16.0}, since=NOW - 500)
     verdict = diagnose(*quiet_run(cluster(actors=(pending,))), NOW)
     assert (verdict.word, verdict.kind) == ("waiting", "resources")
     assert verdict.headline == "Trainer waits for GPU 16: the largest node has GPU 8."
+    first = advised(cluster(actors=(pending,)))
+    assert first.cause == "Trainer asks for GPU 16, which no node has: the largest node has GPU 8"
+    assert first.paste == "trainer.n_gpus_per_node=N trainer.nnodes=1"
 
 
 def test_a_quiet_run_names_the_actor_that_stays_behind():
@@ -214,6 +226,7 @@ def test_a_quiet_run_names_the_actor_that_died_with_its_error():
     verdict = diagnose(*quiet_run(cluster(actors=actors)), NOW)
     assert (verdict.word, verdict.kind) == ("hung", "dead_process")
     assert verdict.headline == "WorkerDict rank 1: dead: its __init__ raised, RuntimeError: no model."
+    assert advised(cluster(actors=actors)).cause == "WorkerDict rank 1: dead: its __init__ raised, RuntimeError: no model"
 
 
 def test_an_actor_that_died_long_before_the_last_output_is_not_blamed():
@@ -229,3 +242,4 @@ def test_a_gcs_that_is_stopped_is_the_cause_of_a_quiet_run():
     verdict = diagnose(*quiet_run(sick), NOW)
     assert (verdict.word, verdict.kind) == ("hung", "stopped")
     assert verdict.headline == "Ray is sick: the GCS (pid 42) is stopped."
+    assert (advised(sick).cause, advised(sick).remedy) == ("the GCS (pid 42) is stopped", "kill -CONT 42")

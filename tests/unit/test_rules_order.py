@@ -68,7 +68,7 @@ def loads(state: RunState) -> RunState:
 
 BOTH = [
     ("blind", "by_you", logged(alone(health={"log": SourceHealth("log", problem="no right")}), stopped=STOPPED)),
-    ("finished", "writer_gone", run({}, (), stage="finish", procs=ProcessReading((FAILED,)))),
+    ("finished", "writer_gone", run({}, (), stage="finish", procs=ProcessReading((replace(FAILED, exit_code=-15),)))),
     ("writer_gone", "driver_gone", run({}, (), procs=ProcessReading((FAILED,), ray=(DROVE,)), ray=on_ray())),
     (
         "driver_gone",

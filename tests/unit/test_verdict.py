@@ -13,6 +13,8 @@ from hangtop.records.health import ProbeState, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Pace, Progress, RankLog, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.verdict_labels import verdict_label
+from hangtop.render.view import Alarm
 from hangtop.state.run_state import RunState
 
 NOW = 10_000.0
@@ -265,8 +267,10 @@ def test_a_rank_left_behind_is_said_before_the_full_limit() -> None:
     assert diagnose(slow_steps, SPEC, NOW).word == "running"
 
 
-def test_an_error_after_the_finish_does_not_unfinish_the_run() -> None:
-    assert diagnose(run(5, stage="finish", findings=(OOM,)), SPEC, NOW).word == "finished"
+def test_what_dies_while_it_leaves_had_finished_and_what_fails_after_its_finish_had_not() -> None:
+    leaving = replace(OOM, id="proc.sigabrt", role="consequence", text="terminate called without an active exception")
+    assert diagnose(run(5, stage="finish", findings=(leaving,)), SPEC, NOW).word == "finished"
+    assert diagnose(run(5, stage="finish", findings=(OOM,)), SPEC, NOW).word == "crashed"
     assert diagnose(run(5, stage="finish", findings=(replace(OOM, offset=50),)), SPEC, NOW).word == "crashed"
 
 
@@ -296,3 +300,47 @@ def test_a_first_look_that_still_loads_on_a_crowded_machine_is_not_blind_for_its
     loading = {"log": SourceHealth("log", busy_s=12.0)}
     assert diagnose(replace(run(300), health=loading), SPEC, NOW).word != "blind"
     assert diagnose(replace(run(300), health=loading, log=None), SPEC, NOW).word == "blind"
+
+
+BEATS = {"news_at": NOW - 300, "clockwork_since": NOW - 300, "repeats": "still waiting, elapsed 300s"}
+"""Only heartbeats for five minutes."""
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        pytest.param(run(2, pace=replace(PACED, p95_s=1.0), **BEATS), "stalled", id="only heartbeats, for long by its own pace"),
+        pytest.param(run(2, pace=replace(PACED, p95_s=200.0), **BEATS), "running", id="steps may take that long"),
+        pytest.param(run(2, **BEATS), "running", id="it told no steps: nothing says that this is unusual"),
+        pytest.param(
+            run(2, pace=replace(PACED, p95_s=1.0), **{**BEATS, "news_at": None}),
+            "running",
+            id="numbered lines alone prove nothing",
+        ),
+        pytest.param(run(150, **BEATS), "stalled", id="then no heartbeats either"),
+    ],
+)
+def test_lines_that_tell_nothing_new_are_silence(state: RunState, word: str) -> None:
+    assert diagnose(state, SPEC, NOW).word == word
+
+
+def test_a_verdict_over_heartbeats_says_that_they_come() -> None:
+    verdict = diagnose(run(2, pace=replace(PACED, p95_s=1.0), **BEATS), SPEC, NOW)
+    assert 'only "still waiting, elapsed 300s"' in verdict.headline
+    assert verdict.silence_s == 300
+
+
+@pytest.mark.parametrize(
+    ("state", "quiet", "word", "rings"),
+    [
+        pytest.param(run(150, stage="dataset"), "overdue", "QUIET", True, id="only the stage explains it: the screen flashes"),
+        pytest.param(run(300, announced_until=NOW + 60), "explained", "QUIET", False, id="it said so"),
+        pytest.param(run(121), "", "STALLED", True, id="nothing explains it"),
+        pytest.param(run(3), "", "RUNNING", False, id="it speaks"),
+    ],
+)
+def test_silence_without_a_sign_of_life_is_never_called_alive(state: RunState, quiet: str, word: str, rings: bool) -> None:
+    verdict = diagnose(state, SPEC, NOW)
+    assert verdict.quiet == quiet
+    assert verdict_label(verdict).word == word
+    assert (Alarm().next(verdict, NOW).since is not None) is rings

@@ -193,9 +193,7 @@ def test_ranks_that_poll_at_different_places_have_not_parted() -> None:
     assert (verdict.word, verdict.kind, verdict.culprits) == ("hung", "nccl", ())
 
 
-def test_who_polls_for_something_in_its_program_does_not_wait_for_its_gpu_although_two_looks_found_it_asleep_at_one_line() -> (
-    None
-):
+def test_a_rank_that_polls_in_its_own_program_does_not_wait_for_its_gpu_though_two_looks_found_it_asleep() -> None:
     polls = replace(SPINS, running_part=0.0, cpu_percent=0.1, switches_s=10.0, main_cpu_part=0.0005)
     asleep = Thread("MainThread", (Frame("until_it_is_there", USER, 50), FETCH), state="S", wait="sleep")
     awake = replace(asleep, frames=(Frame("is_it_there", USER, 40), *asleep.frames), state="R", wait=None)

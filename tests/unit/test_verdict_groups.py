@@ -13,7 +13,7 @@ from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.parallel_layout import ParallelLayout
-from hangtop.records.process import ProcessReading
+from hangtop.records.process import Process, ProcessReading
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
@@ -162,11 +162,11 @@ def test_the_place_of_each_rank_is_in_the_report() -> None:
 
 def test_a_source_that_may_not_see_all_says_so_in_the_report_though_it_is_well() -> None:
     state = parallel(TP4_PP2, dict.fromkeys(range(8), RECV))
-    state = replace(
-        state, health={"procs": SourceHealth("procs", read_at=NOW)}, procs=ProcessReading(missing_right="sudo hangtop")
-    )
+    hidden = Process(100, 1.0, 7, 99, "python", "python train.py", "S", missing_right="sudo hangtop")
+    procs = ProcessReading(processes=(hidden,), missing_right="sudo hangtop")
+    state = replace(state, health={"procs": SourceHealth("procs", read_at=NOW)}, procs=procs)
     told = report(take_snapshot(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["procs"]
-    assert (told.ok, told.problem) == (True, "sudo hangtop")
+    assert (told.ok, told.problem) == (True, "1 process of this run hidden: sudo hangtop")
 
 
 def test_a_driver_that_is_being_opened_is_not_well_yet() -> None:

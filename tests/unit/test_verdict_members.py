@@ -11,7 +11,7 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.log import Finding, RankLog
-from hangtop.records.process import Process, ProcessReading, RecentActivity, Rendezvous
+from hangtop.records.process import Process, ProcessReading, RecentActivity, Rendezvous, Writer
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack, StacksReading, Thread
 from hangtop.records.verdict import Evidence
 from hangtop.state.run_state import RunState
@@ -105,9 +105,9 @@ def wrong_port() -> RunState:
         pytest.param(looping("endless"), "hung", "python_loop", [2], id="a loop that its source shows to be endless"),
         pytest.param(half_read(), "hung", "python_loop", [2], id="the source of its other line is not read yet"),
         pytest.param(looping("waits"), "hung", "python_loop", [2], id="a busy wait"),
-        pytest.param(looping(None), "slow", None, [], id="one line of C code, or a long loop: it may work"),
+        pytest.param(looping(None), "slow", None, [2], id="one line of C code, or a long loop: it may work"),
         pytest.param(looping(None, silence_s=400), "hung", "python_loop", [2], id="in one line for three limits"),
-        pytest.param(looping("endless", BELOW), "slow", None, [], id="the loop is endless, but calls a library that works"),
+        pytest.param(looping("endless", BELOW), "slow", None, [2], id="the loop is endless, but calls a library that works"),
         pytest.param(looping("endless", busy_children=True), "slow", None, [], id="an endless loop whose children work"),
         pytest.param(left_over(0, 1, 3), "hung", "dead_process", [2], id="a rank between two others has no process"),
         pytest.param(left_over(0, 1), "hung", "cpu_collective", [], id="two of four are elsewhere, or gone: nobody is blamed"),
@@ -247,9 +247,9 @@ def test_a_rank_that_is_gone_while_others_wait_is_dead_and_memory_may_be_why() -
         ({"step": 6, "total": 30}, 200, "hung"),
         ({"step": 6, "total": 30}, 20, "running"),
         ({"step": 6}, 200, "hung"),
-        ({"step": 30, "total": 30}, 200, "finished"),
-        ({"step": 6, "total": 30, "stage": "finish"}, 200, "finished"),
-        ({}, 200, "finished"),
+        ({"step": 30, "total": 30}, 20, "finished"),
+        ({"step": 6, "total": 30, "stage": "finish"}, 20, "finished"),
+        ({}, 20, "finished"),
     ],
 )
 @pytest.mark.parametrize("seen_to_end", [True, False])
@@ -445,3 +445,38 @@ def test_a_worker_of_ray_without_a_call_does_no_work_whatever_its_own_threads_ta
 def test_what_an_idle_worker_of_ray_started_may_be_at_work(below: dict[str, float]) -> None:
     parent = process(2, IDLE, subtree_size=2, **below)
     assert diagnose(four(IDLE_WORKER, parent), SPEC, NOW).word == "slow"
+
+
+CALLS = replace(thread(Frame("is_ready", USER, 4), Frame("wait_for_flag", USER, 22), state="R"), owns_gil=True)
+LOOKS_AGAIN = replace(thread(Frame("is_set", USER, 5), Frame("wait_for_flag", USER, 23), state="R"), owns_gil=True)
+BURNS = replace(BUSY, main_cpu_part=0.6, delay_part=0.39)
+
+
+def burns(recent: RecentActivity = BURNS, later: Thread = LOOKS_AGAIN, **more: Any) -> list[int | None]:
+    said = diagnose(
+        four(CALLS, process(2, recent, "R", **more), later={0: ALL_REDUCE, 1: ALL_REDUCE, 2: later, 3: ALL_REDUCE}), SPEC, NOW
+    )
+    assert said.word == "slow"
+    assert [culprit.confidence for culprit in said.culprits] in ([], ["possible"])
+    return [culprit.rank for culprit in said.culprits]
+
+
+def test_a_rank_that_burns_one_core_while_its_peers_wait_may_loop_whatever_lines_it_passes() -> None:
+    assert burns() == [2]
+    assert burns(later=SAVE) == [], "its name tells what it does"
+    assert burns(replace(BURNS, passed_b_s=5e6)) == [], "it passes bytes"
+    assert burns(subtree_cpu_percent=190.0, subtree_size=3) == [], "its children work too"
+
+
+def test_a_program_that_computes_for_the_process_that_writes_the_log_may_loop() -> None:
+    """Alone it is the only member, and whoever started it waits."""
+    child = replace(process(2, BURNS, "R"), rank=None, world=None, role="other", ppid=50)
+    parent = replace(child, pid=50, ppid=1, recent=IDLE, cpu_percent=0.0, state="S")
+    state = run(
+        {2: SPIN, -50: thread(Frame("communicate", "/usr/lib/python3.11/subprocess.py", 2000), wait="poll")}, (parent, child)
+    )
+    assert state.procs is not None
+    assert not diagnose(state, SPEC, NOW).culprits, "it may be the run itself"
+    writes = replace(state.procs, writers=(Writer(50, 1.0, "python", "python train.py"),))
+    said = diagnose(replace(state, procs=writes), SPEC, NOW)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("slow", [102])

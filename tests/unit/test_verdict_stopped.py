@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.common.text import clock
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.health import SourceHealth
@@ -52,6 +54,17 @@ def test_while_it_is_being_stopped_its_cries_are_no_crash() -> None:
     verdict = diagnose(run(UNDER_WAY), SPEC, NOW)
     assert verdict.word == "waiting"
     assert f"stopping this run since {clock(NOW - 5)}" in verdict.headline
+
+
+def test_a_run_that_was_started_again_may_stand_after_as_many_bytes() -> None:
+    again = Writer(9, NOW - 15, "python", "python train.py")
+    state = run(ENDED, last_s=12.0)
+    assert diagnose(replace(state, procs=ProcessReading(writers=(again,))), SPEC, NOW).word != "finished"
+    assert state.log is not None
+    later = replace(state.log, files=(replace(state.log.files[0], modified_at=NOW + 40),))
+    assert diagnose(replace(state, log=later), SPEC, NOW + 50).word != "finished"
+    beside = replace(state.log, files=(replace(state.log.files[0], modified_at=NOW - 15),))
+    assert diagnose(replace(state, log=beside), SPEC, NOW).word == "finished", "the clock of a file server"
 
 
 def test_what_was_written_after_the_stop_is_another_attempts() -> None:

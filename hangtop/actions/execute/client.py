@@ -1,4 +1,5 @@
-"""The processes of an action, as those see them that start them: a check before a start, the executor of a plan.
+"""The processes of an action, as those see them that start them: a check before a start, the executor of a plan, a command that
+tells causes apart.
 
 Each is a module of hangtop in a session of its own: told one record on stdin, it answers in JSON lines on stdout.
 """
@@ -22,12 +23,16 @@ from hangtop.actions.execute.steps import log_path
 from hangtop.common import clock
 from hangtop.common.reaper import reap_later
 from hangtop.feeds.probe_feed import line_reader
+from hangtop.records.advice import TellAsk, Told
 from hangtop.records.plan import Fit, FitAsk, OwnProcess, Plan, Step
 from hangtop.system.hangtop_child import start_hangtop
 from hangtop.system.memory import unnamed_memory
 
 EXECUTOR, PREFLIGHT = "hangtop.actions.execute.executor", "hangtop.actions.prove.preflight"
+TELL = "hangtop.actions.execute.tell"
 ANSWER_S = 45.0
+TELL_S = 15.0
+"""More than the limit within which that process answers, unless it is stuck itself."""
 REAP_S = 2.0
 """An executor whose output has ended ends within this time."""
 
@@ -50,29 +55,45 @@ def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], I
 
 async def check_start(ask: FitAsk) -> Fit:
     """Whether the start of a plan would succeed; no answer is a problem. A check that is cancelled leaves no child behind."""
+    unknown = "whether it can start is not known"
     try:
-        child, output = begin(PREFLIGHT, ask)
+        return msgspec.json.decode(await _answer(PREFLIGHT, ask, ANSWER_S), type=Fit)
+    except TimeoutError:
+        return Fit((f"{unknown}: no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead",))
     except OSError as error:
-        return Fit((f"whether it can start is not known: {error.strerror or error}",))
-    line, why = b"", "the look at it broke off"
+        return Fit((f"{unknown}: {error.strerror or error}",))
+    except msgspec.DecodeError:
+        return Fit((f"{unknown}: the look at it broke off",))
+
+
+async def tell(ask: TellAsk) -> Told:
+    """What a command that tells causes apart prints. One that is cancelled leaves no child behind."""
+    try:
+        return msgspec.json.decode(await _answer(TELL, ask, TELL_S), type=Told)
+    except TimeoutError:
+        return Told(problem=f"no answer within {TELL_S:.0f} s: a disk or a driver that it asks may be dead")
+    except OSError as error:
+        return Told(problem=f"not run: {error.strerror or error}")
+    except msgspec.DecodeError:
+        return Told(problem="it broke off")
+
+
+async def _answer(module: str, told: msgspec.Struct, within_s: float) -> bytes:
+    """The first line that this module prints. Its group is ended then, also when this is cancelled. Raises `TimeoutError`, and
+    `OSError` when it cannot be started."""
+    child, output = begin(module, told)
     try:
         with output:
             lines, transport = await line_reader(output)
             try:
-                async with asyncio.timeout(ANSWER_S):
-                    line = await lines.readline()
-            except TimeoutError:
-                why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead"
+                async with asyncio.timeout(within_s):
+                    return await lines.readline()
             finally:
                 transport.close()
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
         reap_later(child)  # it may be stuck in the kernel: nobody waits for it
-    try:
-        return msgspec.json.decode(line, type=Fit)
-    except msgspec.DecodeError:
-        return Fit((f"whether it can start is not known: {why}",))
 
 
 def wait_for_start_check(ask: FitAsk) -> Fit:

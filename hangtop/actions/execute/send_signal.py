@@ -8,12 +8,11 @@ import signal
 import time
 from collections.abc import Iterator
 
-from hangtop.actions.execute.signals import VerifiedProcess
+from hangtop.actions.execute.signals import VerifiedProcess, own_processes
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import name_of
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.processes.table import ProcessTable
-from hangtop.system.processes.tree import ancestors
 
 SETTLE_S = 1.0
 """So long after the signals the targets are looked at again: by then a process without a handler has ended, and one in the
@@ -22,7 +21,7 @@ background that wants the terminal is stopped again (SIGTTIN, SIGTTOU; signal(7)
 
 def send_signal(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
     """Each target gets `plan.signal` once. `proof`: it lives and runs; `failed`: it got none, ended, or is stopped."""
-    number, own = signal.Signals[plan.signal], frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
+    number, own = signal.Signals[plan.signal], own_processes(table)
     with contextlib.ExitStack() as held:
         reached: list[VerifiedProcess] = []
         for target in plan.targets:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from hangtop.records.plan import Target
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
+from hangtop.system.processes.tree import ancestors
 
 
 def line_of(identity: Identity, stats: Mapping[int, Stat]) -> Stat | None:
@@ -26,6 +27,11 @@ def living(identity: Identity, table: ProcessTable) -> Stat | None:
     """The line of this very process in the table while it lives; a zombie does not."""
     stat = line_of(identity, table.stats)
     return stat if stat is not None and stat.state not in "ZX" else None
+
+
+def own_processes(table: ProcessTable) -> frozenset[int]:
+    """The pids of hangtop itself and of what it runs in: never signalled."""
+    return frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
 
 
 class VerifiedProcess:

@@ -150,7 +150,8 @@ def _well(cluster: RayCluster | None, starts: Sequence[RayStart]) -> Iterator[St
     has = ", ".join(f"{_amount(n, v)} {n}" for n, v in sorted(total.items()) if not n.startswith("node:"))
     health = "gcs_healthz 200" if cluster.api.gcs_ok else "the dashboard answers"
     yield step("proof", f"port {address.rpartition(':')[2]} answers; {health} at {cluster.api.address}")
-    yield step("proof", f"session {cluster.session}: {text.some(alive, 'node')}, with {has}, as before")
+    having = f" with {has}" if has else ""
+    yield step("proof", f"session {cluster.session}: {text.some(alive, 'node')}{having}, as before")
 
 
 def _answers(address: str) -> bool:

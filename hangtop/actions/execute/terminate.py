@@ -16,14 +16,13 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from hangtop.actions.execute.newborns import Newborns
-from hangtop.actions.execute.signals import VerifiedProcess
+from hangtop.actions.execute.signals import VerifiedProcess, own_processes
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, StateBefore, look_before, name_of, prove, restarted, target_of
 from hangtop.common import clock
 from hangtop.records.plan import Plan, Step
 from hangtop.records.stopped import StoppedRun
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
-from hangtop.system.processes.tree import ancestors
 from hangtop.system.stores import stop_store
 
 KILL_WAIT_S = 5.0
@@ -70,7 +69,7 @@ def _settled_sizes(logs: Sequence[str]) -> dict[str, int]:
 def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
     """Signal the targets of the plan and what they start meanwhile, nothing else. Returns whether all of it is gone."""
     table.refresh(tuple(table.stats))
-    own = frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
+    own = own_processes(table)
     known = look_before(plan, table)
     births = Newborns(plan, table)
     by_wave = attrgetter("target.wave")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop.actions.plans.stop_plan import number_of, stop_plan
+from hangtop.actions.plans.stop_plan import chosen_processes, left_alone, number_of, targets_of
 from hangtop.actions.registry import Planner, Request
-from hangtop.common import text
 from hangtop.records.ask import Ask
-from hangtop.records.plan import LeftAlone, Plan, Refusal
+from hangtop.records.plan import Plan, Refusal
 from hangtop.state.run_state import RunState
 
 
@@ -16,19 +15,20 @@ class ContinuePlanner(Planner):
     """`hangtop continue`. Which processes are the run's, and which of them may be signalled, is as in the plan of a stop."""
 
     def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
-        whole = stop_plan(state, request.me, request.choices.rank, request.choices.pid)
-        if isinstance(whole, Refusal):
-            return whole
-        stopped = tuple(target for target in whole.targets if target.state == "T")
-        traced = [target.pid for target in whole.targets if target.state == "t"]
-        held = (LeftAlone(text.numbered("pid", traced), "a debugger holds it: end the debugger"),) if traced else ()
+        chosen = chosen_processes(state, request.me, request.choices.rank, request.choices.pid)
+        if isinstance(chosen, Refusal):
+            return chosen
+        held = [(process, "a debugger holds it: end the debugger") for process in chosen.ours if process.state == "t"]
+        others = [(process, why) for process, why in chosen.spared if process.state in ("T", "t")]
+        spared = tuple(left_alone([*held, *others]))
+        stopped = targets_of([process for process in chosen.ours if process.state == "T"])
         if not stopped:
-            why = "nothing here is stopped" + "".join(f"; {left.what}: {left.why}" for left in held)
-            return Refusal(why, nothing_to_do=not held)
+            reasons = [f"{left.what}: {left.why}" for left in spared]
+            return Refusal("; ".join((f"nothing of {chosen.what} that is yours is stopped", *reasons)), nothing_to_do=not spared)
         return Plan(
             action="continue",
             title=f"Continue {number_of(stopped)}" + (f" on {request.me.host}" if request.me.host else ""),
             targets=stopped,
-            spared=(*whole.spared, *held),
+            spared=spared,
             signal="SIGCONT",
         )

@@ -50,6 +50,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`does`: one line on what it gives and costs. `frameworks`: only for these; empty: for all. `unless`: not beside these.
 
     `options`: changes to the command line. `only_where_given`: offered only where the command line gives one of them already.
+    `test`: it finds out what is wrong; the run should not go on so, for it is much slower, or smaller.
     """
 
     id: str
@@ -60,6 +61,15 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only_where_given: bool = False
     frameworks: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    test: bool = False
+
+
+class Because(msgspec.Struct, frozen=True):
+    """Why a preset is in a plan that nobody put there by hand. `leave_out`: how a person leaves it out, in words."""
+
+    preset: str
+    cause: str
+    leave_out: str = "--as-it-was leaves it out"
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,8 +95,11 @@ def named(names: Sequence[str]) -> tuple[Preset, ...]:
     return tuple(known[name] for name in names)
 
 
-def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | None = None) -> Plan:
-    """The plan with these presets and a person's own variables, which override theirs. It warns of what cannot be set."""
+def with_presets(
+    plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | None = None, because: Because | None = None
+) -> Plan:
+    """The plan with these presets and a person's own variables, which override theirs. It warns of what cannot be set. `because`:
+    why one of them is there, which the plan says."""
     start, warnings = plan.start, list(plan.warnings)
     if start is None:
         return plan
@@ -97,6 +110,8 @@ def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | 
                 f"{preset.title}: {f'the command gives none of {options}' if options else 'no network interface is known'}"
             )
             continue
+        if because is not None and because.preset == preset.id:
+            plan = replace(plan, advised=f"{preset.title}: {because.cause}; {because.leave_out}")
         start = replace(start, set_env=start.set_env | preset.env)
         for option in preset.options:
             changed = with_option(start.argv, option)

@@ -130,7 +130,7 @@ def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
 class RecoveryPlanner(Planner):
     """Key !, `hangtop recover`. The probe describes the run and its Ray session while they live."""
 
-    waits_for = ("log", "ray")
+    waits_for = ("log", "gpus", "ray")
     patience_s = 30.0
     no_session = "none of these: leave Ray as it is"
 

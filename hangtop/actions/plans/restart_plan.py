@@ -122,7 +122,7 @@ def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: 
 class RestartPlanner(Planner):
     """Key r, `hangtop restart`. The probe says how the run was started, while it still lives."""
 
-    waits_for = ("processes", "ray")
+    waits_for = ("processes", "gpus", "ray")
 
     def questions(self, state: RunState, request: Request) -> tuple[Ask, ...]:
         return (launch_ask(state, request.number),)

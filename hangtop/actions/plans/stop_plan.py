@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from msgspec import convert
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node
@@ -29,8 +29,18 @@ RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
 
 
-def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
-    """Stop the run, one rank, or one process; each with its descendants, as far as this user may stop them."""
+class Chosen(Struct, frozen=True):
+    """Processes of the run that a person means. `what`: in words. `ours`: those that this user may signal. `spared`: the others,
+    each with the reason."""
+
+    what: str
+    procs: ProcessReading
+    ours: list[Process]
+    spared: list[tuple[Process, str]]
+
+
+def chosen_processes(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Chosen | Refusal:
+    """The run, one rank, or one process; each with its descendants."""
     here_only = bool(me.host and state.processes)  # a pid of another machine means nothing here
     procs = state.processes.get(me.host) if here_only else state.procs
     here = procs is not None and any(process.rank == rank for process in procs.processes)
@@ -51,18 +61,26 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
         return Refusal(f"no process of {what} is known on this machine")
     spared = [(process, why) for process in chosen if (why := why_not(process, me)) is not None]
     kept = {process.pid for process, _ in spared}
-    stopped = [process for process in chosen if process.pid not in kept]
+    return Chosen(what, procs, [process for process in chosen if process.pid not in kept], spared)
+
+
+def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
+    """Stop the run, one rank, or one process; each with its descendants, as far as this user may stop them."""
+    chosen = chosen_processes(state, me, rank, pid)
+    if isinstance(chosen, Refusal):
+        return chosen
+    procs, stopped, whole = chosen.procs, chosen.ours, rank is None and pid is None
     if not stopped:
-        return Refusal("nothing to stop: " + "; ".join(sorted({why for _, why in spared})))
+        return Refusal("nothing to stop: " + "; ".join(sorted({why for _, why in chosen.spared})))
     gpus = gpus_here(state, me)
     targets = targets_of(stopped, gpus)
     meeting = procs.rendezvous if whole else None
     return Plan(
         action="stop",
-        title=f"Stop {what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
+        title=f"Stop {chosen.what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
         targets=targets,
-        spared=(*_spared(spared), *_neighbours(targets, gpus)),
-        beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and not process.exited]),
+        spared=(*left_alone(chosen.spared), *_neighbours(targets, gpus)),
+        beyond=targets_of([process for process, _ in chosen.spared if process.uid not in (None, me.uid) and not process.exited]),
         warnings=(
             *_warnings(stopped, procs),
             *clients(stopped),
@@ -189,7 +207,7 @@ def _depth(pid: int, parents: Mapping[int, int]) -> int:
     return len(seen)
 
 
-def _spared(spared: Iterable[tuple[Process, str]]) -> Iterable[LeftAlone]:
+def left_alone(spared: Iterable[tuple[Process, str]]) -> Iterable[LeftAlone]:
     """One line for all processes of the same name and reason."""
     reasons: dict[tuple[str, str], list[int]] = {}
     for process, why in spared:

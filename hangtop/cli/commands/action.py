@@ -11,14 +11,18 @@ from msgspec.structs import replace
 
 from hangtop.actions.execute.client import RunningPlan, evidence_path, own_process, wait_for_start_check
 from hangtop.actions.execute.steps import log_path
+from hangtop.actions.plans.advised import offered, taken_over
 from hangtop.actions.plans.presets import with_presets
 from hangtop.actions.registry import Action, Choices, Need, Planner, Request
+from hangtop.cli.commands.check import advised, verdict_once
 from hangtop.common import clock
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
-from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, settled, too_long
+from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, settled, told_once, too_long
 from hangtop.monitor.questions import answered, unanswered
+from hangtop.records.advice import Advice
 from hangtop.records.ask import Ask
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.plan import Fit, Plan, Refusal, fit_ask
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows, step_rows
@@ -26,11 +30,12 @@ from hangtop.render.ray.ray_lines import session_table
 from hangtop.render.spans import plain
 from hangtop.state.run_state import RunState
 from hangtop.system.stores import launch_store
+from hangtop.translations import say
 
 WIDTH = 10_000
 """Scripts want whole lines."""
-PROCESSES_S, SOURCES_S, RAY_S = 5.0, 6.0, 10.0
-"""From the first look at the processes: so long is waited for the run's processes, for the sources, for its Ray session."""
+PROCESSES_S, SOURCES_S, RAY_S, GPUS_S = 5.0, 6.0, 10.0, NO_ANSWER_S
+"""From the first look at the processes on, so long is waited for the run's processes, the sources, its Ray session, the GPUs."""
 
 
 def run(
@@ -46,13 +51,22 @@ def run(
     then the Ray sessions to choose from follow, if any."""
     planner, now = action.load_planner(), clock.now()
     request = Request(own_process(), planner.narrowed(spec), now, choices, evidence=evidence_path(now))
+    takes_over = "as_it_was" in action.options and not choices.as_it_was and not choices.presets
+    told = asyncio.run(_advice(feed_of(spec), spec)) if takes_over else ()
     state, plan, asked = asyncio.run(_planned(planner, request, feed_of(request.spec)))
     if isinstance(plan, Plan):
-        plan = with_presets(plan, choices.presets, choices.variables)
+        taken = taken_over(offered(state, told, plan.start), told) if plan.start is not None else None
+        chosen, because = ((taken[0],), taken[1]) if taken is not None else (choices.presets, None)
+        plan = with_presets(plan, chosen, choices.variables, because)
     code = show(plan, action.name, yes=yes, out=out)
     if isinstance(plan, Refusal) and asked is None:  # it may lack the name of a session; later refusals lack other things
         out.writelines(f"{line}\n" for line in _sessions(planner, state, request, action.name))
     return code
+
+
+async def _advice(feed: Feed, spec: WatchSpec) -> tuple[Advice, ...]:
+    """What is advised under the verdict of this moment."""
+    return advised(*await verdict_once(feed, spec, None))[0]
 
 
 async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunState, Plan | Refusal, tuple[Ask, ...] | None]:
@@ -89,8 +103,7 @@ def _known(need: Need, state: RunState, waited_s: float) -> bool:
         case "processes":
             return state.procs is not None and (bool(state.procs.processes) or waited_s > PROCESSES_S)
         case "gpus":
-            gpus = state.health.get("gpu")
-            return gpus is None or gpus.told or waited_s > PROCESSES_S
+            return told_once(state, "gpu") or waited_s > GPUS_S
         case "log":
             return settled(state) or waited_s > SOURCES_S
         case "ray":
@@ -103,7 +116,7 @@ def _known(need: Need, state: RunState, waited_s: float) -> bool:
 def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
     """Print the plan of this command; with `yes` carry it out. Whether what it starts can start is looked at first."""
     if isinstance(plan, Refusal):
-        out.write(f"hangtop {command}: {printable(plan.why)}\n")
+        out.write(f"hangtop {command}: {printable(say(plan.why))}\n")
         return 0 if plan.nothing_to_do else 2
     found = wait_for_start_check(ask) if (ask := fit_ask(plan)) is not None else Fit()
     plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
@@ -111,20 +124,22 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
     if found.problems or not yes:
         launch_store.discard(start.environ_file for start in plan.ray)
     if found.problems:
-        out.writelines(f"hangtop {command}: it would not start: {problem}\n" for problem in found.problems)
-        out.write("nothing was done\n")
+        out.writelines(f"hangtop {command}: {say('it would not start')}: {say(problem)}\n" for problem in found.problems)
+        out.write(say("nothing was done") + "\n")
         return 2
     if not yes:
-        out.write(f"nothing was done: hangtop {command} … --yes does it\n")
+        out.write(say(f"nothing was done: hangtop {command} … --yes does it") + "\n")
         return 0
-    out.write(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {log_path()}\n")
+    out.write(
+        say(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {log_path()}") + "\n"
+    )
     out.flush()
     return asyncio.run(_carry_out(plan, out))
 
 
 def lines(plan: Plan) -> list[str]:
     """The plan word for word."""
-    return [printable(plan.title), *(f"  {plain(row)}".rstrip() for row in rows(plan, WIDTH))]
+    return [printable(say(plan.title)), *(f"  {plain(row)}".rstrip() for row in rows(plan, WIDTH))]
 
 
 def _sessions(planner: Planner, state: RunState, request: Request, command: str) -> Iterator[str]:
@@ -132,7 +147,7 @@ def _sessions(planner: Planner, state: RunState, request: Request, command: str)
     if known := planner.sessions(state, request.me):
         heads, table = session_table(known, clock.now(), WIDTH)
         yield from (f"  {plain(row)}".rstrip() for row in (heads, *table))
-        yield f"hangtop {command} --session NAME shows the plan for one of them"
+        yield say(f"hangtop {command} --session NAME shows the plan for one of them")
 
 
 async def _carry_out(plan: Plan, out: TextIO) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -20,11 +20,13 @@ from hangtop.doctor.packages import installed
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor import evidence_bundle
 from hangtop.records.ask import Ask
+from hangtop.records.process import Process
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.stack_rows import StackView
 from hangtop.system.guard import Guard
 from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.roles import PYTHON
 
 MOST_READINGS = 2_000
 STACK_CELLS = 160
@@ -36,7 +38,9 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     snapshot, verdict = asyncio.run(verdict_once(kept, spec, None))
     looks = snapshot.state.looks
     stacks = as_text(StackView(looks, looks[-1].stacks), STACK_CELLS) if looks else ""
-    files = evidence_bundle.compose(snapshot, verdict, _environ(snapshot), _versions(snapshot), tuple(kept.latest), stacks)
+    answers = ProcessAnswers()
+    environ = _environ(snapshot, answers)
+    files = evidence_bundle.compose(snapshot, verdict, environ, _versions(snapshot, answers), tuple(kept.latest), stacks)
     try:
         evidence_bundle.write(files, place, snapshot.now)
     except OSError as error:
@@ -66,20 +70,58 @@ class LatestReadings:
         self._feed.close()
 
 
-def _environ(snapshot: Snapshot) -> Mapping[str, str]:
+class ProcessAnswers:
+    """Environment and folder of processes, each asked once: one that sits in the kernel would hold up every question."""
+
+    def __init__(self) -> None:
+        self._table, self._guard = open_table(), Guard[int, tuple[Mapping[str, str], str]]()
+        self._known: dict[int, tuple[Mapping[str, str], str] | None] = {}
+
+    def of(self, pid: int) -> tuple[Mapping[str, str], str] | None:
+        if pid not in self._known:
+            answer = self._guard.ask({pid: lambda: (self._table.environ(pid), self._table.cwd(pid))}).get(pid)
+            self._known[pid] = None if answer is None or isinstance(answer, OSError) else answer
+        return self._known[pid]
+
+
+def _ranks_first(snapshot: Snapshot) -> list[Process]:
+    """Then what is Python by its title: a driver of Ray has no rank, and a shell above it may have another environment."""
+    return sorted(snapshot.procs.processes, key=lambda process: (process.rank is None, not PYTHON.search(_word(process))))
+
+
+def _word(process: Process) -> str:
+    return process.command.split(" ", 1)[0]
+
+
+def _environ(snapshot: Snapshot, answers: ProcessAnswers) -> Mapping[str, str]:
     """The environment of a rank, else of any process of the run, else of this shell."""
-    table, guard = open_table(), Guard[int, Mapping[str, str]]()
-    for process in sorted(snapshot.procs.processes, key=lambda process: process.rank is None):
-        answer = guard.ask({process.pid: partial(table.environ, process.pid)}).get(process.pid)
-        if answer and not isinstance(answer, OSError):
-            return answer
+    for process in _ranks_first(snapshot):
+        if (answer := answers.of(process.pid)) is not None and answer[0]:
+            return answer[0]
     return os.environ
 
 
-def _versions(snapshot: Snapshot) -> Mapping[str, str]:
-    """Packages of the run's interpreter."""
-    words = next((tuple(process.command.split()) for process in snapshot.procs.processes if process.rank is not None), ())
+def _versions(snapshot: Snapshot, answers: ProcessAnswers) -> Mapping[str, str]:
+    """Packages of the run's interpreter, and where that is. Without a process of the run nobody knows which it was: then those of
+    the Python on this shell's PATH, which is named."""
+    known = (_interpreter(process, answers) for process in _ranks_first(snapshot))
+    python = next(filter(None, known), None) or subject_of((), os.environ, os.getcwd()).python
     try:
-        return installed(subject_of(words, os.environ, os.getcwd()).python)
+        return {"interpreter": python, **installed(python)}
     except (OSError, subprocess.SubprocessError, ValueError):
-        return {}
+        return {"interpreter": python}
+
+
+def _interpreter(process: Process, answers: ProcessAnswers) -> str | None:
+    """The Python that runs this process, by its own PATH and folder: a virtual environment is known by its name alone, for the
+    kernel tells where its link leads. A worker of Ray has another title, and the environment of who started it."""
+    answer = None if process.exited else answers.of(process.pid)
+    if answer is None:
+        return None
+    environ, cwd = answer
+    word, venv = _word(process), environ.get("VIRTUAL_ENV")
+    if PYTHON.search(word):
+        found = os.path.join(cwd, word) if "/" in word else shutil.which(word, path=environ.get("PATH"))
+    else:
+        found = os.path.join(venv, "bin", "python") if venv else None
+    return found if found is not None and os.access(found, os.X_OK) else None

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import TextIO
 
 import msgspec
 
 from hangtop.common import clock
-from hangtop.common.text import duration, printable
+from hangtop.common.text import duration, printable, some
 from hangtop.diagnosis.check_report import report
-from hangtop.diagnosis.members.ray_ownership import said_of, strangers
 from hangtop.diagnosis.rules.log_health_rules import blind_if_unread, is_unread
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
+from hangtop.diagnosis.sources_seen import sources_seen
+from hangtop.diagnosis.why import Why, why
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import looks_in_this_silence, satisfied
+from hangtop.records.advice import Advice, causes_of
 from hangtop.records.log import LogReading
-from hangtop.records.verdict import Verdict
+from hangtop.records.verdict import Evidence, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from hangtop.translations import say, say_comment
 
 LOOK_AGAIN_S = 0.1
 AT_LEAST_S = 0.3
@@ -35,9 +39,15 @@ START_AT_MOST_S = 30.0
 """After this a probe that has said nothing is given up."""
 STARTS = 10.0
 """A machine that starts the probe slowly is slow with all else: waits are at least so many times the start."""
-QUIET_AT_MOST_S = 15.0
-"""How long the sources and two looks at the stacks of a quiet run may take: without them a live run would be called stalled, a
-hung one slow."""
+MOST_CAUSES = 3
+"""Causes that are printed; `--json` and the page of the place hold all."""
+TOLD_BESIDE = ("procs", "stacks", "ray")
+"""Sources whose blindness may change the verdict."""
+QUIET_AT_MOST_S = 20.0
+"""How long the sources, two looks at the stacks and a watch of the waits of a quiet run may take: without them a live run would
+be called stalled or hung, a hung one slow."""
+WATCH_AT_MOST_S = 25.0
+"""How much longer, while a watch goes on: that of bytes that nobody takes is the longest, 24 s."""
 
 
 async def verdict_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Snapshot, Verdict]:
@@ -56,7 +66,7 @@ async def verdict_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tup
         heard = heard or (at if state.health else None)
         watched_s, waited_s = at - started, at - (heard or started)
         ended = not (verdict.state.works or verdict.word == "blind")
-        told = satisfied(snapshot) or (ended and proven(snapshot, verdict))
+        told = satisfied(snapshot) or (ended and verdict.word != "finished" and proven(snapshot, verdict))
         enough = settled(state) and told and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
@@ -69,9 +79,11 @@ def _patience_s(snapshot: Snapshot, verdict: Verdict, started_s: float, *, enoug
     """How long to wait for what is missing. `started_s`: how long the probe took to its first word."""
     if not snapshot.state.health:
         return START_AT_MOST_S
-    is_grave = snapshot.is_quiet or verdict.state.silent
+    is_grave = snapshot.is_quiet or verdict.state.silent or snapshot.log.beats_untimed
     usual_s = UNREAD_AT_MOST_S if is_unread(snapshot) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
-    return max(usual_s, STARTS * started_s)
+    waits = snapshot.state.waits
+    watch_s = WATCH_AT_MOST_S if is_grave and waits is not None and not waits.done else 0.0
+    return max(usual_s, STARTS * started_s) + watch_s
 
 
 def proven(snapshot: Snapshot, verdict: Verdict) -> bool:
@@ -84,38 +96,55 @@ def proven(snapshot: Snapshot, verdict: Verdict) -> bool:
     )
 
 
-def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out: TextIO) -> int:
+def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, with_why: bool = False, out: TextIO) -> int:
     """Print the verdict and give the exit code of the contract."""
     snapshot, verdict = asyncio.run(verdict_once(feed, spec, wait_s))
+    told, problem = advised(snapshot, verdict)
     if as_json:
-        out.write(msgspec.json.encode(report(snapshot, verdict)).decode() + "\n")
+        out.write(msgspec.json.encode(report(snapshot, verdict, told)).decode() + "\n")
     else:
-        lines = (*text(verdict), *cure(snapshot, verdict), *notes(snapshot, verdict))
+        lines = [*text(verdict, told), *advice_lines(told), *notes(snapshot, verdict)]
+        lines += [f"  ! {problem}"] if problem else []
+        lines += reasons(why(snapshot, verdict)) if with_why else []
         out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return verdict.state.exit_code
 
 
-def cure(snapshot: Snapshot, verdict: Verdict) -> list[str]:
-    """Cause and fixes of the message in the headline, else of the first one; nothing for a healthy run."""
-    told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint"]
-    if not (verdict.state.trouble or verdict.word == "waiting") or not told:
-        return []
-    first = next((finding for finding in told if finding.id == verdict.message), told[0])
-    fixes = [f"  {number}. {remedy.line()}" for number, remedy in enumerate(first.remedies, 1)]
-    cause = [f"  {first.id}: {first.cause}"] if first.cause != verdict.detail else [f"  {first.id}"]
-    return [*cause, *fixes]
+def advised(snapshot: Snapshot, verdict: Verdict) -> tuple[tuple[Advice, ...], str]:
+    """The advice, and why the user's own places are left out, if they are. A green verdict does without the catalogue."""
+    if verdict.state.healthy:
+        return (), ""
+    from hangtop.remedies.advise import advice
+    from hangtop.remedies.catalogue import usable_places
+
+    return advice(snapshot, verdict, snapshot.spec.config_dir), usable_places(snapshot.spec.config_dir)[1]
+
+
+def advice_lines(told: Sequence[Advice]) -> list[str]:
+    """Causes, the likeliest first, what tells each from the others, and what to do about it."""
+    lines: list[str] = []
+    causes = causes_of(told)
+    for number, ((place, cause), dos) in enumerate(list(causes.items())[:MOST_CAUSES], 1):
+        lines.append(f"  {say(f'why {number}')}: {say(cause)}" + (f"   [{place}]" if place else ""))
+        lines += [f"    {say('tell')}: {say_comment(asked)}" for asked in dos[0].tell_apart]
+        lines += [f"    {count}. {': '.join(filter(None, (say(each.words), each.paste)))}" for count, each in enumerate(dos, 1)]
+    more = len(causes) - MOST_CAUSES
+    return [*lines, f"  {say(some(more, 'more cause'))}: hangtop explain {told[0].place}"] if more > 0 else lines
 
 
 def notes(snapshot: Snapshot, verdict: Verdict) -> list[str]:
     """What could not be read, and what would permit it, one a line; without what the headline says."""
-    procs = snapshot.procs
+    seen = sources_seen(snapshot.state, snapshot.now)
     said = [problem for problem in (snapshot.log.problem, *(file.problem for file in snapshot.log.files)) if problem]
     said += not_kept(snapshot.log)
-    said += [note for note in (procs.note, procs.missing_right) if note]
-    said += [foreign] if (foreign := said_of(strangers(snapshot.state), snapshot.now)) else []
+    said += [problem for name in TOLD_BESIDE if name in seen and (problem := seen[name].problem) and not _absent(snapshot, name)]
     said += [health.problem for name, health in snapshot.state.health.items() if health.problem and name != "log"]
-    return [f"  ! {note}" for note in dict.fromkeys(said) if note not in verdict.headline]
+    return [f"  ! {say(note)}" for note in dict.fromkeys(said) if note not in verdict.headline]
+
+
+def _absent(snapshot: Snapshot, name: str) -> bool:
+    return snapshot.state.health[name].absent is not None
 
 
 def not_kept(log: LogReading | None) -> list[str]:
@@ -123,17 +152,31 @@ def not_kept(log: LogReading | None) -> list[str]:
     return [f"{file.path}: {file.not_kept}" for file in (log.files if log else ()) if file.not_kept]
 
 
-def text(verdict: Verdict) -> list[str]:
-    """The verdict in words: headline, evidence, refutation."""
-    quiet = "" if verdict.silence_s is None else f"   quiet {duration(verdict.silence_s)}"
-    stage = "" if verdict.stage is None else f"   {verdict.stage.title}"
-    kind = f" · {verdict.kind}" if verdict.kind else ""
-    lines = [f"{verdict.word.upper()}{quiet}{stage}   {verdict.confidence}{kind}", f"  {verdict.headline}"]
-    if verdict.detail:
-        lines.append(f"  {verdict.detail}")
-    sign = {True: "+", False: "-", None: "?"}
-    lines += [f"  {sign[fact.supports]} {fact.source:<7} {fact.text}" for fact in verdict.evidence]
-    lines += [f"  > {culprit.name}: {', '.join(culprit.why)} ({culprit.confidence})" for culprit in verdict.culprits]
+def text(verdict: Verdict, told: Sequence[Advice] = ()) -> list[str]:
+    """The verdict in words: headline, evidence, refutation. `told`: the advice that follows, which says the cause."""
+    quiet = "" if verdict.silence_s is None else f"   {say(f'quiet {duration(verdict.silence_s)}')}"
+    stage = "" if verdict.stage is None else f"   {say(verdict.stage.title)}"
+    kind = f" · {say(verdict.kind)}" if verdict.kind else ""
+    lines = [
+        f"{say(verdict.word.upper())}{quiet}{stage}   {say(verdict.confidence)}{kind}",
+        f"  {say(verdict.headline)}",
+    ]
+    if verdict.detail and not any(verdict.detail in each.cause for each in told):
+        lines.append(f"  {say(verdict.detail)}")
+    lines += map(_fact, verdict.evidence)
+    lines += [
+        f"  > {culprit.name}: {', '.join(map(say, culprit.why))} ({say(culprit.confidence)})" for culprit in verdict.culprits
+    ]
     if verdict.refute:
-        lines.append(f"  - wrong if {verdict.refute}")
+        lines.append(f"  - {say(f'wrong if {verdict.refute}')}")
     return lines
+
+
+def reasons(why: Why) -> list[str]:
+    """The rule that decided, and all facts."""
+    return [f"  {say('why')}: {why.rule or say('no rule')}. {say(why.meaning)}", *map(_fact, why.facts)]
+
+
+def _fact(fact: Evidence) -> str:
+    sign = {True: "+", False: "-", None: "?"}[fact.supports]
+    return f"  {sign} {fact.source:<7} {say(fact.text)}"

@@ -13,13 +13,15 @@ from typing import TextIO
 
 import msgspec
 
-from hangtop.common.text import printable
-from hangtop.doctor import environment, machine_limits, network, observed, packages, ray_address
+from hangtop.common.text import cells, printable
+from hangtop.doctor import environment, inputs, launch_line, machine_limits, network, observed, packages, ray_address
 from hangtop.doctor.check_types import Check, Checker, Subject, unknown
+from hangtop.doctor.trials import trial
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.framework_votes import active, leading
 from hangtop.system.processes.training_commands import framework_of
+from hangtop.translations import say
 
 DEADLINE_S = 9.5
 HEAD_BYTES = 1 << 20
@@ -35,13 +37,15 @@ CHECKERS: dict[str, Checker] = {
     "memory": machine_limits.memory,
     "limits": machine_limits.limits,
     "master": network.master,
+    "launch line": launch_line.launch_line,
     "interfaces": network.interfaces,
     "host name": network.own_name,
     "settings": environment.settings,
     "group timeout": environment.timeouts,
     "hub": environment.hub,
-    "paths": environment.paths,
+    "paths": inputs.paths,
     "rights": machine_limits.looking,
+    "trials": trial.offers,
 }
 """Every group of checks, by the name that is shown when it does not end in time."""
 SIGNS = {"ok": "✓", "warn": "▲", "fail": "✗", "unknown": "?"}
@@ -108,11 +112,23 @@ def examine(subject: Subject, deadline_s: float = DEADLINE_S) -> list[Check]:
     return [check for name in CHECKERS for check in done.get(name, [unknown(name, name, late)])]
 
 
-def run(command: tuple[str, ...], *, as_json: bool, out: TextIO, log: Path | None = None) -> int:
+def run(
+    command: tuple[str, ...],
+    *,
+    as_json: bool,
+    out: TextIO,
+    log: Path | None = None,
+    trials: tuple[str, ...] = (),
+    within_s: float = trial.WITHIN_S,
+) -> int:
     """Print the table; exit code 1 when a check fails. Ends in time, whatever still hangs. `log`: of an earlier run, which tells
-    the framework. Raises `OSError` when it cannot be read."""
+    the framework. `trials`: what a person wants to be tried, each in at most `within_s`. Raises `OSError` when the log cannot be
+    read."""
     framework = framework_in(log) if log is not None else None
-    checks = examine(subject_of(command, os.environ, os.getcwd(), framework))
+    subject = subject_of(command, os.environ, os.getcwd(), framework)
+    tried = [trial.carry_out(name, subject, within_s) for name in trials]
+    titles = {check.title for check in tried}
+    checks = [check for check in examine(subject) if check.group != "try" or check.title not in titles] + tried
     failed = any(check.status == "fail" for check in checks)
     if as_json:
         out.write(msgspec.json.encode({"schema": 1, "fit": not failed, "checks": checks}).decode() + "\n")
@@ -124,12 +140,18 @@ def run(command: tuple[str, ...], *, as_json: bool, out: TextIO, log: Path | Non
 
 def table(checks: list[Check]) -> list[str]:
     """A line for each check, below it the command that mends it, and last the counts."""
-    width = min(28, max(len(check.title) for check in checks))
+    width = min(28, max(cells(say(check.title)) for check in checks))
     lines = []
     for check in checks:
-        lines.append(f"{SIGNS[check.status]} {check.group:<10} {check.title:<{width}}  {check.detail}")
+        group, title = _filled(say(check.group), 10), _filled(say(check.title), width)
+        lines.append(f"{SIGNS[check.status]} {group} {title}  {say(check.detail)}")
         if check.mend:
-            lines.append(f"  {'':<10} {'':<{width}}  → {check.mend}")
+            lines.append(f"  {'':<10} {'':<{width}}  → {say(check.mend)}")
     counts = {status: sum(check.status == status for check in checks) for status in ("fail", "warn", "unknown", "ok")}
-    lines.append(f"{counts['fail']} fail, {counts['warn']} warn, {counts['unknown']} unknown, {counts['ok']} ok")
+    lines.append(say(f"{counts['fail']} fail, {counts['warn']} warn, {counts['unknown']} unknown, {counts['ok']} ok"))
     return lines
+
+
+def _filled(text: str, width: int) -> str:
+    """The text, with blanks up to so many cells."""
+    return text + " " * max(0, width - cells(text))

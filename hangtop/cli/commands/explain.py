@@ -1,4 +1,4 @@
-"""`hangtop explain ID|TEXT|-`: what a message means and how to mend it."""
+"""`hangtop explain ID|PLACE|TEXT|-`: what a message or a place means and how to mend it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from hangtop.diagnosis.explanation import listing as listed
 from hangtop.diagnosis.explanation import matching, named, nearest, page, partial, setting_page, spelled, words
 from hangtop.logs.catalog.load import Catalog, load
 from hangtop.logs.lines.prefixes import strip
+from hangtop.remedies.catalogue import Places, places
+from hangtop.remedies.place_page import listing as listed_places
+from hangtop.remedies.place_page import place_page, stage_named, stage_page
+from hangtop.translations import say
 
 PAGES = 5
 """Pages printed in full; further messages are only named."""
@@ -30,18 +34,30 @@ def run(
     user_dir: Path | None = None,
     stdin: TextIO | None = None,
 ) -> int:
-    """Print the page on `query`: an id, a setting's name, a message as it stands in a log, or `-` for text on stdin.
+    """Print the page on `query`: an id of a message or place, `FRAMEWORK:STAGE`, a setting's name, a message as it stands in a
+    log, or `-` for text on stdin.
 
     0 when something fits, 2 when nothing does. Raises `CatalogError` when a file in the user's folder is wrong.
     """
     catalog = load(user_dir, lang=lang)
     if listing:
-        out.writelines(f"{line}\n" for line in listed(catalog))
+        out.writelines(f"{line}\n" for line in (*listed(catalog), *listed_places(places(user_dir), say)))
         return FOUND
     if not query or not query.strip():
         out.write(f"{words(lang)['what']} {words(lang)['all']}\n")
         return NOTHING
+    if (told := _of_place(query.strip(), catalog, places(user_dir), framework)) is not None:
+        out.write(told)
+        return FOUND
     return _explain(query.strip(), catalog, lang, framework, out, stdin or sys.stdin)
+
+
+def _of_place(query: str, catalog: Catalog, known: Places, framework: str | None) -> str | None:
+    """The page of a place (`lock`) or of a stage (`gkd:weight_sync`), if the query names one."""
+    if query in known and query not in catalog.signatures:
+        return place_page(known[query], framework, say)
+    stage = stage_named(query, catalog)
+    return None if stage is None else stage_page(*stage, known, say)
 
 
 def _explain(query: str, catalog: Catalog, lang: str, framework: str | None, out: TextIO, stdin: TextIO) -> int:

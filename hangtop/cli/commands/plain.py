@@ -11,8 +11,8 @@ from typing import TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.cli.commands.check import not_kept, text
-from hangtop.common.text import clock, duration, printable
+from hangtop.cli.commands.check import advice_lines, advised, not_kept, text
+from hangtop.common.text import cells, clock, duration, printable
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
@@ -21,10 +21,12 @@ from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, Subscriber, Verdict, VerdictChanged, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from hangtop.translations import say
 
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0
 """Steps are printed at most this often."""
+KIND_CELLS = 8
 LAST_WORDS_S = 1.5
 """A dying run still writes: its traceback in pieces, then the launcher's summary."""
 READER_GONE = 141
@@ -56,24 +58,32 @@ def changes(printed: PrintedState, state: RunState, verdict: Verdict, now: float
         return
     just_now = now if printed.is_begun else None  # what was there before the first look is older than that, nobody knows how much
     for stage in new_stages(printed.stage, log.stages):
-        again = f" (attempt {stage.attempt})" if stage.attempt > 1 else ""
-        yield f"{clock(stage.at or just_now)}  stage    {stage.title}{again}"
+        again = say(f" (attempt {stage.attempt})") if stage.attempt > 1 else ""
+        yield f"{clock(stage.at or just_now)}  {_kind('stage')} {say(stage.title)}{again}"
     printed.stage = log.stages[-1] if log.stages else None
     for finding in log.findings:
         if (key := (finding.id, finding.attempt)) not in printed.findings and finding.role != "noise":
             printed.findings |= {key}
             rank = "" if finding.rank is None else f"rank {finding.rank}: "
-            yield f"{clock(finding.at or just_now)}  {finding.severity:<8} {rank}{finding.text} ({finding.id})"
+            yield f"{clock(finding.at or just_now)}  {_kind(finding.severity)} {rank}{finding.text} ({finding.id})"
     progress = log.progress
     if progress.step is not None and progress.step != printed.step and now - printed.step_at >= STEP_LINE_S:
         printed.step, printed.step_at = progress.step, now
-        pace = "" if progress.step_s is None else f", {progress.step_s:.1f} s a step"
-        yield f"{clock(now)}  step     {progress.step:,}" + (f" of {progress.total:,}" if progress.total else "") + pace
+        pace = "" if progress.step_s is None else say(f", {progress.step_s:.1f} s a step")
+        yield (
+            f"{clock(now)}  {_kind('step')} {progress.step:,}" + (say(f" of {progress.total:,}") if progress.total else "") + pace
+        )
     yield from _stayed_behind(printed, verdict, now)
     if printed.change is not None and _is_news(printed.change):
-        quiet = "" if verdict.silence_s is None else f" (quiet {duration(verdict.silence_s)})"
-        yield f"{clock(now)}  {verdict.word:<8} {verdict.headline}{quiet}"
+        quiet = "" if verdict.silence_s is None else say(f" (quiet {duration(verdict.silence_s)})")
+        yield f"{clock(now)}  {_kind(verdict.word)} {say(verdict.headline)}{quiet}"
     printed.is_begun, printed.change = True, None
+
+
+def _kind(word: str) -> str:
+    """What a line tells of, as wide on every line."""
+    said = say(word)
+    return said + " " * max(0, KIND_CELLS - cells(said))
 
 
 def _is_news(change: VerdictChanged) -> bool:
@@ -108,7 +118,7 @@ def _stayed_behind(printed: PrintedState, verdict: Verdict, now: float) -> Itera
         return
     for culprit in verdict.culprits:
         if culprit.rank not in printed.behind:
-            yield f"{clock(now)}  behind   {culprit.name}: {', '.join(culprit.why)}"
+            yield f"{clock(now)}  {_kind('behind')} {culprit.name}: {', '.join(map(say, culprit.why))}"
     behind = frozenset(culprit.rank for culprit in verdict.culprits)
     printed.behind = printed.behind | behind if behind else behind
 
@@ -143,9 +153,11 @@ async def watch(
         out.flush()
         if ends_at is not None and now() >= ends_at and satisfied(snapshot):
             break
-    monitor.look(state, now())  # where all was a draft so far, this is the word that stands
-    notes = [f"  ! {note}" for note in not_kept(state.log)]
-    lines = (*changes(printed, state, monitor.verdict, now()), *text(monitor.verdict), *notes)
+    snapshot = monitor.look(state, now())  # where all was a draft so far, this is the word that stands
+    told, problem = advised(snapshot, monitor.verdict)
+    left_out = [problem] if problem else []
+    notes = [*advice_lines(told), *(f"  ! {note}" for note in (*not_kept(state.log), *left_out))]
+    lines = (*changes(printed, state, monitor.verdict, now()), *text(monitor.verdict, told), *notes)
     out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return monitor.verdict

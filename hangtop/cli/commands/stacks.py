@@ -61,7 +61,7 @@ def run(
         looks = _look(looks, pids, wanted, stop)
     stacks = wanted.of(same_files((*number(looks[-1].stacks, pids_by_rank), *far)))
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
-    echo(_json(view) if as_json else as_text(view, max(80, shutil.get_terminal_size((120, 40)).columns)))
+    echo(_json(view) if as_json else as_text(view, max(60, shutil.get_terminal_size((120, 40)).columns)))
     return 0 if any(stack.threads for stack in stacks) else 4
 
 

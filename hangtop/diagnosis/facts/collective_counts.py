@@ -116,7 +116,7 @@ def stragglers(snapshot: Snapshot) -> tuple[tuple[int, Behind], ...]:
         for member in behind(looks[-1].communicators, before)
         if member.frozen and member.pid in rank_of
     ]
-    since = snapshot.log.last_output_at or 0.0
+    since = snapshot.log.moved_at or 0.0
     dumps = [dump for dump in looks[-1].dumps if dump.at >= since]
     return (*stuck, *((member.rank, member) for member in behind_in_flight(dumps)))
 

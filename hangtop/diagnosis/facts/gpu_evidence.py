@@ -35,6 +35,23 @@ def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     return tuple(evidence)
 
 
+def lasting_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
+    """GPUs that have no part in a run that goes on: it may well be meant so."""
+    return tuple(
+        Evidence("gpu", f"{f'{host}: ' if len(state.gpus) > 1 else ''}{numbered('GPU', indices)} {text}", None)
+        for host, node in state.gpus.items()
+        for text, indices in _alike(gpu_outliers.lasting(node, now, of_run(state, host) or ()))
+    )
+
+
+def _alike(found: Iterable[GpuFact]) -> Iterable[tuple[str, Sequence[int]]]:
+    """Each text once, with its GPUs."""
+    by_text: dict[str, list[int]] = {}
+    for fact in found:
+        by_text.setdefault(fact.text, []).append(fact.index)
+    return by_text.items()
+
+
 def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
     reading = node.reading
     if reading.stuck_in and reading.stuck_since is not None:

@@ -12,11 +12,12 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.common.median import median_of_others
+from hangtop.common.median import median, median_of_others
 from hangtop.common.memo import memoized
+from hangtop.common.text import some
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.health import LATE_S, NO_ANSWER_S
-from hangtop.records.samples import Samples, growth
+from hangtop.records.samples import Samples, growth, until
 
 FactKind = Literal[
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "memory errors", "remap", "xid",
@@ -34,6 +35,13 @@ BUSY_MEMORY_PERCENT = 5.0
 IDLE_UTIL_PERCENT = 5.0
 PEERS_PART = 0.7
 """So many of the others must be busy before an idle one is odd."""
+LASTS_S = 120.0
+"""What has been loaded nowhere for as long as the default stall limit is not about to be loaded."""
+LONG_S = 300.0
+KNOWN_PART = 0.8
+"""So much of these minutes must be known: a step of reinforcement learning has minutes in which a GPU waits."""
+COMPUTES_PERCENT = 50.0
+ROUNDED_PERCENT = 5
 EMPTY_BYTES = 1 << 30
 LITTLE_MEMORY_PART = 0.5
 LITTLE_MEMORY_BYTES = 4 << 30
@@ -107,8 +115,7 @@ def _lately(gpu: Gpu, track: GpuTrack, since: float) -> Gpu:
 
 def _mean_since(samples: Samples, since: float) -> float | None:
     """The mean over the slots that end after `since`."""
-    skipped = int(since // samples.slot_s) - samples.first
-    recent = [mean for mean in samples.means[max(0, skipped) :] if mean is not None]
+    recent = _slots(samples, since)
     return sum(recent) / len(recent) if recent else None
 
 
@@ -143,6 +150,62 @@ def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> 
         peers = Peers(judged)
         found += [GpuFact(gpu.index, kind, text) for gpu in judged for kind, text in _against(peers, gpu)]
     return tuple(sorted(found, key=lambda fact: (_GRAVEST_FIRST.index(fact.kind), fact.index)))
+
+
+def lasting(node: NodeGpus, now: float, mine: Collection[int]) -> tuple[GpuFact, ...]:
+    """What no phase of a healthy step explains: a GPU that is idle for minutes while most of the others compute, or whose process
+    has loaded nothing in all that time while theirs are full. `mine`: the GPUs that are known for the run's, which alone are
+    judged: a spare one, or one of other people, is not idle."""
+    judged = judged_of(node, now, mine) if mine else []
+    return (*_long_idle(judged, node, now), *_never_loaded(judged, node, now))
+
+
+def _long_idle(judged: Sequence[Gpu], node: NodeGpus, now: float) -> Iterator[GpuFact]:
+    means = {gpu.index: mean for gpu in judged if (mean := mean_over(node, gpu, now)) is not None}
+    spinning = {gpu.index for gpu in judged if busy_waits(gpu)}
+    at_work = [mean for index, mean in means.items() if mean >= COMPUTES_PERCENT and index not in spinning]
+    if not at_work or len(at_work) < PEERS_PART * len(means):
+        return
+    others = f"{some(len(at_work), 'other')} at {rounded(median(at_work))} %"
+    for index in (index for index, mean in means.items() if mean <= IDLE_UTIL_PERCENT):
+        yield GpuFact(index, "idle", f"idle for {LONG_S / 60:.0f} minutes, the {others}: nothing of the run computes there")
+
+
+def _never_loaded(judged: Sequence[Gpu], node: NodeGpus, now: float) -> Iterator[GpuFact]:
+    since = now - LASTS_S
+    watched = [gpu for gpu in judged if _watched(node.tracks.get(gpu.index, NO_TRACK), since)]
+    at_work = (gpu for gpu in watched if (_mean_since(node.tracks[gpu.index].util_percent, since) or 0.0) >= COMPUTES_PERCENT)
+    if len(watched) < 2 or all(busy_waits(gpu) for gpu in at_work):
+        return
+    peers = Peers(watched)
+    for gpu in watched:
+        used = _slots(node.tracks[gpu.index].used_bytes, since)
+        if used and max(used) < EMPTY_BYTES:
+            yield from (GpuFact(gpu.index, kind, text) for kind, text in _against(peers, gpu) if kind == "little memory")
+
+
+def mean_over(node: NodeGpus, gpu: Gpu, now: float) -> float | None:
+    """The mean utilisation over the last `LONG_S`, in percent; `None` while too little of it is known."""
+    samples = node.tracks.get(gpu.index, NO_TRACK).util_percent
+    slots = int(LONG_S / samples.slot_s)
+    known = [mean for mean in until(samples, now, slots) if mean is not None]
+    return sum(known) / len(known) if len(known) >= KNOWN_PART * slots else None
+
+
+def rounded(percent: float) -> int:
+    """In steps, so that a line stands still."""
+    return ROUNDED_PERCENT * round(percent / ROUNDED_PERCENT)
+
+
+def _watched(track: GpuTrack, since: float) -> bool:
+    first = track.util_percent.first * track.util_percent.slot_s
+    return bool(_slots(track.util_percent, since)) and first <= since
+
+
+def _slots(samples: Samples, since: float) -> list[float]:
+    """The means of the slots that end after `since`."""
+    skipped = max(0, int(since // samples.slot_s) - samples.first)
+    return [mean for mean in samples.means[skipped:] if mean is not None]
 
 
 def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> Iterator[GpuFact]:
@@ -197,8 +260,12 @@ def _against(peers: Peers, gpu: Gpu) -> Iterator[tuple[FactKind, str]]:
         yield "empty", "is empty"
     if gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT and peers.busy_part(gpu) >= PEERS_PART:
         yield "idle", f"at {gpu.util_percent:.0f} %"
-    if used is not None and EMPTY_BYTES <= used < LITTLE_MEMORY_PART * usual and usual - used >= LITTLE_MEMORY_BYTES:
-        yield "little memory", f"{used / G:.1f} G, the others {usual / G:.1f} G"
+    if used is not None and used < LITTLE_MEMORY_PART * usual and usual - used >= LITTLE_MEMORY_BYTES:
+        if used >= EMPTY_BYTES:
+            yield "little memory", f"{used / G:.1f} G, the others {usual / G:.1f} G"
+        elif gpu.processes:
+            pids = ", ".join(f"pid {process.pid}" for process in gpu.processes[:2])
+            yield "little memory", f"{used / G:.1f} G, the others {usual / G:.1f} G: {pids} has loaded nothing there"
     warm, held = gpu.temperature_c, HOLDING_BACK.intersection(gpu.throttle)
     if warm is not None and (held or (warm >= HOT_C and warm - peers.temperature_c(gpu) >= HOT_OVER_PEERS_C)):
         yield "hot", f"{warm:.0f} °C" + (f", held back: {', '.join(sorted(held))}" if held else "")

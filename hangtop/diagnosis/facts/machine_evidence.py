@@ -21,6 +21,8 @@ OOM_FOR_S = 3_600.0
 KILLED_WITHIN_S = 30.0
 """The kernel's count is seen this much before or after the end of the process that it killed."""
 SIGKILL = -9
+STALL_PERCENT = 10.0
+"""A tenth of the time lost is no noise: on two cores with 27 tasks at work both stood at 0."""
 GROWTH_BYTES = 256 << 20
 FULL_IN_S = 48 * 3600.0
 """Memory that is full later than this is not told as full."""
@@ -32,6 +34,11 @@ def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     machine = state.machine
     told = [] if machine is None else [*_memory(machine, now), *(line for disk in machine.disks for line in _disk(disk))]
     return tuple(Evidence("host", line) for line in (*told, *_grows(state)))
+
+
+def stall_evidence(machine: HostReading | None) -> tuple[Evidence, ...]:
+    """What slows all of this machine down, memory first."""
+    return () if machine is None else tuple(Evidence("host", line) for line in _stalls(machine))
 
 
 def want_of_memory(machine: HostReading | None, process: Process) -> Evidence | None:
@@ -56,6 +63,21 @@ def _memory(machine: HostReading, now: float) -> Iterator[str]:
     total, free = machine.memory_bytes, machine.available_bytes
     if total and free is not None and free < (1 - MEMORY_PART) * total:
         yield f"memory: {size(free)} free of {size(total)}"
+
+
+def _stalls(machine: HostReading) -> Iterator[str]:
+    """What everybody waited for in the last minute."""
+    memory, io = machine.memory_stall_percent or 0.0, machine.io_stall_percent or 0.0
+    if memory >= STALL_PERCENT:
+        swap = f", {size(machine.swap_used_bytes)} swapped out" if machine.swap_used_bytes else ""
+        yield f"memory pressure: nobody could work for {_rounded(memory)} % of the last minute{swap}"
+    if io >= STALL_PERCENT:
+        yield f"disks: nobody could work for {_rounded(io)} % of the last minute for want of them"
+
+
+def _rounded(percent: float) -> int:
+    """In steps, so that the line stands still."""
+    return 5 * round(percent / 5)
 
 
 def _disk(disk: Disk) -> Iterator[str]:

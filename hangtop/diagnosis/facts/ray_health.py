@@ -14,7 +14,7 @@ from msgspec import Struct
 from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.common.text import clock, some
-from hangtop.records.ray.cluster import RayActor, RayCluster, RayPart
+from hangtop.records.ray.cluster import DaemonKind, RayActor, RayCluster, RayPart
 
 STALE_AFTER_S = 15.0
 TABLES_STALE_S = 45.0
@@ -38,11 +38,13 @@ class RayTrouble(Struct, frozen=True):
 
 
 class OutlierActor(Struct, frozen=True):
-    """An actor that stands out, and why. `sure`: by its own state; else by difference from its peers."""
+    """An actor that stands out, and why. `sure`: by its own state; else by difference from its peers. `since`: words for when
+    that began, which change as more is learned."""
 
     actor: RayActor
     why: str
     sure: bool = True
+    since: str = ""
 
 
 def stale_since(cluster: RayCluster, now: float) -> float | None:
@@ -97,7 +99,15 @@ def _sick_parts(cluster: RayCluster) -> list[RayTrouble]:
         return None if part.kind.startswith("dashboard") else part.node
 
     roots = {(part.kind, node_of(part)) for part, _ in sick}
-    return [trouble for part, trouble in sick if (DAEMONS[part.kind].below, node_of(part)) not in roots]
+    missing = [_missing(kind) for kind in cluster.missing]
+    return [*missing, *(trouble for part, trouble in sick if (DAEMONS[part.kind].below, node_of(part)) not in roots)]
+
+
+def _missing(kind: DaemonKind) -> RayTrouble:
+    """A daemon that was gone before hangtop came."""
+    daemon = DAEMONS[kind]
+    text = f"the {daemon.name} is gone, since before hangtop came: {daemon.ends}"
+    return RayTrouble(kind, text, "ray stop, then start Ray again", dead=True)
 
 
 def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
@@ -139,7 +149,7 @@ API_WORDS = {
 
 
 def _sick_api(cluster: RayCluster) -> Iterator[RayTrouble]:
-    api, known = cluster.api, _broken(cluster.parts)
+    api, known = cluster.api, _broken(cluster)
     version = api.version or "of this version"
     if api.answer in API_WORDS:
         part, text, mend = API_WORDS[api.answer]
@@ -162,15 +172,16 @@ def _sick_api(cluster: RayCluster) -> Iterator[RayTrouble]:
         yield RayTrouble("version", f"Ray's own Python could not read the GCS in its place: {api.tables_problem}")
 
 
-def _broken(parts: Sequence[RayPart]) -> set[str]:
+def _broken(cluster: RayCluster) -> set[str]:
     """Kinds of daemons here of which one is gone, stopped or a zombie, and no other took its place."""
+    parts = cluster.parts
     sick = (part for part in parts if part.gone_at is not None or part.state in "TtZ")
-    return {part.kind for part in sick if not any(_serves(other, part) for other in parts)}
+    return {part.kind for part in sick if not any(_serves(other, part) for other in parts)} | set(cluster.missing)
 
 
 def _told_by_tables(cluster: RayCluster) -> bool:
     """Whether Ray's own Python tells what the dashboard does not, and still can."""
-    return cluster.api.tables_at is not None and "gcs_server" not in _broken(cluster.parts)
+    return cluster.api.tables_at is not None and "gcs_server" not in _broken(cluster)
 
 
 def _sick_nodes(cluster: RayCluster, now: float) -> Iterator[RayTrouble]:
@@ -237,7 +248,7 @@ def _apart(group: Sequence[RayActor]) -> list[OutlierActor]:
     if not others or few > max(1, len(group) // 4):
         return []
     return [
-        OutlierActor(actor, f"{_doing(actor)}{_since(actor)} while {most} others are {common}", sure=False)
+        OutlierActor(actor, f"{_doing(actor)} while {most} others are {common}", sure=False, since=_since(actor))
         for actor in group
         if _doing(actor) != common
     ]

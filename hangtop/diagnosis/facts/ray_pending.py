@@ -14,20 +14,22 @@ PLAIN_RESOURCES = {"CPU", "GPU", "memory"}
 
 
 class PendingResource(Struct, frozen=True):
-    """Actors, a placement group or tasks that wait for resources. `lack`: what no node can give, in words."""
+    """Actors, a placement group or tasks that wait for resources. `lack`: what no node can give, in words. `since_seen`: they
+    waited already when they were first seen."""
 
     who: str
     asks: str
     lack: str
     since: float | None
     impossible: bool
+    since_seen: bool = False
 
 
 @memoized
 def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
     """Actors, placement groups and tasks that wait for resources, and why they do not get them. What can never be granted
-    comes first."""
-    waiting = (actor for actor in cluster.actors if actor.state == "resources")
+    comes first. An actor whose resources are free waits for something else (`starting_actors`)."""
+    waiting = (actor for actor in cluster.actors if actor.state == "resources" and _lacks(actor, cluster))
     alike = grouped(waiting, lambda actor: (actor.cls, tuple(sorted(actor.resources.items()))))
     found = [_pending_actors(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
     found += [_pending_group(group, cluster.nodes) for group in cluster.groups]
@@ -35,11 +37,21 @@ def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
     return tuple(sorted(found, key=lambda pending: not pending.impossible))
 
 
+def starting_actors(cluster: RayCluster) -> tuple[RayActor, ...]:
+    """The actors that lack nothing, and have no process: a worker is being started for them, or its runtime environment made."""
+    return tuple(actor for actor in cluster.actors if actor.state == "resources" and not _lacks(actor, cluster))
+
+
+def _lacks(actor: RayActor, cluster: RayCluster) -> bool:
+    return bool(lacking(actor.resources, cluster.nodes)[0])
+
+
 def _pending_actors(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: Sequence[RayNode]) -> PendingResource:
     lack, impossible = lacking(asks, nodes)
-    since = min((actor.since for actor in actors if actor.since is not None), default=None)
+    first = min((actor for actor in actors if actor.since is not None), key=lambda actor: actor.since or 0.0, default=None)
+    since, seen = (None, False) if first is None else (first.since, first.since_seen)
     who = cls if len(actors) == 1 else f"{cls} ×{len(actors)}"
-    return PendingResource(who, resources(asks) or "a worker process", lack, since, impossible)
+    return PendingResource(who, resources(asks) or "a worker process", lack, since, impossible, seen)
 
 
 def _pending_group(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResource:
@@ -76,6 +88,10 @@ def lacking(asks: dict[str, float], nodes: Iterable[RayNode]) -> tuple[str, bool
         free = max(node.total.get(name, 0.0) - node.used.get(name, 0.0) for node in alive)
         if free < amount:
             return f"{name}: {max(0.0, free):g} free on the freest node", False
+    if asks and not any(
+        all(node.total.get(name, 0.0) - node.used.get(name, 0.0) >= asks[name] for name in asks) for node in alive
+    ):
+        return f"no node has {resources(asks)} free at once", False
     return "", False
 
 

@@ -16,6 +16,12 @@ FINISH = "finish"
 """The stage of a run, or of a rank, that has said it is done."""
 CEILINGS_FOR_S = 120.0
 """The stall limit for which profiles write the ceilings of their stages."""
+WORK_S = 900.0
+"""For so long work explains silence, of which only its name is known: as long as the profiles give to the load of a model."""
+TOLD = 1.5
+"""Work takes somewhat longer than a line says beforehand."""
+LIKE_BEFORE = 2.0
+"""What is as long as twice a pause before is of its kind."""
 MIN_STEPS = 4
 """Below this many step gaps a percentile says nothing."""
 
@@ -55,15 +61,43 @@ def limit_of(state: RunState, spec: WatchSpec, stage: StageEvent | None) -> Limi
     max(stall limit, 3 x p95 of the time between two steps that it tells); NVRx takes 5 x the longest beat, DLRover a fixed
     10 min. A network file system adds its slack, for the size of a file is cached there.
     """
-    limit = _of_stage(state.log, spec, stage) if state.log is not None else Limit(spec.stall_s, spec.stall_s)
+    limit = _explained(state.log, spec, stage) if state.log is not None else Limit(spec.stall_s, spec.stall_s)
     return Limit(min(limit.slow_s, spec.stall_s), min(limit.stalled_s, spec.stall_s)) if nobody_writes(state) else limit
+
+
+def _explained(log: LogReading, spec: WatchSpec, stage: StageEvent | None) -> Limit:
+    """The limit of the stage; a longer one where the run's last words name work, or where such words were followed by silences
+    as long before."""
+    limit, since = _of_stage(log, spec, stage), log.moved_at
+    if since is None:
+        return limit
+    until = max(log.paused_until or since, work_until(log, spec) or since)
+    first_s = 0.0 if log.pace.steps else min(LIKE_BEFORE * (log.longest_silence_s or 0.0), WORK_S * spec.stall_s / CEILINGS_FOR_S)
+    return Limit(limit.slow_s, max(limit.stalled_s, until - since, first_s))
+
+
+def _paced_s(log: LogReading) -> float:
+    """What the run's own steps explain. Of the first few each may be the first of its kind, so that the longest counts, and what
+    a bar says of its pace."""
+    pace = log.pace
+    if pace.steps >= MIN_STEPS:
+        return 3.0 * (pace.p95_s or 0.0) * pace.every
+    told_s = max(pace.longest_s or 0.0, log.progress.step_s or 0.0)
+    return LIKE_BEFORE * told_s * pace.every
+
+
+def work_until(log: LogReading, spec: WatchSpec) -> float | None:
+    """Until when the work that the run named last explains that it says nothing."""
+    if log.work is None or log.work.at is None:
+        return None
+    return log.work.at + max(WORK_S * spec.stall_s / CEILINGS_FOR_S, TOLD * log.work.told_s)
 
 
 def _of_stage(log: LogReading, spec: WatchSpec, stage: StageEvent | None) -> Limit:
     slack_s = max((file.slack_s for file in log.files), default=0.0)
     plan = stage_plan(log, stage)
     if plan is None or plan.steady or plan.stalled_after_s is None:
-        paced_s = 3.0 * (log.pace.p95_s or 0.0) * log.pace.every if log.pace.steps >= MIN_STEPS else 0.0
+        paced_s = _paced_s(log)
         limit_s = max(spec.stall_s, paced_s) + slack_s
         return Limit(limit_s, limit_s)
     scale = spec.stall_s / CEILINGS_FOR_S

@@ -99,7 +99,9 @@ def said(processes: Collection[Process]) -> dict[int, int]:
     by_log = {process.pid: process.log_rank for process in _topmost(living) if process.log_rank is not None}
     if len(by_log) > 1 and len(set(by_log.values())) == len(by_log):
         return by_log
-    return by_argument(living)
+    names = {process.name for process in living}
+    died = [zombie for zombie in zombies_beside(processes, living) if failed(zombie) and zombie.name in names]
+    return by_argument(living, len(died))
 
 
 def by_order(group: Sequence[Process], world: int | None, least: int = 0, *, meets: bool = False) -> dict[int, int]:
@@ -124,26 +126,27 @@ def with_parent(group: Sequence[Process], parent: Process | None, count: int | N
     return (parent, *group) if count == len(group) + 1 else tuple(group)
 
 
-def by_argument(processes: Iterable[Process]) -> dict[int, int]:
+def by_argument(processes: Iterable[Process], died: int = 0) -> dict[int, int]:
     """Rank by pid, from command lines or titles that are alike but for numbers; nothing unless each has a number of its own.
 
-    A number after the word rank; else one that counts all of them from 0, if there is one alone.
+    A number after the word rank; else one that counts all of them from 0, if there is one alone. `died`: so many of them may be
+    missing in between.
     """
     groups = grouped(filter(_may_be_rank, processes), lambda process: tuple(NUMBER.split(process.command)))
     for words, alike in sorted(groups.items(), key=lambda entry: -len(entry[1])):
         group = _topmost(alike)
         rows = [[int(number) for number in NUMBER.findall(process.command)] for process in group]
-        if len(group) > 1 and (found := _by_place(words, rows)):
+        if len(group) > 1 and (found := _by_place(words, rows, died)):
             return {process.pid: rank for process, rank in zip(group, found, strict=True)}
     return {}
 
 
-def _by_place(words: Sequence[str], rows: list[list[int]]) -> tuple[int, ...]:
+def _by_place(words: Sequence[str], rows: list[list[int]], died: int) -> tuple[int, ...]:
     """The numbers of the place that tells the ranks; a row for each process."""
     places = list(zip(*rows, strict=True))
     own = [place for place, numbers in enumerate(places) if len(set(numbers)) == len(rows) and max(numbers) < 100_000]
     told = {places[place] for place in own if RANK_SAID.search(words[place])}
-    counts = {places[place] for place in own if sorted(places[place]) == list(range(len(rows)))}
+    counts = {places[place] for place in own if max(places[place]) < len(rows) + died}
     chosen = told or counts
     return next(iter(chosen)) if len(chosen) == 1 else ()
 
@@ -155,12 +158,37 @@ def _topmost(processes: Sequence[Process]) -> list[Process]:
 
 
 def dead(processes: Collection[Process], ranks: dict[int, Process], world: int | None) -> dict[int, int]:
-    """Rank by pid of zombies beside the `ranks`, children of one parent, where as many ranks of this machine are missing."""
+    """Rank by pid of zombies beside the `ranks`, children of one parent, where as many ranks of this machine are missing; where
+    nothing tells how many ranks there are, of those that failed, by the order of the start."""
+    beside = zombies_beside(processes, ranks.values())
+    if world is None:
+        return _by_start([zombie for zombie in beside if failed(zombie)], ranks)
     gaps = missing_here(ranks, world)
-    parents = {process.ppid for process in ranks.values()}
-    zombies = [process for process in processes if process.exited and process.ppid in parents and _may_be_rank(process)]
-    zombies.sort(key=lambda zombie: (zombie.start_ticks, zombie.pid))
+    zombies = sorted(beside, key=lambda zombie: (zombie.start_ticks, zombie.pid))
     return {zombie.pid: rank for zombie, rank in zip(zombies, gaps, strict=True)} if len(zombies) == len(gaps) else {}
+
+
+def zombies_beside(processes: Iterable[Process], ranks: Collection[Process]) -> list[Process]:
+    """Those without a number that a parent of the ranks has started and does not reap."""
+    parents = {process.ppid for process in ranks}
+    return [process for process in processes if process.exited and process.ppid in parents and _may_be_rank(process)]
+
+
+def failed(process: Process) -> bool:
+    """Whether it is known to have ended otherwise than well."""
+    return process.exit_code not in (0, None)
+
+
+def _by_start(zombies: Collection[Process], ranks: dict[int, Process]) -> dict[int, int]:
+    """Rank by pid of these zombies, where the ranks were started in the order of their numbers, and these fit in between or
+    behind."""
+    alike = [zombie for zombie in zombies if zombie.name in {process.name for process in ranks.values()}]
+    number_of = {process.pid: rank for rank, process in ranks.items()}
+    order = sorted((*ranks.values(), *alike), key=lambda process: (process.start_ticks, process.pid))
+    placed = {process.pid: place for place, process in enumerate(order, min(ranks, default=0))}
+    if not alike or any(placed[pid] != rank for pid, rank in number_of.items()):
+        return {}
+    return {zombie.pid: placed[zombie.pid] for zombie in alike}
 
 
 def missing_here(ranks: Collection[int], world: int | None) -> tuple[int, ...]:

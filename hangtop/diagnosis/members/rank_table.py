@@ -10,6 +10,7 @@ from hangtop.common.memo import memoized
 from hangtop.common.text import some
 from hangtop.diagnosis.members.rank_gpus import bytes_held, gpu_of_rank
 from hangtop.diagnosis.members.rank_numbering import by_order, dead, said, siblings, with_parent
+from hangtop.diagnosis.members.ray_hosts import host_names, near
 from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
 from hangtop.diagnosis.status.kernel_block import is_blocked
@@ -44,6 +45,7 @@ class KnownOfRanks(Struct, frozen=True):
     furthest: int | None
     ordered: frozenset[int]
     places: Mapping[int, Place]
+    names: Mapping[str, str]
 
 
 @memoized
@@ -56,7 +58,8 @@ def join_ranks(state: RunState) -> tuple[Rank, ...]:
 
 def _known(state: RunState) -> KnownOfRanks:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
-    told = {log.pid: log.rank for log in state.ranks.values() if log.pid is not None} or _said_ranks(state, readings)
+    near_by = near(state, state.ranks.values())
+    told = {log.pid: log.rank for log in near_by if log.pid is not None} or _said_ranks(state, readings)
     order = {} if told else _by_order(state, readings)
     host, process = _processes(readings, told or order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
@@ -77,6 +80,7 @@ def _known(state: RunState) -> KnownOfRanks:
         furthest=max((log.step for log in state.ranks.values() if log.step is not None), default=None),
         ordered=frozenset(order),
         places=_places(state, process, readings.values()),
+        names=host_names(state),
     )
 
 
@@ -167,7 +171,7 @@ def _rank(state: RunState, log: RankLog, known: KnownOfRanks) -> Rank:
     return Rank(
         rank=log.rank,
         world=log.world or (process.world if process else None) or (actor.world if actor else None),
-        host=log.host or known.host.get(log.rank) or (actor.host if actor else None) or None,
+        host=known.names.get(log.host or "", log.host) or known.host.get(log.rank) or (actor.host if actor else None) or None,
         pid=process.pid if process else log.pid or (actor.pid if actor else None),
         started_at=process.started_at if process else None,
         gpu=_gpu(state, log, known),

@@ -48,6 +48,11 @@ class OwnedSession(Struct, frozen=True):
     fact: str
     jobs: frozenset[str] = frozenset()
 
+    @property
+    def whole(self) -> bool:
+        """Whether all that runs in it is the run's: all of its drivers are."""
+        return _is_whole(self.cluster, self.jobs)
+
 
 class _Run(Struct, frozen=True):
     """What is known of the run where a cluster was seen. `members`: its processes, by pid, but for those that were found through
@@ -170,10 +175,19 @@ def _owned(question: _Question, by: By, fact: str) -> OwnedSession:
     jobs = _jobs(question)
     cluster, run = question.cluster, question.run
     whole = by == "person" and not jobs
-    actors = tuple(a for a in cluster.actors if whole or a.job in jobs or run.has(a.pid, a.started_at))
+    alone = _is_whole(cluster, jobs)  # then a task whose job nobody tells is the run's
+    actors = tuple(
+        a
+        for a in cluster.actors
+        if whole or a.job in jobs or run.has(a.pid, a.started_at) or (alone and a.id is None and not a.job)
+    )
     if len(actors) < len(cluster.actors):
         cluster = replace(cluster, actors=actors, actors_total=len(actors))
     return OwnedSession(cluster, by, fact, jobs)
+
+
+def _is_whole(cluster: RayCluster, jobs: frozenset[str]) -> bool:
+    return bool(cluster.drivers) and {driver.job for driver in cluster.drivers} <= jobs
 
 
 def _jobs(question: _Question) -> frozenset[str]:

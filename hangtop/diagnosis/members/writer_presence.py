@@ -11,8 +11,8 @@ STDIN = "-"
 
 
 def nobody_here(procs: ProcessReading | None) -> bool:
-    """No process of the run lives here, none writes its log or may do so, and none is hidden from us."""
-    if procs is None or procs.processes or procs.leads or procs.hidden or procs.note:
+    """No process of the run lives here, none writes its log or may do so, and none is hidden from us or was not looked for."""
+    if procs is None or procs.processes or procs.leads or procs.hidden or procs.note or not procs.sought:
         return False
     return not any(writer.alive for writer in procs.writers)
 

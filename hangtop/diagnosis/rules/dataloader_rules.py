@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.common.text import every, some
+from hangtop.diagnosis.rules.other_end_rules import may_be_answered
 from hangtop.diagnosis.rules.verdict_builders import (
     build_culprits,
+    helper_of,
     hung_verdict,
     names,
     plural_s,
@@ -13,7 +17,8 @@ from hangtop.diagnosis.rules.verdict_builders import (
     stack_evidence,
 )
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.diagnosis.status.member_status import MemberStatus, status_of
+from hangtop.diagnosis.status.by_waits import with_waits
+from hangtop.diagnosis.status.member_status import status_of
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.stacks.activity import activity_of
@@ -29,15 +34,24 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
         return None
     pids = {member.pid for member in waiting}
     everyone = [each for each in snapshot.procs.processes if each.role == "data worker" and each.ppid in pids]
-    if busy := [worker for worker in everyone if status_of(snapshot.state, worker, patient=snapshot.patient).alive]:
+    statuses = (status_of(snapshot.state, worker, patient=snapshot.patient) for worker in everyone)
+    stands = with_waits(snapshot.state, statuses, snapshot.pause_s)
+    if busy := [worker for worker in stands if worker.alive]:
         at_work = (Evidence("procs", f"{some(len(busy), 'data worker')} of {len(everyone)} at work"),)
         headline = f"{names(waiting)} wait{plural_s(waiting)} for data, and the loader works."
         return slow_verdict(snapshot, headline, "dataloader", at_work)
+    far = [worker for worker in stands if worker.side is not None and worker.side.kind == "unseen"]
+    if far and (unsure := may_be_answered(snapshot, far, waiting, "dataloader")) is not None:
+        return unsure
     idle = f"{every(len(everyone), 'data worker')} idle" if everyone else "no data worker is left"
     what = "" if not everyone else _worker_place(snapshot, everyone)
     headline = f"{names(waiting)} wait{plural_s(waiting)} for data that never comes: {idle}{what}."
     evidence = (stack_evidence(waiting), Evidence("procs", idle), silence(snapshot))
-    return hung_verdict(headline, "dataloader", build_culprits(snapshot, waiting), evidence, "a data worker uses CPU")
+    helpers = [pid for worker in stands if worker.does != "loader_worker" and (pid := helper_of(snapshot, worker)) is not None]
+    culprits = build_culprits(snapshot, waiting)
+    if len(culprits) == 1 and helpers:
+        culprits = (replace(culprits[0], pid=helpers[0]),)
+    return hung_verdict(headline, "dataloader", culprits, evidence, "a data worker uses CPU")
 
 
 def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:
@@ -46,12 +60,3 @@ def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:
     stacks = (stack for look in reversed(snapshot.state.looks) for stack in look.stacks if stack.pid in pids)
     seen = ((stack.pid, known) for stack in stacks if (known := activity_of(stack)) and known.kind != "loader_worker")
     return next((f", pid {pid} {known.text} ({known.where})" for pid, known in seen), "")
-
-
-def dead_workers(snapshot: Snapshot, parent: MemberStatus) -> list[Process]:
-    """Children of a member that waits for a batch, dead and not collected: nobody noticed their exit. A child that failed
-    comes first."""
-    if parent.does not in ("queue", "dataloader", "pipe"):
-        return []
-    dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.exited)
-    return sorted(dead, key=lambda process: process.exit_code == 0)

@@ -6,11 +6,13 @@ from msgspec.structs import replace
 
 from hangtop.common.text import are, clock, rank_ranges
 from hangtop.diagnosis.facts.machine_evidence import want_of_memory
+from hangtop.diagnosis.facts.named_pids import gone_by_name
 from hangtop.diagnosis.facts.stack_pauses import LONGEST_S
 from hangtop.diagnosis.members.rank_numbering import missing_here
 from hangtop.diagnosis.rules import log_rules
 from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, rank_names, stack_evidence
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.apart import standing
 from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.process import Process, exit_words
@@ -24,20 +26,26 @@ SOON_S = 10.0
 def dead(snapshot: Snapshot) -> Verdict | None:
     """A rank is gone or a zombie while others live and wait for it.
 
-    A rank that left with exit code 0 may be done before its peers: they get the whole limit, and may work.
+    A rank that left with exit code 0 may be done before its peers: they get the whole limit, and may work. So may processes that
+    no launcher numbers: each may be a job of its own.
 
     Stands before `straggler`: the others wait for a dead rank for ever, wherever they stand.
     """
     gone = [member for member in snapshot.members if member.status == "gone"]
-    left = [member for member in snapshot.members if member.status != "gone"]
+    left = [member for member in (*snapshot.members, *snapshot.aside) if member.status != "gone"]
     done = all(member.process.exit_code == 0 for member in gone)
     patience_s = snapshot.quiet_s if done else min(SOON_S, snapshot.quiet_s)
     if not gone or not left or snapshot.silence_s is None or snapshot.silence_s < patience_s:
         return None
-    if done and any(member.alive for member in left):
+    if any(member.alive and (done or _goes_alone(member)) for member in left):
         return None
     why, evidence = _death(snapshot, gone)
     return _verdict(snapshot, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
+
+
+def _goes_alone(member: MemberStatus) -> bool:
+    """Whether it certainly works, and no launcher numbers it: it may wait for nobody."""
+    return member.process.role != "rank" and member.activity is not None and not member.doubted
 
 
 def lost_one(snapshot: Snapshot) -> Verdict | None:
@@ -46,7 +54,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
     Stands last: the run goes on, and whatever else is wrong with it counts more.
     """
     gone = [member for member in snapshot.members if member.status == "gone" and member.process.exit_code != 0]
-    left = [member for member in snapshot.members if member.status != "gone"]
+    left = [member for member in (*snapshot.members, *snapshot.aside) if member.status != "gone"]
     launcher = _lost_launcher(snapshot, left)
     if not left or not (gone or launcher is not None):
         return None
@@ -82,29 +90,62 @@ def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evid
 
 
 def vanished(snapshot: Snapshot) -> Verdict | None:
-    """A rank of this machine has no process any more while the others wait for it in a collective. Nobody saw its exit.
+    """A rank of this machine has no process any more, by the numbers of the ranks or by the pids that the log names, while all
+    others wait for their peers, or stand still. Nobody saw its exit.
 
     Stands before `desync`: those that are left wait for a rank that is gone, wherever they stand.
     """
-    waiting = [member for member in snapshot.members if member.status == "collective"]
-    here = {member.rank for member in snapshot.members if member.rank is not None}
-    worlds = [member.process.world or 0 for member in snapshot.members]
-    worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
-    missing = missing_here(here, max(worlds, default=None))
-    if not snapshot.is_quiet or not waiting or not missing:
+    here = [member for member in (*snapshot.members, *snapshot.aside) if member.status != "gone"]
+    waiting = [member for member in here if member.status == "collective"]
+    if not snapshot.is_quiet or not here:
         return None
-    why, pids = ("has no process here any more", "its peers wait in a collective"), snapshot.pid_of
-    culprits = tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in missing)
-    name = rank_names(list(missing))
+    culprits = _missing(snapshot) if waiting or all(map(_stands, here)) else ()
+    if not culprits and all(map(_may_wait_for_one, here)):
+        culprits = gone_by_name(snapshot)
+    if not culprits:
+        return None
+    name = _named(culprits, {member.rank for member in here})
+    left = (
+        f"{count(waiting)} wait{plural_s(waiting)} in {waiting[0].call}"
+        if waiting
+        else f"{count(here)} stand{plural_s(here)} still"
+    )
+    live = rank_ranges(member.rank for member in here if member.rank is not None)
     return Verdict(
         word="hung",
-        headline=f"{name} {are(len(missing))} gone; {count(waiting)} wait{plural_s(waiting)} in {waiting[0].call}.",
+        headline=f"{name} {are(len(culprits))} gone; {left}.",
         refute=f"a process of {name.lower()} is found",
         kind="dead_process",
         confidence="likely",
         culprits=culprits,
-        evidence=(Evidence("procs", f"{name.lower()}: no process, {rank_ranges(here)} live"),),
+        evidence=(Evidence("procs", f"{name.lower()}: no process, {live or count(here)} live"),),
     )
+
+
+def _named(gone: tuple[Culprit, ...], living: set[int | None]) -> str:
+    """Ranks; processes where a number is not known, or another half of the run has the same."""
+    ranks = [culprit.rank for culprit in gone if culprit.rank is not None and culprit.rank not in living]
+    if len(ranks) == len(gone):
+        return rank_names(ranks)
+    return f"Process{'es' if len(gone) > 1 else ''} {', '.join(str(culprit.pid) for culprit in gone)}"
+
+
+def _missing(snapshot: Snapshot) -> tuple[Culprit, ...]:
+    """The ranks that must have run on this machine, by the numbers of the others."""
+    here = {member.rank for member in (*snapshot.members, *snapshot.aside) if member.rank is not None}
+    worlds = [member.process.world or 0 for member in snapshot.members]
+    worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
+    why, pids = ("has no process here any more", "its peers wait for it"), snapshot.pid_of
+    return tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in missing_here(here, max(worlds, default=None)))
+
+
+def _stands(member: MemberStatus) -> bool:
+    return member.waits_for_peers or (member.status in ("waits", "dataloader") and member.moved is False)
+
+
+def _may_wait_for_one(member: MemberStatus) -> bool:
+    """Whether it stands in a wait that another process may end. One that stands for its own sake is nearer to the cause."""
+    return _stands(member) and standing(member) != "own"
 
 
 def stopped(snapshot: Snapshot) -> Verdict | None:
@@ -113,7 +154,8 @@ def stopped(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `straggler`: a stopped rank comes to no collective, and the signal is why.
     """
-    held = [member for member in snapshot.members if member.status == "stopped" and not _held_for_a_look(member, snapshot.now)]
+    everyone = (*snapshot.members, *snapshot.beside)
+    held = [member for member in everyone if member.status == "stopped" and not _held_for_a_look(member, snapshot.now)]
     if not held or snapshot.silence_s is None or snapshot.silence_s < min(SOON_S, snapshot.quiet_s):
         return None
     evidence = [_state(member) for member in held[:3]]

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import signal
+
 from msgspec.structs import replace
 
 from hangtop.common.text import clock, some
-from hangtop.diagnosis.facts.message_evidence import said_last
-from hangtop.diagnosis.facts.silence_limits import FINISH
+from hangtop.diagnosis.facts.after_end import never_leaves, works_on
+from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
+from hangtop.diagnosis.facts.last_words import died_saying, ended_saying, over, unheard
+from hangtop.diagnosis.facts.message_evidence import said_last, sentence
+from hangtop.diagnosis.facts.named_voices import named_alone
+from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.process import Writer, exit_words
 from hangtop.records.stopped import StoppedRun
-from hangtop.records.verdict import Confidence, Evidence, Verdict
+from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
 
 SHORT_LIFE_S = 3.0
+CLOCKS_APART_S = 30.0
+"""The time of a file is that of its server, whose clock may go wrong by so much."""
+FROM_OUTSIDE = frozenset((signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM))
+"""Signals that a person, a scheduler or a launcher sends; a process that fails gets others, or leaves with a code."""
 
 
 def by_you(snapshot: Snapshot) -> Verdict | None:
-    """A person stopped the run with hangtop, or is stopping it, and no log has grown since. A log that has grown belongs to
-    another attempt.
+    """A person stopped the run with hangtop, or is stopping it, and nothing was written since. What was belongs to another
+    attempt.
 
-    Stands before `crashed`: processes that a signal ends print errors, and these are no crash.
+    Stands before `tries_again`: what a person stopped is over, whatever a shell does.
     """
     stop = snapshot.log.stopped
     if stop is None or _goes_on(snapshot, stop):
@@ -53,21 +63,59 @@ def with_passage(snapshot: Snapshot, verdict: Verdict) -> Verdict:
 
 
 def _goes_on(snapshot: Snapshot, stop: StoppedRun) -> bool:
-    """Whether any log has grown since the stop."""
+    """Whether any log has been written since the stop, or a process that began after it writes one: a run that is started again
+    may stand after as many bytes as the one before."""
     if stop.ended_at is None:
         return False
-    return any(file.size_bytes != stop.sizes.get(file.path, 0) for file in snapshot.log.files)
+    if any(writer.alive and writer.started_at > stop.ended_at for writer in snapshot.procs.writers):
+        return True
+    files, since = snapshot.log.files, stop.ended_at + CLOCKS_APART_S
+    return any(file.size_bytes != stop.sizes.get(file.path, 0) or (file.modified_at or 0.0) > since for file in files)
+
+
+def died(snapshot: Snapshot) -> Verdict | None:
+    """Nobody is seen to write the log any more, and its last lines tell of a death in words that no signature knows: a bare
+    exception, a shell's "Segmentation fault", an exit code in a launcher's words, semaphores that were left.
+
+    Stands before `finished`: a run may die after its last step, and what it said last counts.
+    """
+    proven = over(snapshot)
+    line = died_saying(snapshot) if (proven or unheard(snapshot)) and not ended_well(snapshot) else None
+    if line is None:
+        return None
+    nobody = "no process here writes the log any more" if proven else "no process that writes the log is seen"
+    return Verdict(
+        word="crashed",
+        headline=sentence(line.text.strip()),
+        refute="a process goes on writing the log, here or elsewhere",
+        confidence="likely" if proven else "possible",
+        culprits=_named(line.text.strip()),
+        evidence=(Evidence("procs", nobody), snapshot.last_output),
+    )
+
+
+def _named(text: str) -> tuple[Culprit, ...]:
+    """The one rank of which the last words speak."""
+    named = named_alone(text)
+    return () if named is None else (Culprit(named[0], named[1], None, "likely", (text,)),)
 
 
 def finished(snapshot: Snapshot) -> Verdict | None:
-    """The finish stage was reached, or the last step of a known total with no writer left.
+    """The finish stage was reached; or no writer is left, and the last step of a known total was reached, or the last lines tell
+    of an end, such as an early stop. A process that ended with an error afterwards had not finished, a run of which somebody
+    still works only ended a part, and processes that wait for each other after the end never leave.
 
     Stands before `writer_gone`: after the end its processes leave, and that is no crash.
     """
     progress = snapshot.log.progress
-    at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
+    at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total and not progress.partial
     reached = snapshot.stage is not None and snapshot.stage.id == FINISH
-    if not reached and not (at_end and _closed(snapshot)):
+    if reached and (works_on(snapshot) or never_leaves(snapshot)):
+        return None
+    if reached and _failed_after(snapshot):
+        return None
+    said = None if reached or not over(snapshot) else ended_saying(snapshot)
+    if not reached and said is None and not (at_end and _closed(snapshot)):
         return None
     steps = f" after {some(progress.step, 'step')}" if progress.step else ""
     return _finished(f"The run finished{steps}.", "certain" if reached else "likely", snapshot.last_output)
@@ -75,6 +123,13 @@ def finished(snapshot: Snapshot) -> Verdict | None:
 
 def _finished(headline: str, sure: Confidence, *evidence: Evidence, refute: str = "new output after the last line") -> Verdict:
     return Verdict("finished", headline, refute, confidence=sure, evidence=evidence)
+
+
+def _failed_after(snapshot: Snapshot) -> bool:
+    """All that wrote the log have ended, and one with an error of its own. A signal from outside ends what stands by, done."""
+    writers = present_writers(snapshot.procs)
+    codes = [writer.exit_code for writer in writers if _is_run(writer)]
+    return not any(writer.alive for writer in writers) and any(code and -code not in FROM_OUTSIDE for code in codes)
 
 
 def pipe_closed(snapshot: Snapshot) -> Verdict | None:
@@ -98,9 +153,20 @@ def _closed(snapshot: Snapshot) -> bool:
         return not any(writer.alive for writer in snapshot.procs.writers)
     if nobody_writes(snapshot.state):
         return True
-    return snapshot.silence_s is not None and snapshot.silence_s > min(
-        snapshot.limit.slow_s, max(30.0, 3 * (snapshot.log.pace.p95_s or 0.0))
+    if snapshot.silence_s is None or snapshot.log.progress.in_round:
+        return False
+    if _is_busy(snapshot):
+        return snapshot.silence_s > snapshot.limit.stalled_s
+    return snapshot.silence_s > min(snapshot.limit.slow_s, max(30.0, 3 * (snapshot.log.pace.p95_s or 0.0)))
+
+
+def _is_busy(snapshot: Snapshot) -> bool:
+    """Whether the run said after its last step that it does something else: a save, an evaluation."""
+    aside = (
+        snapshot.plan is not None and not snapshot.plan.steady and snapshot.stage is not None and snapshot.stage.done_at is None
     )
+    until = work_until(snapshot.log, snapshot.spec)
+    return aside or (until is not None and snapshot.now <= until)
 
 
 def writer_gone(snapshot: Snapshot) -> Verdict | None:
@@ -109,7 +175,7 @@ def writer_gone(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `driver_gone`: an exit code says more than a driver that Ray no longer lists.
     """
-    writers = tuple(filter(_is_run, snapshot.procs.writers))
+    writers = tuple(filter(_is_run, present_writers(snapshot.procs)))
     if not writers or any(writer.alive for writer in writers):
         return None
     written_at = snapshot.log.last_output_at

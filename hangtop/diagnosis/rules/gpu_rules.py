@@ -101,7 +101,7 @@ def spins(snapshot: Snapshot) -> Verdict | None:
     """GPUs at full utilisation and a fraction of their power compute nothing: they wait in a collective (NCCL#968,
     NCCL#1550). A GPU that does not spin is the suspect.
 
-    Stands before `standing_still`: a GPU that busy-waits tells a collective from any other wait.
+    Stands before `calls_in_a_ring`: a GPU that busy-waits tells a collective from any other wait.
     """
     if not snapshot.is_quiet:
         return None

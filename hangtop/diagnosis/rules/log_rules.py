@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from textwrap import shorten
 
 from hangtop.common.text import clock, duration, numbered, some
 from hangtop.common.text import pace as pace_words
 from hangtop.diagnosis.facts.message_evidence import found, last_error_line, said_last, sentence
+from hangtop.diagnosis.facts.missing_voice import missing_voices, unfinished
+from hangtop.diagnosis.facts.named_voices import named_voices
+from hangtop.diagnosis.facts.silence_limits import work_until
+from hangtop.diagnosis.facts.start_up import is_suspect, start_evidence, start_words
+from hangtop.diagnosis.facts.watchdog_counts import launched_fewer
 from hangtop.diagnosis.members.writer_presence import nobody_writes
-from hangtop.diagnosis.rules.verdict_builders import stage_kind
+from hangtop.diagnosis.rules.verdict_builders import silent_words, stage_kind
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.stragglers import steps_behind, stragglers
 from hangtop.logs.finding_order import began_after
@@ -22,8 +28,12 @@ JUST_WRITTEN_S = 10.0
 REPEATED = 3
 """A message that comes when nothing moves counts from this often on."""
 LAST_LINES_BYTES = 2048
+LONGEST_WORK = 70
+MAKES_WORKERS = "actor_init"
 EARLY_PART, EARLY_GAPS = 0.25, 10.0
 """A rank left behind is said after this part of the limit, and this many of the run's own step gaps."""
+LONE_S = 600.0
+"""After this long a rank comes late to any collective: it is torch's own limit for NCCL (c10d default_pg_nccl_timeout)."""
 
 KIND_OF_CATEGORY: dict[str, Kind] = {
     "nccl": "nccl",
@@ -41,19 +51,40 @@ def repeats_itself(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `stalled`: lines keep coming, so that no limit of silence is ever reached.
     """
-    for finding in snapshot.findings:
-        if finding.hang not in ("hang", "slow") or finding.count < REPEATED or not _is_all_that_comes(snapshot, finding):
+    for finding in only_complaints(snapshot):
+        each = finding.count / max(1, len(named_voices(snapshot.state.tail)) if finding.every_s else 1)
+        too_few = each < REPEATED or 0 < each * finding.every_s <= snapshot.stall_s
+        if too_few or not _for_long(snapshot, finding):
             continue
+        missing = missing_voices(snapshot) if finding.every_s or finding.patient else ()
         return Verdict(
             word="stalled",
             headline=f"Only one message keeps coming: {sentence(finding.text)}",
             refute="a step or another stage line appears",
             kind=_kind_of(finding),
-            evidence=(found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
+            culprits=missing,
+            evidence=(
+                found(finding),
+                Evidence("log", f"nothing else since {clock(finding.at)}" if finding.at is not None else "nothing else comes"),
+            ),
             detail=finding.cause,
             message=finding.id,
         )
     return None
+
+
+def _for_long(snapshot: Snapshot, finding: Finding) -> bool:
+    """Whether the message has come alone for long. Where it says when it comes again, as who asks for a server that still starts,
+    or only that something is waited for, it has as long as the stage may be silent."""
+    until = snapshot.log.announced_until
+    asks = until is not None and (_announced(snapshot) or until >= (finding.last_at or math.inf))
+    return not (asks or finding.patient) or (snapshot.silence_s or 0.0) > snapshot.limit.stalled_s
+
+
+def only_complaints(snapshot: Snapshot) -> tuple[Finding, ...]:
+    """The messages that come when nothing moves, as far as nothing else comes."""
+    waits = (finding for finding in snapshot.findings if finding.hang in ("hang", "slow"))
+    return tuple(finding for finding in waits if _is_all_that_comes(snapshot, finding))
 
 
 def _is_all_that_comes(snapshot: Snapshot, finding: Finding) -> bool:
@@ -69,25 +100,42 @@ def left_behind(snapshot: Snapshot) -> Verdict | None:
     """A rank stopped steps ago, and the others have stopped too, for long by this run's own pace: they wait in a collective
     that it never entered.
 
-    Stands before `stalled`: the log names who is missing long before the limit is reached.
+    Stands before `never_ended`: a step less is a plainer sign than a line less.
     """
     pace = snapshot.log.pace
     behind = steps_behind(snapshot)
-    if snapshot.silence_s is None or pace.p95_s is None or not behind or _announced(snapshot):
+    if snapshot.silence_s is None or pace.p95_s is None or not behind or _announced(snapshot) or snapshot.only_beats:
         return None
     if snapshot.silence_s < max(snapshot.spec.stall_s * EARLY_PART, EARLY_GAPS * pace.p95_s):
         return None
     return _stalled_verdict(snapshot, behind)
 
 
+def never_ended(snapshot: Snapshot) -> Verdict | None:
+    """All ranks but few have ended what these began (a save, a communicator), and nothing is said since, for far longer than it
+    took the others. Rank 0 may go on for all.
+
+    Stands before `stalled`: the ceiling of a stage explains the silence of ranks that are all at work in it.
+    """
+    silence_s, least_s = snapshot.silence_s or 0.0, max(LONE_S, snapshot.stall_s)
+    if silence_s <= least_s or _announced(snapshot) or snapshot.only_beats:
+        return None
+    unended = unfinished(snapshot)
+    if not unended.ranks or 0 in unended.ranks or silence_s <= EARLY_GAPS * unended.took_s:
+        return None
+    return _stalled_verdict(snapshot, missing_voices(snapshot))
+
+
 def stalled(snapshot: Snapshot) -> Verdict | None:
-    """The log is silent for longer than the stage, the run's own pace or an announced wait explains.
+    """The log is silent, or says nothing new, for longer than the stage, the run's own pace or an announced wait explains.
 
     Stands before `slow`: both need silence, and this one more of it.
     """
     if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.stalled_s or _announced(snapshot):
         return None
-    return _stalled_verdict(snapshot, stragglers(snapshot))
+    if snapshot.only_beats:
+        return None
+    return _stalled_verdict(snapshot, launched_fewer(snapshot) or stragglers(snapshot) or missing_voices(snapshot))
 
 
 def _stalled_verdict(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> Verdict:
@@ -106,17 +154,20 @@ def _stalled_verdict(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> Verdict
 
 
 def _last_cause(snapshot: Snapshot) -> Finding | None:
-    """The known message that a silent run wrote before."""
-    return next((finding for finding in snapshot.findings if finding.role == "cause" and finding.severity != "hint"), None)
+    """The known message that a silent run wrote before: a cause, else who was missing or waited for."""
+    told = [finding for finding in snapshot.findings if finding.severity != "hint"]
+    waits = (finding for finding in told if finding.patient and not finding.survived)
+    return next((finding for finding in told if finding.role == "cause"), None) or next(waits, None)
 
 
 def _stalled_headline(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> str:
-    since = f"No output since {snapshot.silent_since} {snapshot.where}"
+    since = f"{snapshot.silence_words} {snapshot.where}"
     if nobody_writes(snapshot.state):
         return f"{since}, and no process here writes the log: the run died, or runs elsewhere."
     if behind:
         ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
-        return f"{ranks.capitalize()} stayed behind; no output since {snapshot.silent_since}."
+        silence = snapshot.silence_words
+        return f"{ranks.capitalize()} stayed behind; {silence[0].lower()}{silence[1:]}."
     if snapshot.procs.leads and snapshot.procs.note:
         return f"{since}; {snapshot.procs.note}."
     error = _last_cause(snapshot) or last_error_line(snapshot)
@@ -148,8 +199,19 @@ def _stall_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
     pace = snapshot.log.pace
     usual = "" if not pace.p50_s or pace.p50_s < LEAST_STEP_S else f"; a step takes {pace_words(pace.p50_s)} s"
     longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
-    silence = Evidence("log", f"silent since {snapshot.silent_since}, {limit}{usual}{longest}")
-    return (silence, *_worth_telling(snapshot)[:2], *said_last(snapshot))
+    silence = Evidence("log", f"{silent_words(snapshot)}, {limit}{usual}{longest}")
+    return (silence, *start_evidence(snapshot), *_made(snapshot), *_worth_telling(snapshot)[:2], *said_last(snapshot))
+
+
+def _made(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """How many workers were made of those that the run wants, while it makes them."""
+    making = snapshot.stage is not None and snapshot.stage.id == MAKES_WORKERS
+    return (Evidence("log", f"{_workers(snapshot)} made"),) if making and _workers(snapshot) else ()
+
+
+def _workers(snapshot: Snapshot) -> str:
+    made, wanted = snapshot.log.workers or (0, 0)
+    return f"{made:,} of {some(wanted, 'worker')}" if wanted and made < wanted else ""
 
 
 def slow(snapshot: Snapshot) -> Verdict | None:
@@ -157,20 +219,32 @@ def slow(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `lost_one`: that rule tells of a run whose other ranks go on.
     """
-    if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.slow_s:
+    if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.slow_s or snapshot.only_beats:
         return None
     limit = duration(snapshot.limit.stalled_s)
     until = f"the log announced a wait until {clock(snapshot.log.announced_until)}"
-    why = until if _announced(snapshot) else f"this stage may be silent for {limit}"
+    why = until if _announced(snapshot) else f"{_what_may_take(snapshot)} {limit}"
     return Verdict(
         word="slow",
-        headline=f"Quiet since {snapshot.silent_since} {snapshot.where}; {why}.",
+        headline=f"{_quiet_words(snapshot)} {snapshot.where}; {why}.",
         refute=f"still silent after {limit}",
         confidence="possible",
-        evidence=(Evidence("log", f"silent since {snapshot.silent_since}, limit {limit}"),),
+        evidence=(Evidence("log", f"{silent_words(snapshot)}, limit {limit}"), *start_evidence(snapshot), *_made(snapshot)),
         next=(("f", "follow"),),
         detail=_usual_cause(snapshot),
+        quiet="explained" if _announced(snapshot) or snapshot.silence_s <= snapshot.stall_s else "overdue",
     )
+
+
+def _what_may_take(snapshot: Snapshot) -> str:
+    work, until = snapshot.log.work, work_until(snapshot.log, snapshot.spec)
+    if work is not None and until is not None and snapshot.now <= until:
+        return f'"{shorten(work.text, LONGEST_WORK, placeholder=" …")}" may take'
+    return "this stage may be silent for"
+
+
+def _quiet_words(snapshot: Snapshot) -> str:
+    return snapshot.silence_words if snapshot.beats else f"Quiet since {snapshot.silent_since}"
 
 
 def announced(snapshot: Snapshot) -> Verdict | None:
@@ -190,20 +264,41 @@ def running(snapshot: Snapshot) -> Verdict:
     progress = snapshot.log.progress
     if snapshot.state.log is None:
         return Verdict(word="running", headline="Reading the log.", refute="", confidence="possible")
-    begun = "Starting." if snapshot.log.bytes else "Nothing written yet." if snapshot.log.caught_up else "Reading the log."
-    headline = "Running as before." if progress.step is not None else begun
-    alone = nobody_writes(snapshot.state) and snapshot.silence_s is not None and snapshot.silence_s > JUST_WRITTEN_S
+    unwritten_s = snapshot.unwritten_s
+    alone = nobody_writes(snapshot.state) and unwritten_s is not None and unwritten_s > JUST_WRITTEN_S
+    late = None if alone else start_words(snapshot)
+    starting = "Starting." if late is None else f"{late}."
+    begun = starting if snapshot.log.bytes else "Nothing written yet." if snapshot.log.caught_up else "Reading the log."
+    headline = _with_errors(snapshot, "Running as before." if progress.step is not None else begun)
+    if snapshot.only_beats and (snapshot.silence_s or 0.0) > snapshot.limit.slow_s:
+        headline = f"{snapshot.silence_words}: output goes on, and its own pace does not tell whether that is usual."
     if alone:
         headline = f"No process here has the log open: it ended after {snapshot.silent_since}, or runs elsewhere."
     return Verdict(
         word="running",
         headline=headline,
         refute=f"silence for more than {duration(snapshot.limit.stalled_s)}",
-        confidence="possible" if alone else "likely",
+        confidence="possible" if alone or is_suspect(snapshot) else "likely",
         culprits=stragglers(snapshot),
-        evidence=_worth_telling(snapshot)[:3],
+        evidence=(*(start_evidence(snapshot) if late and late not in headline else ()), *_worth_telling(snapshot)[:3]),
         detail=_running_detail(snapshot),
     )
+
+
+def _with_errors(snapshot: Snapshot, headline: str) -> str:
+    """The headline, and that errors were written which did not end the run: who wrote them lives. Of those that it survived
+    before the last ones nobody knows the number."""
+    told = [
+        finding
+        for finding in snapshot.findings
+        if finding.role != "noise" and (finding.severity == "fatal" or _survived(finding))
+    ]
+    errors = "errors" if any(map(_survived, told)) else some(sum(finding.count for finding in told), "error")
+    return f"{headline[:-1]}: {errors} reported, the run goes on." if told else headline
+
+
+def _survived(finding: Finding) -> bool:
+    return finding.survived and "crash" in finding.hang
 
 
 def _running_detail(snapshot: Snapshot) -> str:
@@ -213,6 +308,7 @@ def _running_detail(snapshot: Snapshot) -> str:
         parts.append(f"{numbered('rank', late).capitalize()} behind the others.")
     elif len(steps) == 1 and len(snapshot.ranks) > 1:
         parts.append(f"All {some(len(snapshot.ranks), 'rank')} in step {steps.pop():,}.")
+    parts += [f"{fact.text}." for fact in _made(snapshot)]
     if snapshot.plan is not None and snapshot.plan.typical_s is not None:
         parts.append(f"This stage takes about {duration(snapshot.plan.typical_s)}.")
     longest, limit = snapshot.log.longest_silence_s, f"limit {duration(snapshot.limit.stalled_s)}."

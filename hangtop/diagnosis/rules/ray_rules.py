@@ -5,15 +5,17 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.common.text import clock, duration, some
-from hangtop.diagnosis.facts.ray_health import OutlierActor, outlier_actors, stale_since, troubles
+from hangtop.diagnosis.facts.ray_health import OutlierActor, RayTrouble, outlier_actors, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned
 from hangtop.diagnosis.members.writer_presence import nobody_writes, without_leads
+from hangtop.diagnosis.rules.log_rules import only_complaints
 from hangtop.diagnosis.rules.verdict_builders import hung_verdict, silence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.ray_methods import LEADS, meaning
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
+from hangtop.stacks.ray_waits import ray_wait
 
 MOST_CULPRITS = 16
 
@@ -48,11 +50,14 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
 
 
 def no_resources(snapshot: Snapshot) -> Verdict | None:
-    """Actors or placement groups of the run wait for resources that the cluster lacks or has given to others.
+    """Actors or placement groups of the run wait for resources that the cluster lacks or has given to others. The log is quiet,
+    or only says that they wait.
 
-    Stands before `leader_alone`: workers that were never started leave their leader alone.
+    Stands before `starting`: what will never be granted is nearer to the cause than what is being started.
     """
-    waiting = next(filter(None, map(pending_resources, _trusted(snapshot))), ())
+    waiting = next(
+        filter(None, map(pending_resources, trusted_clusters(snapshot, complains=bool(only_complaints(snapshot))))), ()
+    )
     if not waiting:
         return None
     first = waiting[0]
@@ -64,7 +69,7 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
         confidence="likely" if first.impossible else "possible",
         evidence=(
             *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
-            *_created(snapshot),
+            *workers_created(snapshot),
             silence(snapshot),
         ),
         next=(("b", "bundle"),),
@@ -74,16 +79,17 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
 def actor_apart(snapshot: Snapshot) -> Verdict | None:
     """By the titles of their processes most actors of a class do one thing and a few another, and those few do not work.
 
-    Stands before `leader_alone`: a worker apart from its peers is looked at before the one that calls them all.
+    Stands before `left_out`: what an actor does is nearer to the cause than counts of collectives that all may share.
     """
-    stands = {member.pid: member for member in snapshot.members}
-    for cluster in _trusted(snapshot):
-        apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
+    stands = {member.pid: member for member in (*snapshot.members, *snapshot.aside)}
+    for cluster in trusted_clusters(snapshot):
+        waits = {member.pid for member in stands.values() if ray_wait(member.activity) == "call"}  # it waits for the one to name
+        apart = [odd for odd in outlier_actors(cluster) if not odd.sure and odd.actor.pid not in waits]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
         if apart and not any(member.alive for _, member in known):
             first = apart[0]
             evidence = (
-                *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
+                *(Evidence("ray", f"{name(odd.actor)} {odd.why}{odd.since}") for odd in apart[:2]),
                 *(
                     Evidence("stacks", f"{name(odd.actor)}: {member.text}")
                     for odd, member in known[:2]
@@ -101,11 +107,11 @@ def leader_alone(snapshot: Snapshot) -> Verdict | None:
     """All workers are between calls, and the actor that calls them does not come back: it waits for something that is no
     actor. Users report rewards, tools, judges and teachers that do not answer (verl#288, #1948, #7155, slime#1361).
 
-    Stands before `standing_still`: the leader stands still, too, and its idle workers tell what it waits for.
+    Stands before `call_stands`: the leader stands still, too, and the log may say for how long it waits for a teacher.
     """
     if snapshot.silence_s is None:
         return None
-    for cluster in _trusted(snapshot):
+    for cluster in trusted_clusters(snapshot):
         running = (
             (actor, meaning(actor.cls, actor.method or ""))
             for actor in cluster.actors
@@ -166,9 +172,9 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
     return None
 
 
-def _trusted(snapshot: Snapshot) -> list[RayCluster]:
-    """The clusters of a quiet run, if what is told of them is not old."""
-    own = clusters_of_run(snapshot.state) if snapshot.is_quiet else ()
+def trusted_clusters(snapshot: Snapshot, *, complains: bool = False) -> list[RayCluster]:
+    """The clusters of a quiet run, or of one that only complains, if what is told of them is not old."""
+    own = clusters_of_run(snapshot.state) if snapshot.is_quiet or complains else ()
     return [cluster for cluster in own if stale_since(cluster, snapshot.now) is None]
 
 
@@ -182,7 +188,7 @@ def _only_actors_here(snapshot: Snapshot) -> bool:
     return nobody_writes(replace(snapshot.state, procs=replace(known, processes=others)))
 
 
-def _created(snapshot: Snapshot) -> tuple[Evidence, ...]:
+def workers_created(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """How many workers there are, where the log says it."""
     if snapshot.log.workers is None or snapshot.log.workers[0] >= snapshot.log.workers[1]:
         return ()
@@ -190,25 +196,60 @@ def _created(snapshot: Snapshot) -> tuple[Evidence, ...]:
 
 
 def sick(snapshot: Snapshot) -> Verdict | None:
-    """The log is quiet, and a part of Ray that the run needs is dead or silent.
+    """The log is quiet, and a part of Ray that the run needs is dead or silent. Where its workers go on all the same, the run
+    lives: Ray may only have stopped to pass on what they write.
 
     Stands before `no_resources`: a cluster that is sick grants nothing, whatever it has.
     """
-    if not snapshot.is_quiet:
+    if not snapshot.is_quiet or not (found := needed_parts_sick(snapshot)):
         return None
-    for cluster in clusters_of_run(snapshot.state):
-        found = [trouble for trouble in troubles(cluster, snapshot.now) if trouble.part in ("gcs_server", "raylet", "node")]
-        if found:
-            return Verdict(
-                word="hung",
-                headline=f"Ray is sick: {found[0].text}.",
-                refute="the part answers again, and the log goes on",
-                kind="dead_process" if found[0].dead else "stopped",
-                confidence="likely",
-                evidence=(*(Evidence("ray", trouble.text) for trouble in found[:3]), silence(snapshot)),
-                next=(("R", found[0].mend),) if found[0].mend.startswith("R ") else (),
-            )
-    return None
+    first, working = found[0], [member for member in (*snapshot.members, *snapshot.aside) if member.alive]
+    told = tuple(Evidence("ray", trouble.text) for trouble in found[:3])
+    if working and not first.dead:
+        at_work = tuple(Evidence("stacks", f"{member.name}: {member.text}") for member in working[:2])
+        return Verdict(
+            word="running",
+            headline=f"The workers go on, and Ray is sick: {first.text}.",
+            refute="they stop",
+            confidence="likely",
+            evidence=(*told, *at_work, silence(snapshot)),
+            detail=_mended(first),
+        )
+    return Verdict(
+        word="hung",
+        headline=f"Ray is sick: {first.text}.",
+        refute="the part answers again, and the log goes on",
+        kind="dead_process" if first.dead else "stopped",
+        confidence="likely",
+        evidence=(*told, silence(snapshot)),
+        next=(("R", first.mend),) if first.mend.startswith("R ") else (),
+        detail=_mended(first),
+    )
+
+
+def with_sick_parts(snapshot: Snapshot, verdict: Verdict) -> Verdict:
+    """A run that goes on, with what ails its Ray: it may need that part soon. Where Ray itself reported the crash, a dead part
+    is the cause, and comes first."""
+    said = {evidence.text for evidence in verdict.evidence}
+    found = needed_parts_sick(snapshot) if verdict.word in ("running", "slow", "crashed") else ()
+    told = [trouble for trouble in found if trouble.text not in said and trouble.text not in verdict.headline]
+    if not told:
+        return verdict
+    evidence = tuple(Evidence("ray", f"Ray is sick: {trouble.text}") for trouble in told[:2])
+    verdict = replace(verdict, evidence=(*evidence, *verdict.evidence), detail=verdict.detail or _mended(told[0]))
+    if verdict.word == "crashed" and told[0].dead and (verdict.message or "").startswith("ray."):
+        return replace(verdict, headline=f"Ray is sick: {told[0].text}. {verdict.headline}", detail=_mended(told[0]))
+    return verdict
+
+
+def needed_parts_sick(snapshot: Snapshot) -> tuple[RayTrouble, ...]:
+    """What ails the parts of Ray that the run cannot do without, the root first."""
+    found = (trouble for cluster in clusters_of_run(snapshot.state) for trouble in troubles(cluster, snapshot.now))
+    return tuple(trouble for trouble in found if trouble.part in ("gcs_server", "raylet", "node"))
+
+
+def _mended(trouble: RayTrouble) -> str:
+    return f"What mends it: {trouble.mend}" if trouble.mend else ""
 
 
 def name(actor: RayActor) -> str:
@@ -226,5 +267,5 @@ def _culprit(odd: OutlierActor, *, sure: bool = True) -> Culprit:
 
 
 def _pending_line(pending: PendingResource) -> str:
-    since = f" since {clock(pending.since)}" if pending.since is not None else ""
+    since = f" since {'before ' if pending.since_seen else ''}{clock(pending.since)}" if pending.since is not None else ""
     return f"{pending.who} asks for {pending.asks}{since}{': ' + pending.lack if pending.lack else ''}"

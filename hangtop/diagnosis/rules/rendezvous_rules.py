@@ -52,15 +52,25 @@ def rendezvous(snapshot: Snapshot) -> Verdict | None:
         unseen = missing_ranks(snapshot)
         how = f"{_peers(unseen, where)}{place}{_nobody(unseen, where)}"
         headline = f"{count(meeting)} wait{plural_s(meeting)} for the process group and {how}."
-    evidence = (stack_evidence(meeting), *_meeting_evidence(where), silence(snapshot))
+    evidence = (stack_evidence(meeting), *rendezvous_evidence(snapshot), silence(snapshot))
     return hung_verdict(headline, "rendezvous", culprits, evidence, "a missing rank connects")
 
 
 def missing_ranks(snapshot: Snapshot) -> list[int]:
     """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
     worlds = [member.process.world for member in snapshot.members if member.process.world]
-    here = {member.rank for member in snapshot.members} | {rank.rank for rank in snapshot.ranks if rank.process is not None}
+    here = {member.rank for member in (*snapshot.members, *snapshot.aside)} | {
+        rank.rank for rank in snapshot.ranks if rank.process is not None
+    }
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
+
+
+def missing_elsewhere(snapshot: Snapshot) -> bool:
+    """Whether the missing ranks are proven to have come from another machine: a connection of the rendezvous leads there."""
+    where = snapshot.procs.rendezvous
+    if where is None or where.another_listens or not missing_ranks(snapshot):
+        return False
+    return bool(where.from_elsewhere) or (where.listening is False and bool(where.established))
 
 
 def _never_came(snapshot: Snapshot) -> list[int]:
@@ -73,7 +83,7 @@ def _never_came(snapshot: Snapshot) -> list[int]:
     came = None if snapshot.procs.rendezvous is None else snapshot.procs.rendezvous.from_elsewhere
     if came == 0:
         return unseen
-    here = {member.rank for member in snapshot.members if member.rank is not None}
+    here = {member.rank for member in (*snapshot.members, *snapshot.aside) if member.rank is not None}
     gone = [rank for rank in missing_here(here, max((*here, *unseen), default=-1) + 1) if rank in unseen]
     return gone if came is None or len(gone) + came <= len(unseen) else []
 
@@ -91,10 +101,11 @@ def _nobody(unseen: list[int], where: Rendezvous | None) -> str:
     return ", where another job listens in place of rank 0" if where.another_listens else ", where nobody listens: rank 0 should"
 
 
-def _meeting_evidence(where: Rendezvous | None) -> tuple[Evidence, ...]:
-    if where is None:
+def rendezvous_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """The meeting point of the ranks, and which of them hold a connection to it."""
+    if (where := snapshot.procs.rendezvous) is None:
         return ()
-    listening = {True: "the run listens", False: "nobody listens", None: "who listens is hidden"}[where.listening]
+    listening = {True: "the run listens", False: "nobody here listens", None: "who listens is hidden"}[where.listening]
     if where.another_listens:
         listening = "a process that is not the run's listens"
     joined = "" if where.established is None else f", {some(where.established, 'connection')}"

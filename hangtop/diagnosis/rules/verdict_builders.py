@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from hangtop.common.grouped import grouped
 from hangtop.common.text import duration, numbered, rank_ranges, some
 from hangtop.diagnosis.facts.collective_counts import reasons
+from hangtop.diagnosis.facts.dead_children import failed_child
 from hangtop.diagnosis.members.parallel_groups import group_of
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import NOT_JOINED
@@ -51,6 +52,8 @@ def _culprit(snapshot: Snapshot, member: MemberStatus) -> Culprit:
     why = [member.text]
     if member.moved is False:
         why.append("its stack stands still")
+    if (child := failed_child(snapshot, member)) is not None:
+        why.append(f"its child, pid {child.pid}, is a {child.doing}")
     why += reasons(snapshot, member.rank)
     own = next((rank for rank in snapshot.ranks if rank.rank == member.rank), None)
     why += [NOT_JOINED] if own is not None and own.absent else []
@@ -62,7 +65,20 @@ def _culprit(snapshot: Snapshot, member: MemberStatus) -> Culprit:
         why.insert(1, f"{place_words(member.place)}: {rest}")
     if own is not None and own.by_order:
         why.append("numbered by the order of start: nothing names its rank")
-    return Culprit(member.rank, member.pid, member.host, sure, tuple(why))
+    return Culprit(member.rank, helper_of(snapshot, member) or member.pid, member.host, sure, tuple(why))
+
+
+def helper_of(snapshot: Snapshot, member: MemberStatus) -> int | None:
+    """The process of the run, or of the same job, that a member waits for in vain and that has no number but one that it
+    inherited: a grader, a child that died. What is neither's is only told in words."""
+    if (child := failed_child(snapshot, member)) is not None:
+        return child.pid
+    end = None if member.side is None or member.side.kind == "works" else member.side.pid
+    members = {other.pid for other in snapshot.members}
+    own = {
+        process.pid for process in snapshot.procs.processes if process.pid not in members and process.rank in (None, member.rank)
+    } | {*(snapshot.state.waits.beside if snapshot.state.waits is not None else ())}
+    return end if end is not None and end in own else None
 
 
 def waiting_kind(snapshot: Snapshot, members: Sequence[MemberStatus]) -> Kind:
@@ -86,7 +102,13 @@ def stack_evidence(waiting: Iterable[MemberStatus]) -> Evidence:
 
 
 def silence(snapshot: Snapshot) -> Evidence:
-    return Evidence("log", f"silent since {snapshot.silent_since}, limit {duration(snapshot.quiet_s)}")
+    return Evidence("log", f"{silent_words(snapshot)}, limit {duration(snapshot.quiet_s)}")
+
+
+def silent_words(snapshot: Snapshot) -> str:
+    """`silent since 14:02:11`; where lines come, that they tell nothing."""
+    words = snapshot.silence_words
+    return words[0].lower() + words[1:] if snapshot.beats else f"silent since {snapshot.silent_since}"
 
 
 def still(member: MemberStatus) -> str:
@@ -95,7 +117,7 @@ def still(member: MemberStatus) -> str:
 
 def count(members: Sequence[MemberStatus]) -> str:
     """`7 ranks`; processes where no rank is known."""
-    if any(member.rank is not None for member in members):
+    if members and all(member.rank is not None for member in members):
         return some(len(members), "rank")
     return some(len(members), "process")
 
@@ -107,9 +129,14 @@ def plural_s(members: Sequence[MemberStatus]) -> str:
 def names(members: Sequence[MemberStatus]) -> str:
     """`Rank 3`, `Ranks 0-2 4`, or processes where no rank is known."""
     ranks = [member.rank for member in members if member.rank is not None]
+    others = len(members) - len(ranks)
+    if ranks and others:
+        return f"{rank_names(ranks)} and {some(others, 'process')}"
     if ranks:
         return rank_names(ranks) + (f" ({place_words(members[0].place)})" if len(members) == 1 and members[0].place else "")
-    return f"Process {members[0].pid}" if len(members) == 1 else some(len(members), "process")
+    if len(members) > 1:
+        return some(len(members), "process")
+    return members[0].name.replace("pid", "Process", 1) if members[0].name.startswith("pid ") else members[0].name
 
 
 def rank_names(ranks: list[int]) -> str:

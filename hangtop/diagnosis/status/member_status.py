@@ -15,18 +15,21 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_numbering import serves, siblings
+from hangtop.diagnosis.facts.other_side import OtherSide
+from hangtop.diagnosis.members.rank_numbering import failed, serves, siblings, zombies_beside
 from hangtop.diagnosis.status.gpu_wait import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.rank import Rank
+from hangtop.records.ray.titles import assigned_title
 from hangtop.records.stack import Frame, StacksReading
 from hangtop.stacks import loops
-from hangtop.stacks.activity import A_CHILD, Activity, activities, activity_of
+from hangtop.stacks.activity import A_CHILD, Activity, activities, activity_of, waits_within
 from hangtop.stacks.frames import DoingKind, own
 from hangtop.stacks.loops import IO_BYTES_S, Looks, recently
-from hangtop.stacks.process_groups import takes_part, waits_within, watches_children
+from hangtop.stacks.process_groups import takes_part, watches_children
+from hangtop.stacks.ray_waits import ray_wait
 from hangtop.state.run_state import RunState
 
 Status = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
@@ -37,15 +40,19 @@ CPU_PERCENT = 10.0
 """A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
 RUNNING_PART = 0.3
 """Share of looks in state R that shows work on a crowded machine, where the CPU percentage says nothing."""
-RAYS_LOOP = "/ray/_private/"
-"""Code in which a worker of Ray waits for its next call. Its C++ threads run meanwhile, on a crowded machine in many looks."""
+TOGETHER_S = 60.0
+"""A parent starts the ranks of a run one after the other."""
 LONGEST_COMMAND = 60
+AT_TERMINAL = "read of a terminal"
+"""The call of a member without a stack that only a person can end."""
 
 
 class MemberStatus(Struct, frozen=True):
     """One member. `call`: the collective, or what it waits in. `text`: what it does, in words. `moved`: between the looks.
 
     `doubted`: it works, or loops for ever; nothing tells. `place`: in the run's parallel groups, where these are known.
+    `side`: the process at the end of its waits; `figures`: how much moves where it waits. `until`: the moment at which its sleep
+    ends by itself.
     """
 
     status: Status
@@ -58,6 +65,9 @@ class MemberStatus(Struct, frozen=True):
     moved: bool | None = None
     doubted: bool = False
     place: Place = ()
+    side: OtherSide | None = None
+    figures: str = ""
+    until: float | None = None
 
     @property
     def pid(self) -> int:
@@ -84,7 +94,11 @@ class MemberStatus(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
+        """`rank 3`; of a worker of Ray without a number `Trainer pid 812`, else `pid 812`."""
+        if self.rank is not None:
+            return f"rank {self.rank}"
+        title = assigned_title(self.process.command)
+        return f"{title.cls} pid {self.pid}" if title is not None else f"pid {self.pid}"
 
 
 def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[MemberStatus, ...]:
@@ -98,17 +112,35 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
         return ()
     processes = {process.pid: process for process in state.procs.processes}
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
-    if not any(process for _, process in members):
+    if on_ray := _members_on_ray(state):
+        numbered = {rank.pid for rank, _ in members}
+        members += [(Rank(rank=-1, pid=process.pid), process) for process in on_ray if process.pid not in numbered]
+    elif not any(process for _, process in members):
         seen = {rank.pid for rank, _ in members}
         known = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
         lone = [process for process in known if not serves(process)] or known
         unnumbered = _unnumbered_members(lone, _looks(state)) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in unnumbered if process.pid not in seen]
+    else:
+        members += [(Rank(rank=-1, pid=process.pid), process) for process in _dead_beside(members, processes.values())]
     judge = partial(_stand, state, _looks(state), spins, patient=patient)
     living = [judge(rank, process) for rank, process in members if process is not None]
     living = [_with_child(member, processes.values()) for member in living]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *living)
+
+
+def _dead_beside(members: Sequence[tuple[Rank, Process | None]], processes: Iterable[Process]) -> list[Process]:
+    """Processes that failed, and that the parent of the ranks started with them as the same program: nothing tells their
+    number. Where no number of the world is missing, or they began before all ranks, they were something else."""
+    ranks = [process for _, process in members if process is not None]
+    names, pids = {process.name for process in ranks}, {process.pid for process in ranks}
+    world = max((process.world or rank.world or 0 for rank, process in members if process is not None), default=0)
+    if not ranks or (world and {rank.rank for rank, _ in members}.issuperset(range(world))):
+        return []
+    first = min(process.started_at for process in ranks) - TOGETHER_S
+    beside = (zombie for zombie in zombies_beside(processes, ranks) if zombie.pid not in pids and zombie.started_at >= first)
+    return [zombie for zombie in beside if zombie.name in names and failed(zombie)]
 
 
 def status_of(state: RunState, process: Process, *, patient: bool) -> MemberStatus:
@@ -118,18 +150,31 @@ def status_of(state: RunState, process: Process, *, patient: bool) -> MemberStat
 
 
 def _looks(state: RunState) -> tuple[StacksReading, ...]:
-    """The looks since the last output."""
-    return tuple(look for look in state.looks if look.stacks and look.started_at >= _silent_since(state))
+    """The looks since the last output that told anything."""
+    return tuple(look for look in state.looks if look.stacks and look.started_at >= silent_since(state))
 
 
-def _silent_since(state: RunState) -> float:
-    return (state.log.last_output_at if state.log is not None else None) or 0.0
+def silent_since(state: RunState) -> float:
+    """When the log last told anything new: looks from before are of another moment."""
+    return (state.log.moved_at if state.log is not None else None) or 0.0
+
+
+def _members_on_ray(state: RunState) -> list[Process]:
+    """Of a run on Ray: its workers that have a task or an actor, and its drivers. Each may be what all others wait for, numbered
+    or not."""
+    if state.procs is None:
+        return []
+    living = [process for process in state.procs.processes if not process.exited]
+    workers = [process for process in living if process.role in ("ray worker", "rank") and assigned_title(process.command)]
+    drivers = {tie.pid for tie in state.procs.ray if tie.kind == "drives" and not tie.gone}
+    return [*workers, *(process for process in living if process.pid in drivers)] if workers else []
 
 
 def _unnumbered_members(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
     """The members where nothing numbers them. Processes that a sibling started are no members; the parent of the siblings may
     be a launcher."""
     group = {process.pid for process in siblings(lone)}
+    lone = [process for process in lone if not process.exited or process.pid in group]  # else a tool that was run, or a helper
     parents = {process.ppid for process in lone}
     below: set[int] = set()
     for process in lone:  # parents come before their children
@@ -151,14 +196,16 @@ def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...
     tracker, a monitor) while its parent waits for a thread of its own.
     """
     known = {stack.pid: activity_of(stack) for look in looks for stack in look.stacks if stack.threads}
-    children = Counter(process.ppid for process in lone)
+    names = {process.pid: process.name for process in lone}
+    foreign = Counter(each.ppid for each in lone if each.pid not in known and each.name != names.get(each.ppid))
     found: dict[int, int] = {}
     for process in lone:
         parent, mine = known.get(process.ppid), known.get(process.pid)
         if parent is None or process.pid in group:
             continue
         stands_by = waits_within(parent) and (mine is None or mine.kind in ("sleep", "idle"))
-        if stands_by or (mine is None and parent.kind == "child" and children[process.ppid] == 1):
+        alone = foreign[process.ppid] == 1 and process.name != names.get(process.ppid)
+        if stands_by or (mine is None and parent.kind == "child" and alone):
             found[process.pid] = process.ppid
     return found
 
@@ -168,7 +215,7 @@ def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading
 
     Otherwise it is their launcher, whatever it is called.
     """
-    stacks = _stacks_of(parent, looks)
+    stacks = stacks_of(parent, looks)
     if not stacks:
         return works_itself(parent)
     children, own_stack = {process.pid for process in lone if process.ppid == parent.pid}, stacks[-1][1]
@@ -184,7 +231,7 @@ def _gone(process: Process) -> MemberStatus:
     return MemberStatus("gone", how, process, process.rank)
 
 
-def _stacks_of(process: Process, looks: Sequence[StacksReading]) -> Looks:
+def stacks_of(process: Process, looks: Sequence[StacksReading]) -> Looks:
     """The looks at this process, oldest first, each with the time when it was taken."""
     found = [(look.started_at, stack) for look in looks for stack in look.stacks if stack.pid == process.pid and stack.threads]
     return tuple((at, stack) for at, stack in found if stack.started_ticks in (0, process.start_ticks))
@@ -193,17 +240,17 @@ def _stacks_of(process: Process, looks: Sequence[StacksReading]) -> Looks:
 def _stand(
     state: RunState, looks: Sequence[StacksReading], spins: Spins, rank: Rank, process: Process, *, patient: bool
 ) -> MemberStatus:
-    seen = _stacks_of(process, looks)
+    seen = stacks_of(process, looks)
     stacks = _telling(process, seen)
     known = activity_of(stacks[-1][1]) if stacks else None
     status, doubted = _status(process, known, stacks), False
-    if known is not None:
+    if known is not None and ray_wait(known) is None:
         sources = [excerpt for look in state.looks for excerpt in look.excerpts]
         trades = (
             loops.may_trade(process, known)
             or loops.by_turns(process)
             or loops.by_steps(process, known, sources)
-            or loops.by_children(process, known, _silent_since(state))
+            or loops.by_children(process, known, silent_since(state))
         )
         looping = trades or loops.may_loop(process, known, stacks)
         doubted = looping or (known.kind == "user" and known.phase is None and len(stacks) < 2)
@@ -262,9 +309,11 @@ def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:
         return known.kind
     if known.kind == "backward":
         return "works" if works(process) or _moved(stacks) or known.thread.runs else "collective"
+    if ray_wait(known):
+        busy = works_below(process) if ray_wait(known) == "idle" else _moved(stacks)
+        return "works" if busy or _is_called(stacks) else "waits"
     idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
-    busy = works_below(process) if idles and RAYS_LOOP in f"/{known.call.file}" else works(process)
-    return "works" if busy or (_moved(stacks) and not idles) else "waits"
+    return "works" if works(process) or (_moved(stacks) and not idles) else "waits"
 
 
 def works_itself(process: Process) -> bool:
@@ -285,7 +334,7 @@ def works(process: Process) -> bool:
 def works_below(process: Process) -> bool:
     """Whether its children compute or move bytes."""
     recent = recently(process)
-    return (
+    return process.subtree_size > 1 and (
         (process.subtree_cpu_percent or 0.0) - (process.cpu_percent or 0.0) > CPU_PERCENT
         or (process.subtree_running_part or 0.0) > RUNNING_PART >= recent.running_part
         or (process.subtree_io_b_s or 0.0) - (recent.io_b_s or 0.0) > IO_BYTES_S
@@ -301,6 +350,11 @@ def _moved(stacks: Looks) -> bool | None:
     if len(stacks) < 2:
         return None
     return len({_path(known) for known in activities(stack for _, stack in stacks)}) > 1
+
+
+def _is_called(stacks: Looks) -> bool:
+    """Whether a worker of Ray idled in one look and was at a call in another: calls come and go."""
+    return len({ray_wait(known) == "idle" for known in activities(stack for _, stack in stacks)}) > 1
 
 
 def _path(known: Activity) -> tuple[tuple[str, int], ...]:

@@ -46,13 +46,13 @@ class _SettingFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 def parse_profile(text: str, name: str) -> Profile:
     """The profile in `text`. `name` is the file, for the message of a `CatalogError`. The meaning is not checked here."""
-    profile = _decode(text, name, Profile)
+    profile = decode_file(text, name, Profile)
     return replace(profile, framework=profile.framework or profile.name)
 
 
 def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
     """The signatures in `text`; their category is the file's name without its ending."""
-    found = _decode(text, name, _SignatureFile)
+    found = decode_file(text, name, _SignatureFile)
     category = Path(name).stem
     return tuple(signature if signature.category else replace(signature, category=category) for signature in found.signature)
 
@@ -65,16 +65,16 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
     Raises `CatalogError` for the first file that is wrong. A folder that is not there is no error.
     """
     package = resources.files("hangtop.logs.catalog")
-    profiles = {p.name: p for name, text in _files(package / "profiles") for p in [parse_profile(text, name)]}
-    signatures = {s.id: s for name, text in _files(package / "signatures") for s in parse_signatures(text, name)}
-    known_settings = _decode((package / "settings.toml").read_text("utf-8"), "settings.toml", _SettingFile).setting
+    profiles = {p.name: p for name, text in toml_files(package / "profiles") for p in [parse_profile(text, name)]}
+    signatures = {s.id: s for name, text in toml_files(package / "signatures") for s in parse_signatures(text, name)}
+    known_settings = decode_file((package / "settings.toml").read_text("utf-8"), "settings.toml", _SettingFile).setting
     added = [(path, text, parse_profile(text, path)) for path, text in _profiles_of_user(user_dir, extra)]
     profiles.update((profile.name, profile) for _, _, profile in added)
     for path, text, profile in added:
-        _refuse(path, text, profile_flaws(profile, frozenset(profiles)))
-    for path, text in _files(user_dir / "signatures") if user_dir is not None else ():
+        refuse_flaws(path, text, profile_flaws(profile, frozenset(profiles)))
+    for path, text in toml_files(user_dir / "signatures") if user_dir is not None else ():
         for n, signature in enumerate(parse_signatures(text, path)):
-            _refuse(path, text, signature_flaws(signature), f"signature[{n}].")
+            refuse_flaws(path, text, signature_flaws(signature), f"signature[{n}].")
             signatures[signature.id] = signature
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
@@ -85,12 +85,12 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
 
 def _profiles_of_user(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[str, str]]:
     if user_dir is not None:
-        yield from _files(user_dir / "profiles")
+        yield from toml_files(user_dir / "profiles")
     if extra is not None:
         yield str(extra), _text(extra, str(extra))
 
 
-def _refuse(path: str, text: str, flaws: Iterable[Flaw], inside: str = "") -> None:
+def refuse_flaws(path: str, text: str, flaws: Iterable[Flaw], inside: str = "") -> None:
     """Raises the first of these flaws, if there is one."""
     for flaw in flaws:
         key = f"{inside}{flaw.key}"
@@ -111,10 +111,12 @@ def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
         free_text=profile.free_text + parent.free_text,
         contains=profile.contains or parent.contains,
         teacher_wait_s=profile.teacher_wait_s or parent.teacher_wait_s,
+        start_normal_s=profile.start_normal_s or parent.start_normal_s,
+        start_suspect_s=profile.start_suspect_s or parent.start_suspect_s,
     )
 
 
-def _files(folder: Traversable) -> Iterator[tuple[str, str]]:
+def toml_files(folder: Traversable) -> Iterator[tuple[str, str]]:
     """Name and text of each TOML file in `folder`, in order of name; nothing when there is no such folder."""
     if not folder.is_dir():
         return
@@ -133,7 +135,8 @@ def _text(file: Traversable, name: str) -> str:
         raise CatalogError(f"{name}: not a TOML file: byte {error.start} is not UTF-8") from error
 
 
-def _decode(text: str, name: str, shape: type[Record]) -> Record:
+def decode_file(text: str, name: str, shape: type[Record]) -> Record:
+    """The record in `text`; `name` is the file, for the message of a `CatalogError`."""
     try:
         return decode_toml(text, shape)
     except TomlError as error:

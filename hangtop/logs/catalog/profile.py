@@ -172,6 +172,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     `nests_in` are shown inside that stage. `refines`: a profile that this one replaces once one of its own texts is seen; it
     shares the progress lines and free text of that profile. `base`: active in every run, below all others.
     `teacher_wait_s`: how long its client waits for a teacher server, which is no Ray actor, before it skips the batch.
+    `start_normal_s`, `start_suspect_s`: a start up to training takes less than this as a rule; beyond that it rather hangs than
+    loads. 0: not known.
     `stall_hint`: by stage id, a sentence for a run that is silent there.
     """
 
@@ -190,4 +192,6 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     refines: str | None = None
     base: bool = False
     teacher_wait_s: float = 0.0
+    start_normal_s: float = 0.0
+    start_suspect_s: float = 0.0
     stall_hint: dict[str, str] = field(default_factory=dict)

@@ -39,8 +39,13 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     after its prefixes were taken off; groups go into the finding. `negative`: texts that look alike and must not match.
     `obituary`: it only tells that a process ended; what that process wrote before it died is the cause.
     `general`: it names only the kind of fault; a message of the same rank right beside it that names the fault is the cause.
+    `family`: it tells a family of faults by common words; where another message stands in the same line, it is not read.
+    `wrapper`: it only hands on what failed further in; the fault before it, or the reason right below, is the cause.
+    `follows`: ids of what makes this message if it came first, at any rank (`nccl.` for all of these, `*` for any cause).
+    `patient`: it tells that something is waited for, as is normal for as long as the stage may be silent.
     `kind`: it describes a kind of exception by common words. It is tried only on the exception of a traceback that nothing
     handled and no other signature knows, and needs no literal.
+    `every_s`: each process writes it again after so many seconds, as long as it waits.
     `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
     id: str
@@ -59,9 +64,14 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     negative: tuple[str, ...] = ()
     obituary: bool = False
     general: bool = False
+    family: bool = False
+    wrapper: bool = False
+    follows: tuple[str, ...] = ()
+    patient: bool = False
     kind: bool = False
     folklore: str = ""
     evidence: str = ""
+    every_s: float = 0.0
     cause_zh: str = ""
     folklore_zh: str = ""
 
@@ -85,7 +95,8 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
-    """A setting that people reach for, and what reads it. `honoured_by` empty: nothing does. `also`: other spellings.
+    """A setting that people reach for, and what reads it. `honoured_by` empty: nothing does, but what `read_by` says in words.
+    `also`: other spellings.
 
     `default` and `unit` in words. `keep` false: a test only, which should not stay set."""
 
@@ -98,6 +109,8 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
     default: str = ""
     instead: str = ""
     keep: bool = True
+    read_by: str = ""
+    read_by_zh: str = ""
     truth_zh: str = ""
     unit_zh: str = ""
     default_zh: str = ""
@@ -110,6 +123,7 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
         return replace(
             self,
             truth=self.truth_zh,
+            read_by=self.read_by_zh or self.read_by,
             unit=self.unit_zh or self.unit,
             default=self.default_zh or self.default,
             instead=self.instead_zh or self.instead,

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.extract.wait_reports import POLL
 from hangtop.logs.file_facts import FileFacts
-from hangtop.logs.lines.block_lines import Line
+from hangtop.logs.lines.block_lines import Line, Writer
 
 _LITERALS = (
     "leeping ", "leep for ", "etrying in ", "ait up to ", "aiting ", "acking off ", "timeout=", " workers", " actors",
+    "etry in ", "etrying after ", "etry after ", "etry-After: ", "etries in ", "ry again in ", "rying again in ",
+    "ry in ", "ttempt in ",
+    "econnecting in ", "esuming in ", "estarting in ", "ausing ", "aused for ", "ackoff", "ack off ", "ooling down ", "ait ",
     "local_global_step_folder: ", "heckpoint to ", "heckpoint at iteration ", "heckpoint saved to ", "odel to ", "tate to ",
 )  # fmt: skip
 """Any text that `Announcements.read` understands holds one of these."""
@@ -19,15 +24,18 @@ _LITERALS = (
 _SECONDS = {"ms": 1e-3, "m": 60.0, "h": 3600.0}
 """By unit, of which the first letter is enough, but for milliseconds. Without a unit it is seconds."""
 _WAIT = re.compile(
-    r"(?:\b[Ss]leep(?:ing)? (?:for )?|\b[Bb]acking off (?:for )?|"
-    r"\b[Ww]aiting (?:for )?(?=\d+(?:\.\d+)? ?(?:s|sec|seconds?|min|minutes?|h|hours?)\b)|"
-    r"\b[Rr]etrying in |\b[Ww]ait(?:ing)? up to |\b[Ww]aiting\b.{0,80}\(timeout=)"
-    r"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds?|min|minutes?|h|hours?)?\b"
+    r"(?:\b[Ss]leep(?:ing)? (?:for )?|\b[Bb]ack(?:ing)? off (?:for )?|"
+    r"\b(?:[Rr]etry(?:ing)?|[Rr]etries|[Tt]ry(?:ing)? again|[Nn]e(?:xt|w) try|[Aa]ttempt|[Rr]econnecting|[Rr]esuming|"
+    r"[Rr]estarting) (?:in|after) (?:about )?|\b[Rr]etry-After: |"
+    r"\b(?:[Pp]aus(?:ing|ed)|[Cc]ooling down) (?:for )?|\b[Bb]ackoff(?: of | for |[:=] ?| )|"
+    r"\b[Ww]ait(?:ing)? (?:for )?(?=\d+(?:\.\d+)? ?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b)|"
+    r"\b[Ww]ait(?:ing)? up to |\b[Ww]aiting\b.{0,80}\(timeout=)"
+    r"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)?\b"
 )
-_POLL = re.compile(r"\bWaiting for (?P<left>\d+) (?:workers|actors)\b.{0,20}\(elapsed:? (?P<elapsed>\d+(?:\.\d+)?) ?s")
 _POLL_GRACE = 2.0  # a poll that reports itself is overdue when twice its own interval has passed
 _FIRST_POLL_S = 120.0
 LATELY_BYTES = 2_000
+MOST_WAITS = 256
 _WORKERS = re.compile(
     r"\b[Cc]reated (?P<k>\d+)/(?P<n>\d+) (?:workers|actors)\b|(?P<k2>\d+)(?:/| of )(?P<n2>\d+) (?:workers|actors) (?:are )?"
     r"(?:ready|created|started|joined|alive|up|initialized)"
@@ -39,27 +47,30 @@ _CHECKPOINT = re.compile(
 _ONE_STEP = re.compile(r"/(?:checkpoint-|global_step_?|step[_-]?|iter_?|epoch[_=-]?)\d[\w.=-]*(?:/.*)?$")
 
 
+class _Wait(Struct, frozen=True):
+    offset: int
+    at: float | None
+    seconds: float
+
+
 class Announcements(Extractor):
-    """The latest announcement of each kind."""
+    """The latest announcement of each kind; of waits, that of each writer."""
 
     literals = _LITERALS
 
     def __init__(self) -> None:
-        self._wait_from: float | None = None
-        self._wait_s: float | None = None
-        self._wait_offset = -1
+        self._waits: dict[Writer, _Wait] = {}
         self._workers: tuple[int, int] | None = None
         self._checkpoint_dir: str | None = None
-        self._poll: tuple[float, float] | None = None
+        self._poll: tuple[float, int] | None = None
 
     def read(self, found: FoundLine) -> None:
         line, text = found.line, found.line.text
         if told := _WAIT.search(text):
-            self._wait_offset, self._wait_from = line.offset, line.at
             unit = told["unit"] or "s"
-            self._wait_s = float(told["n"]) * _SECONDS.get(unit if unit == "ms" else unit[0], 1.0)
-        elif told := _POLL.search(text):
-            self._polled(line, float(told["elapsed"]))
+            self._announce(line, float(told["n"]) * _SECONDS.get(unit if unit == "ms" else unit[0], 1.0))
+        elif told := POLL.search(text):
+            self._polled(line, float(told["elapsed"]), int(told["left"]))
         if told := _WORKERS.search(text):
             self._workers = (int(told["k"] or told["k2"]), int(told["n"] or told["n2"]))
         if told := _CHECKPOINT.search(text):
@@ -67,18 +78,31 @@ class Announcements(Extractor):
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         """A wait that is announced in a line without a clock counts only if that line stands at the end of the file."""
-        until = None if self._wait_from is None or self._wait_s is None else self._wait_from + self._wait_s
-        is_late = self._wait_offset >= 0 and facts.bytes - self._wait_offset < LATELY_BYTES
+        waits = self._waits.values()
+        until = (wait.at + wait.seconds for wait in waits if wait.at is not None)
+        late = (wait.seconds for wait in waits if wait.at is None and facts.bytes - wait.offset < LATELY_BYTES)
         return replace(
             facts,
             workers=self._workers,
-            announced_until=until,
-            undated_wait_s=self._wait_s if self._wait_from is None and is_late else None,
+            announced_until=max(until, default=None),
+            undated_wait_s=max(late, default=None),
             checkpoint_dir=self._checkpoint_dir,
         )
 
-    def _polled(self, line: Line, elapsed_s: float) -> None:
-        before = self._poll
-        interval = elapsed_s - before[1] if before is not None and elapsed_s > before[1] else None
-        self._poll = (line.at or 0.0, elapsed_s)
-        self._wait_from, self._wait_s = line.at, interval * _POLL_GRACE if interval else _FIRST_POLL_S
+    def _polled(self, line: Line, elapsed_s: float, left: int) -> None:
+        """A poll tells when the next one is due. One with the number of the one before announces nothing, and by its own clock
+        what was announced before runs out: only a number that falls is life."""
+        before, self._poll = self._poll, (elapsed_s, left)
+        passed_s = elapsed_s - before[0] if before is not None else 0.0
+        if before is None or before[1] != left or passed_s <= 0:
+            self._announce(line, passed_s * _POLL_GRACE if passed_s > 0 else _FIRST_POLL_S)
+        elif wait := self._waits.get(line.writer):
+            left_s = wait.seconds - passed_s if wait.at is None else min(wait.seconds, passed_s * _POLL_GRACE)
+            self._waits[line.writer] = replace(wait, seconds=max(0.0, left_s))
+
+    def _announce(self, line: Line, seconds: float) -> None:
+        """Who announces again waits anew; what another one announced still holds."""
+        self._waits.pop(line.writer, None)
+        self._waits[line.writer] = _Wait(line.offset, line.at, seconds)
+        if len(self._waits) > MOST_WAITS:
+            del self._waits[next(iter(self._waits))]

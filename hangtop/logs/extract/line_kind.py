@@ -47,7 +47,7 @@ MARKS: dict[LineKind, tuple[str, ...]] = {
 
 def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
     """The kind of a message without its prefixes: by the catalog, else by the level that its logger gave it, else by its own
-    words."""
+    words. What the catalog only warns of is an error where the line itself says so."""
     readers = index.readers(text.encode())
     severities = {
         signature.severity
@@ -57,11 +57,15 @@ def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
     if "fatal" in severities:
         return "error"
     if "warning" in severities:
-        return "warning"
+        return "error" if _by_itself(text, level) == "error" else "warning"
     if readers.markers(text):
         return "stage"
     if any(compiled(reader.progress.regex).search(text) for reader in readers.progress):
         return "progress"
+    return _by_itself(text, level)
+
+
+def _by_itself(text: str, level: str) -> LineKind:
     if level:
         return _BY_LEVEL.get(level.upper(), "plain")
     return next((kind for kind, words in _SAYS if words.search(text[:_HEAD])), "plain")

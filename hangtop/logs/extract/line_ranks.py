@@ -24,9 +24,16 @@ _RANK_TEXTS = tuple(
         r"(?i)(?<!local_)(?<!local )\brank[ =:]{1,2}(?P<rank>\d+)(?: of |/| world |,? world[_ ]size[:= ]{1,2})(?P<world>\d+)",
     )
 )
-_WORLD_TEXT = re.compile(r"\busing world size: (\d+)|\bStarting with (\d+) processes|^world[_ ]size[:= ]+(\d+)")
+_WORLD_TEXT = re.compile(r"\busing world size: (\d+)|\bStarting with (\d+) processes|(?:^|\()world[_ ]size[:= ]+(\d+)")
 _ROSTER = re.compile(r"\bip=(?P<host>[\w.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), local_rank=(?P<local>\d+)")
 """Ray Train's list of its workers: a line about other processes (ray/train/v2/_internal/execution/worker_group)."""
+_LOCAL = re.compile(
+    r"\brank\s*: (?P<rank>\d+) \(local_rank: (?P<of>\d+)\)"
+    r"|(?:(?<!local_)(?<!local )\brank[=: ]{1,2}(?P<own>\d+)\b[^\r\n]{0,80}?)?\blocal[_ ]rank[=: ]{1,2}(?P<local>\d+)\b"
+)
+"""torchrun's table, and a line by a rank that tells both its numbers: on the second node local rank 5 is rank 13."""
+_NAMED_ACTOR = re.compile(r"[A-Za-z]\w*_0:(\d+)")
+"""The name of a worker of verl on the first node, where its local rank is its rank (single_controller/ray/base.py)."""
 _SPEAKS = re.compile(r"[Rr]ank|RANK|world|processes")
 _OF_A_GROUP = ("group_name", "is assigned as")
 
@@ -59,6 +66,8 @@ class RankTable(Extractor):
             self._task_of[line.writer] = prefix.task
         if prefix.rank is not None:
             self._note(line, prefix.rank)
+        elif prefix.actor and (named := _NAMED_ACTOR.fullmatch(prefix.actor.strip())):
+            self._note(line, int(named[1]))
 
     def read(self, found: FoundLine) -> None:
         """Learns the rank of the writer, if the message tells it."""
@@ -68,6 +77,7 @@ class RankTable(Extractor):
         if told := _ROSTER.search(line.text):
             self._enlist(told["host"], int(told["pid"]), int(told["rank"]), int(told["local"]))
             return
+        self._note_local(line)
         for pattern in _RANK_TEXTS:
             if told := pattern.search(line.text):
                 groups = told.groupdict()
@@ -118,6 +128,16 @@ class RankTable(Extractor):
         self._group_size[line.writer] = size
         self.world = max(self.world or 0, size)
         self._note(line, rank)
+
+    def _note_local(self, line: Line) -> None:
+        told = _LOCAL.search(line.text) if "ocal" in line.text else None
+        if told is None:
+            return
+        rank = told["rank"] or told["own"] or line.prefix.rank
+        if told["rank"]:  # the rank that failed: if two nodes write one log, it is this one that counts
+            self._rank_of["local", "", int(told["of"])] = int(rank or 0)
+        elif rank is not None:
+            self._rank_of.setdefault(("local", "", int(told["local"])), int(rank))
 
     def _enlist(self, host: str, pid: int, rank: int, local_rank: int) -> None:
         """Also without the host: Ray prints no address before the lines of its own node."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,6 +17,8 @@ from hangtop.logs.lines.block_lines import Line, Writer
 
 _MANY: Writer = ("actor", "")
 """The writer of a line that Ray prints once for many workers: `[repeated 7x across cluster]`."""
+KEPT_OFFSETS = 8
+"""Of so many of the newest step lines of each kind the place is known."""
 
 
 class _Writer(Struct):
@@ -35,6 +37,7 @@ class LineWriters(Extractor):
         self.loss_spike: LossSpike | None = None
         self._writers: dict[Writer, _Writer] = defaultdict(_Writer)
         self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
+        self._stood_at: dict[Kind, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=KEPT_OFFSETS))
 
     def note_writer(self, line: Line) -> None:
         writer = self._writers[line.writer]
@@ -47,12 +50,23 @@ class LineWriters(Extractor):
         seen, is_repeated = step.seen, bool(step.line.prefix.repeated)
         kind = (seen.profile, seen.kind)
         self._writers[_MANY if is_repeated else step.line.writer].progress[kind] = seen
-        self.loss_spike = self._paces[kind].add(seen, late=is_repeated) if seen.counts else None
+        self.loss_spike = None
+        if seen.counts:
+            meter = self._paces[kind]
+            before = meter.lines
+            self.loss_spike = meter.add(seen, late=is_repeated)
+            self._stood_at[kind].append((seen.offset, max(1, meter.lines - before)))
 
     def steps(self) -> int:
         """How many lines prove that the run goes on. A line counts once, however many steps it jumps: in a Ray driver's log the
         last lines of workers come after the traceback that ended the run, and lines that stand for many come last."""
         return max((meter.lines for meter in self._paces.values()), default=0)
+
+    def stand_behind(self, offset: int, lines: int) -> bool:
+        """Whether so many step lines of one kind stand behind this byte, as `steps` counts them. Some kinds of lines are known
+        for steps only later, when the lines at the end of the file are counted: they may stand before what was read sooner."""
+        behind = (sum(count for at, count in dict(stood_at).items() if at > offset) for stood_at in self._stood_at.values())
+        return max(behind, default=0) >= lines
 
     def counts_on(self, besides: str) -> bool:
         """Whether any other kind of line tells steps that grow."""
@@ -65,7 +79,10 @@ class LineWriters(Extractor):
         }
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
-        paces = {kind: PaceFacts(meter.pace(), meter.values()) for kind, meter in self._paces.items()}
+        paces = {
+            kind: PaceFacts(meter.pace(), meter.values(), meter.in_rounds, meter.unfinished())
+            for kind, meter in self._paces.items()
+        }
         rank_of, marks = self._ranks.rank_of, self._stages.latest
         writers = tuple(
             WriterFacts(name, rank_of(name), tuple(own.progress.values()), dict(marks.get(name, {})), own.last_at, own.lines)

@@ -14,6 +14,7 @@ from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.ray_sessions_named import RaySessionNames
 from hangtop.logs.extract.stages import TRAINING
 from hangtop.logs.extract.steps.step_tables import Columns
+from hangtop.logs.extract.steps.step_times import StepTimesRead
 from hangtop.logs.lines.literal_scan import Hit, Scanner
 from hangtop.records.log import Role
 
@@ -91,9 +92,10 @@ class LiteralIndex:
         return bool(idle)
 
     def roles(self, text: str) -> set[Role]:
-        """The roles of the known messages in a text."""
+        """The roles of the known messages in a text. Of families only causes: the kind of an exception tells who only waited."""
         known = self.readers(text.encode()).signatures
-        return {signature.role for signature in known if compiled(signature.regex).search(text)}
+        told = (signature for signature in known if not signature.family or signature.role == "cause")
+        return {signature.role for signature in told if compiled(signature.regex).search(text)}
 
 
 def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], str, Any]]:
@@ -118,7 +120,7 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], str, Any]]:
                 yield marker.literal, "ends_text", marker
     for signature in catalog.signatures.values():
         yield signature.literal, "signatures", signature
-    extractors: tuple[type[Extractor], ...] = (RankTable, *INDEPENDENT)
+    extractors: tuple[type[Extractor], ...] = (RankTable, StepTimesRead, *INDEPENDENT)
     for extractor in extractors:
         yield extractor.literals, "extractors", extractor
 
@@ -145,7 +147,10 @@ def _readers_of(owners: Iterable[_Owner]) -> LineReaders:
     for field, owner in owners:
         fields.setdefault(field, {})[id(owner)] = owner
     found = {field: tuple(members.values()) for field, members in fields.items()}
-    return LineReaders(**{**found, "progress": tuple(sorted(found["progress"], key=_place))})
+    ordered = {"progress": tuple(sorted(found["progress"], key=_place))}
+    if "signatures" in found:
+        ordered["signatures"] = tuple(sorted(found["signatures"], key=lambda signature: signature.family))
+    return LineReaders(**{**found, **ordered})
 
 
 def _place(reader: ProgressReader) -> tuple[bool, str, int]:

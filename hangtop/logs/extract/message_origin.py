@@ -14,8 +14,19 @@ _RANKS = (
     re.compile(r"\btasks? (?P<rank>\d+)(?=[:,\-])"),
     re.compile(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
     re.compile(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
+    re.compile(
+        r"(?<![Ll]oader )\b(?:[Rr]ank|[Ww]orker|[Tt]rainer)[ :#=]?(?P<rank>\d+)(?: \([^()]{1,60}\))? "
+        r"(?:(?:has|was|got|is) )?(?:died|exited|crashed|failed|killed|dead|terminated)\b"
+    ),
+    re.compile(r"\bworker errors: +\[Rank (?P<rank>\d+)[^\]\r\n]{0,40}\]:"),
+    re.compile(r"(?:\brepr=|\bray::)[A-Za-z]\w*_0:(?P<rank>\d+)\b"),
 )
-_LOCAL_RANK = re.compile(r"\blocal_rank: (?P<local_rank>\d+)")
+"""Words of launchers, of shells' loops, of Ray Train, and of Ray with the name that a colocated worker of verl has on the first
+node."""
+_LOCAL_RANK = re.compile(
+    r"\blocal_rank: (?P<local_rank>\d+)|\b[Pp]rocess (?P<spawned>\d+) terminated with (?:exit code|signal|the following)"
+)
+"""torchrun's and torch.multiprocessing's (spawn.py) words."""
 _PID = re.compile(r"\bWorker PID: (\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(\d+)|^\s*pid: (\d+)$")
 _SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
 _ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
@@ -40,18 +51,24 @@ class MessageOrigin(Struct, frozen=True):
 
 def origin_of(line: Line, lines: Lines, span: Span) -> MessageOrigin | None:
     """Named in the message, above it (torchrun's table) or below it (Ray's details)."""
-    for pattern in _RANKS:
-        if found := pattern.search(line.text):
-            return MessageOrigin(rank=int(found["rank"]))
-    if found := _LOCAL_RANK.search(line.text):
-        return MessageOrigin(local_rank=int(found["local_rank"]))
-    if (pid := pid_in(line.text)) is not None:
-        return MessageOrigin(pid=pid)
+    if (named := named_in(line.text)) is not None:
+        return named
     if "exitcode" in line.text:
         above = chain(lines.drawn_over(span), lines.above(span))
         rows = (_SUMMARY_RANK.match(line.text) for line in islice(above, _LINES_ABOVE))
         return next((MessageOrigin(rank=int(row["rank"])) for row in rows if row), None)
     return _below(lines, span) if "ctor" in line.text else None
+
+
+def named_in(text: str) -> MessageOrigin | None:
+    """The process that the text of a message names."""
+    for pattern in _RANKS:
+        if found := pattern.search(text):
+            return MessageOrigin(rank=int(found["rank"]))
+    if found := _LOCAL_RANK.search(text):
+        return MessageOrigin(local_rank=int(found["local_rank"] or found["spawned"]))
+    pid = pid_in(text)
+    return None if pid is None else MessageOrigin(pid=pid)
 
 
 def _below(lines: Lines, span: Span) -> MessageOrigin | None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import islice
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
@@ -21,10 +20,15 @@ from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_writers import LineWriters
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.extract.message_origin import MessageOrigin, origin_of, pid_in
+from hangtop.logs.extract.message_origin import MessageOrigin, named_in, origin_of, pid_in
+from hangtop.logs.extract.open_traceback import FRAME, OpenTraceback, broken_by
+from hangtop.logs.extract.outlived import Outlived, likeness
 from hangtop.logs.extract.quoted_text import announces_handled, is_handled, is_quoted
+from hangtop.logs.extract.signature_count import SignatureCount, finding_of
 from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.extract.steps.pace import HEALTHY_STEPS
 from hangtop.logs.extract.steps.progress import StepLine
+from hangtop.logs.extract.text_headings import TextHeadings
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 from hangtop.records.log import TRACEBACK, Finding
@@ -32,27 +36,19 @@ from hangtop.records.log import TRACEBACK, Finding
 _LOSS_SPIKE = "num.loss_jump"
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
-HEALTHY_STEPS = 3
-"""A run that makes this many steps after an error has survived it."""
-
 _TRACEBACK_LINES = 200
 _KEPT_WRITERS = 4_096
+_KEPT_ABOUT = 1_024
 _KEPT_PAST = 256
 """At most this many messages of what may be earlier attempts are kept."""
 _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
 _NAME_ONLY = re.compile(r"^[A-Za-z_][\w.]*:\s*$")
-_FRAME = re.compile(
-    r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?'
-    r"|[│|] (?P<file2>\S{1,200}\.py):(?P<line2>\d+) in (?P<function2>[\w<>.]{1,80})"
-)
-"""A frame as Python writes it, and as rich draws it."""
-_NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
-"""Files of installed packages, of Python itself and of launchers. A reader of a traceback looks for the other frames."""
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
 
-_CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
+_DIRECT = re.compile(r"The above exception was the direct cause")
+_CHAINED = re.compile(rf"During handling of the above exception|{_DIRECT.pattern}")
 
 
 class KnownMessages(Extractor):
@@ -93,60 +89,16 @@ class KnownMessages(Extractor):
             if signature_id in self._signatures:
                 self._messages.count(self._signatures[signature_id], step.line, {}, text=text)
 
+    def reopened(self, offset: int) -> None:
+        self._messages.rotated()
+        self._in_output = {}
+
     def skipped(self, counts: Mapping[int, int]) -> None:
         """So many lines with each literal were not read, because a block holds too many of them."""
         self._messages.skipped(counts)
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         return replace(facts, findings=self._messages.findings(self._ranks, facts.file, self._in_output.values()))
-
-
-class OpenTraceback(Struct):
-    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far;
-    `own`: the innermost one of the run's own code."""
-
-    tally: SignatureCount
-    left: int
-    frame: str = ""
-    own: str = ""
-
-    def add_frame(self, frame: re.Match[str]) -> None:
-        """Takes in its next frame."""
-        file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
-        self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
-        self.frame = clean_text(f"{file}:{line}" + (f" in {function}" if function else ""))
-        if not _NOT_OWN.search(file):
-            self.own = self.frame
-
-    def place(self) -> dict[str, str]:
-        """Where it was raised, as a group of a finding: `own`, else `frame`."""
-        return {"own": self.own} if self.own else {"frame": self.frame} if self.frame else {}
-
-
-class SignatureCount(Struct):
-    """The matches of one signature. `steps`: how many steps the run had made at the last one; `starts`: how many restarts there
-    may have been before. `handled`: each match says that the run goes on. `frames`: whether a traceback had frames in files, and
-    whether it had any frame. `raised`: the message was the exception of a traceback that nothing handled. `unknown`: the
-    exception of this traceback is no known message; `kind`: its kind, if that is known."""
-
-    signature: Signature
-    first: Line
-    text: str
-    groups: dict[str, str]
-    last_offset: int
-    last_at: float | None
-    steps: int
-    starts: int
-    said: MessageOrigin | None = None
-    count: int = 1
-    unknown: bool = False
-    kind: Signature | None = None
-    handled: bool = False
-    frames: tuple[bool, bool] = (False, False)
-    raised_by: Writer | None = None
-    raised_offset: int = -1
-    raised: bool = False
-    writers: dict[Writer, int] = field(default_factory=dict)
 
 
 class Messages:
@@ -159,24 +111,39 @@ class Messages:
         self._tracebacks: dict[Writer, OpenTraceback] = {}
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
+        self._raised_in: dict[int, MessageOrigin] = {}
+        self._headings = TextHeadings()
+        self._outlived = Outlived()
 
     def read(self, found: FoundLine) -> bool:
         """Counts the line for each message that it is. Returns whether it is the first one of any."""
-        first = [self._try(signature, found.line, found.lines, found.span) for signature in found.readers.signatures]
-        return any(first)
+        is_first = is_known = False
+        for signature in found.readers.signatures:  # families come last
+            if signature.family and (is_known or (signature.role != "cause" and found.line.offset in self._raised_at)):
+                continue
+            tally = self._try(signature, found.line, found.lines, found.span)
+            if tally is not None:
+                is_known = is_known or not signature.wrapper
+                is_first = is_first or tally.first.offset == found.line.offset
+        return is_first
 
-    def _try(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+    def _try(self, signature: Signature, line: Line, lines: Lines, span: Span) -> SignatureCount | None:
+        """The matches of the signature, if this line is one."""
         told = compiled(signature.regex).search(line.text)
         if told is None or is_quoted(line.text, told.start(), lines, span):
-            return False
+            return None
         groups = {name: value for name, value in told.groupdict().items() if value}
         handled = signature.severity == "fatal" and self._is_handled(signature, line, lines, span)
         tally = self.count(signature, line, groups, handled=handled)
-        if tally.said is None:
-            tally.said = origin_of(line, lines, span)
+        about = origin_of(line, lines, span) if len(tally.about) < _KEPT_ABOUT else None
+        about = about or self._raised_in.get(line.offset)
+        tally.said = tally.said or about
+        if about is not None:
+            tally.about.setdefault(about)
         if signature.id == TRACEBACK:
-            self._follow(OpenTraceback(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
-        return tally.first.offset == line.offset
+            trace = OpenTraceback(tally, _TRACEBACK_LINES, handled, passes_on=self._passes_on(line, lines, span))
+            self._follow(trace, line.writer, lines, lines.next(span))
+        return tally
 
     def count(
         self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = ""
@@ -199,16 +166,22 @@ class Messages:
             tally.last_offset, tally.last_at, tally.steps = line.offset, line.at, steps
         elif line.offset == tally.first.offset:
             tally.first, tally.text, tally.handled = line, text, handled
+        if signature.id != TRACEBACK:  # of which the exception tells
+            self._liken(tally, line, tally.groups)
         tally.raised = tally.raised or line.offset in self._raised_at
         if len(tally.writers) < _KEPT_WRITERS:
             tally.writers.setdefault(line.writer, line.offset)
         return tally
 
+    def _liken(self, tally: SignatureCount, line: Line, groups: Mapping[str, str]) -> None:
+        alike = likeness(tally.signature.id, line.text, groups)
+        tally.liken(line.offset, outlived=self._outlived.add(alike, self._stages.starts, self._writers.steps()))
+
     def _is_handled(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
         """Whether the run handled the error: the line says so, or the line above its traceback does."""
         if line.offset in self._raised_at:
             return False
-        if line.offset in self._pardoned or is_handled(line.text):
+        if line.offset in self._pardoned or is_handled(line.text) or self._stands_in_text(lines, span):
             return True
         told = next(lines.above(span), None) if signature.id == TRACEBACK else None
         if told is None or told.writer != line.writer:
@@ -216,6 +189,27 @@ class Messages:
         if _CHAINED.match(told.text):
             return TRACEBACK in self.tallies and self.tallies[TRACEBACK].handled
         return announces_handled(told.text)
+
+    def _passes_on(self, line: Line, lines: Lines, span: Span) -> bool:
+        """Whether a traceback was raised from a known exception of the same writer."""
+        above, tally = next(lines.above(span), None), self.tallies.get(TRACEBACK)
+        if above is None or above.writer != line.writer or tally is None:
+            return False
+        return _DIRECT.match(above.text) is not None and tally.raised_by == line.writer and not tally.unknown
+
+    def _stands_in_text(self, lines: Lines, span: Span) -> bool:
+        """Whether such messages stood under such a heading before, and the run went on: it shows data, or what a model wrote."""
+        newest = max(self._writers.newest_steps().values(), default=-1)
+        return self._headings.was_survived(lines, span, self._writers.steps(), newest)
+
+    def rotated(self) -> None:
+        """The file begins anew: where its lines stand tells nothing of those before. What the run survived by now it survived."""
+        newest = self._writers.newest_steps()
+        for tally in self.tallies.values():
+            tally.survived, tally.rotated = self._survived(tally, newest), True
+        self._past.extend(self.tallies.values())
+        self.tallies, self._tracebacks = {}, {}
+        self._pardoned, self._raised_at = set(), set()
 
     def resume(self, lines: Lines, first: Span | None) -> None:
         """Continues the tracebacks that were open at the end of the previous block."""
@@ -235,20 +229,21 @@ class Messages:
             line = lines.parse(span)
             if name is None and line.writer == writer:
                 name = lines.name_of(span)
-            if line.writer == writer and (frame := _FRAME.match(line.text)):
+            if line.writer == writer and (frame := FRAME.match(line.text)):
                 trace.add_frame(frame)
-            if line.writer == writer and not _BETWEEN.match(line.text):
+            if line.writer == writer and not _BETWEEN.match(line.text) and not broken_by(line, lines, span):
                 unfinished = after is None and lines.block.open
-                if not self._raised(trace, line, _message_below(lines, span, line)) and not unfinished:
+                text, following = _message_below(lines, span, line), _goes_on_below(lines, span, line)
+                if not self._raised(trace, line, text, following) and not unfinished:
                     self._tell_kind(trace.tally, line)
                     return
             span = after
         if trace.left > 0:
             self._tracebacks[writer] = trace
 
-    def _raised(self, trace: OpenTraceback, line: Line, below: str) -> bool:
+    def _raised(self, trace: OpenTraceback, line: Line, below: str, following: str) -> bool:
         """Takes in the exception of a traceback. Returns whether to look further, since it only wraps another one (Ray's do).
-        `below`: its text, if that begins on the next line.
+        `below`: its text, if that begins on the next line; `following`: that line, if the text goes on there.
 
         An exception that is no known message is a cause of its own, and stands for all tracebacks.
         """
@@ -256,18 +251,31 @@ class Messages:
         if found is None:
             return False
         tally.handled = tally.handled or tally.frames == (False, True)  # code that came as a string, a model's as a rule
-        if tally.handled:
+        if tally.handled or trace.handled:
             self._pardoned.add(line.offset)
         else:
             self._raised_at.add(line.offset)
+            self._liken(tally, line, trace.place())
         roles = self._index.roles(line.text) or self._index.roles(below)
-        if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
+        if trace.handled and not tally.handled:  # beside one that nothing handled
+            return "summary" in roles
+        passed_on = trace.passes_on and not roles
+        if not passed_on and (
+            "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown)
+        ):
             tally.text = clean_text(f"{line.text.strip()} {below}".strip())[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = line.writer, line.offset
+        elif trace.wraps:  # known by itself; it was raised further in than what wraps it
+            tally.groups = {"exception": tally.groups["exception"], **trace.place()}
+        trace.wraps = "summary" in roles
         if "summary" in roles and (pid := pid_in(line.text)) is not None:
-            tally.said = MessageOrigin(pid=pid)
+            tally.said = trace.said = MessageOrigin(pid=pid)
+        elif roles and trace.said is not None:
+            self._raised_in[line.offset] = trace.said
+        if (named := named_in(f"{line.text} {below or following}")) is not None and (named.pid is None or tally.said is None):
+            tally.said = named
         return "summary" in roles
 
     def _tell_kind(self, tally: SignatureCount, line: Line) -> None:
@@ -291,17 +299,20 @@ class Messages:
         newest = self._writers.newest_steps()
         told = [(tally, self._survived(tally, newest)) for tally in tallies]
         over = {tally.starts for tally, survived in told if tally.signature.id == TRACEBACK and not survived}
-        return tuple(_finding(tally, ranks, file, is_over=tally.starts in over, survived=survived) for tally, survived in told)
+        return tuple(finding_of(tally, ranks, file, is_over=tally.starts in over, survived=survived) for tally, survived in told)
 
     def _survived(self, tally: SignatureCount, newest_steps: Mapping[Writer, int]) -> bool:
         """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
         like a step (`OOM in batch 4, skipped`); that is none. `newest_steps`: their offsets."""
         if tally.signature.severity == "hint":
             return False
-        if tally.handled:
+        if tally.handled or tally.survived:
             return True
-        if self._writers.steps() - tally.steps < HEALTHY_STEPS:
+        enough = 1 if tally.outlived else HEALTHY_STEPS
+        if self._writers.steps() - tally.steps < enough or not self._writers.stand_behind(tally.last_offset, enough):
             return False
+        if tally.rotated:
+            return True
         last = max(tally.writers, key=lambda writer: tally.writers[writer], default=())
         newest = newest_steps.get(last, -1)
         return newest < 0 or newest > tally.last_offset or newest == tally.first.offset
@@ -320,32 +331,12 @@ def _message_below(lines: Lines, span: Span, line: Line) -> str:
     return next(filter(None, below), "")
 
 
+def _goes_on_below(lines: Lines, span: Span, line: Line) -> str:
+    """The line below an exception whose text ends with a colon; else "". It may begin like another writer's (`[Rank 2]:`)."""
+    below = next(lines.below(span), None) if line.text.rstrip().endswith(":") else None
+    return "" if below is None else f"{below.prefix.text}{below.text}".strip()
+
+
 def _alike(name: bytes, other: bytes) -> bool:
     """Whether two names are of one writer: text behind the name may look like a part of it (`rank2: Error: rank2_0.bin`)."""
     return name.startswith(other) or other.startswith(name)
-
-
-def _finding(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: bool, survived: bool) -> Finding:
-    """`is_over`: the run ended with a traceback. A warning that was the exception of that traceback is fatal."""
-    signature = tally.signature
-    ended_it = is_over and tally.raised and (signature.severity, signature.role) == ("warning", "cause")
-    written = {ranks.rank_of(writer) for writer in tally.writers}
-    by = tally.first.writer if tally.raised_by is None else tally.raised_by
-    return Finding(
-        id=signature.id,
-        severity="fatal" if ended_it else signature.severity,
-        role="cause" if tally.unknown and signature.role == "summary" else signature.role,
-        offset=tally.first.offset,
-        text=tally.text,
-        file=file,
-        rank=ranks.rank_of(by) if tally.said is None else tally.said.rank_in(ranks),
-        at=tally.first.at,
-        last_offset=tally.last_offset,
-        last_at=tally.last_at,
-        count=tally.count,
-        ranks=tuple(sorted(rank for rank in written if rank is not None)),
-        groups=tally.groups if tally.kind is None else {**tally.groups, "kind": tally.kind.id},
-        survived=survived,
-        hang=signature.hang,
-        cause=(tally.kind or signature).cause,
-    )

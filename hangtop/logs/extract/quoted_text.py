@@ -48,16 +48,36 @@ _ITEM = re.compile(r"\s{0,16}- ")
 _HEAD = re.compile(r"\s*[a-z_][\w.-]*:\s*$")
 _ITEM_LINES = 20
 
+_HEADING = re.compile(
+    r"\s{0,8}(?:[-=*#~_+]{3,}\s*\w|<[a-z][\w-]{0,40}>\s*$|\[(?:BEGIN|begin|START|start)\b|(?:[^\W\d]|[\[(#])[^\r\n]{0,80}:\s*$)"
+)
+"""A line under which a text stands: ruled, a tag, or one that ends with a colon."""
+_HEADING_ABOVE = 40
+
 _HANDLED = re.compile(
     r"(?i)\b(?:skipp(?:ing|ed)|ignor(?:ing|ed)|retrying|(?:will|to) (?:be )?retr(?:y|ied)|falling back|continuing"
     r"|suppress(?:ing|ed)|non-fatal|recovered from|(?:safe(?:ly)?|can) (?:to )?(?:be )?ignored?)\b"
 )
+_TRIED = re.compile(r"(?i)traceback|attempt|retr(?:y|ies)|restart|resum|launch|start(?:ing|ed) ")
+_NUMBERS = re.compile(r"\d+")
 _TELLS_ERROR = re.compile(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
 
 
 def is_quoted(text: str, start: int, lines: Lines, span: Span) -> bool:
     """Whether the message that begins at character `start` of a line's text is quoted, or a value in a dump of settings."""
     return _is_quoted(text, lines, span) or _is_value(text, start) or _is_item(text, start, lines, span)
+
+
+def heading_above(lines: Lines, span: Span, since: int) -> str:
+    """The form of the heading under which a line stands, without its numbers; "" where there is none from byte `since` of the
+    file, and where the heading itself tells of an error or a new try: what follows it is no text of somebody else."""
+    for above in islice(lines.above(span), _HEADING_ABOVE):
+        if above.offset < since:
+            break
+        if _HEADING.match(above.text):
+            told = _TELLS_ERROR.search(above.text) or _TRIED.search(above.text)
+            return "" if told else _NUMBERS.sub("#", above.text).strip()
+    return ""
 
 
 def is_handled(text: str) -> bool:

@@ -12,7 +12,7 @@ from hangtop.logs.catalog.profile import STAGE_IDS, Profile, Stage
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.steps.progress import StepLine
-from hangtop.logs.file_facts import FileFacts, StageMark
+from hangtop.logs.file_facts import FileFacts, ProgressSeen, StageMark
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.records.log import Finding, StageEvent, StagePlan
 
@@ -36,9 +36,12 @@ class StageMarks(Extractor):
         self._recurring: deque[StageMark] = deque(maxlen=_KEPT_RECURRING)
         self._stage: tuple[str, bool, bool] = ("", False, False)
         self._line, self._from = -1, ""
+        self._repeated: list[tuple[StageMark, Stage]] = []
         self._profiles: set[tuple[str, bool]] = set()
         self._entered: dict[str, set[Writer]] = {}
         self._aside: tuple[str, float] | None = None
+        self._is_over = False
+        self._bar: ProgressSeen | None = None
         self.latest: dict[Writer, dict[str, StageMark]] = {}
         self.starts = 0
 
@@ -48,20 +51,31 @@ class StageMarks(Extractor):
             found.is_first |= self.add(marker.profile, marker.stage, found.line, writer, done=marker.done, late=late)
 
     def add_step(self, step: StepLine) -> None:
-        """A step proves the stages that its line stands for."""
+        """A step proves the stages that its line stands for. A bar is drawn once more when its loop ends, also where that is far
+        from its total: behind the word of an end only the second draw proves that the run goes on."""
+        late = step.is_full_bar or (self._is_over and self._goes_on(step.seen))
+        self._is_over, self._bar = False, step.seen if step.seen.elapsed_s is not None else self._bar
         for profile, stage in step.stages:
-            self.add(profile, stage, step.line, self._ranks.ranked(step.line.writer), late=step.is_full_bar)
+            self.add(profile, stage, step.line, self._ranks.ranked(step.line.writer), late=late)
+
+    def _goes_on(self, seen: ProgressSeen) -> bool:
+        """Whether it is the bar that was drawn last, no other loop's."""
+        bar = self._bar
+        if bar is None or seen.elapsed_s is None or (seen.step or 0.0) < (bar.step or 0.0):
+            return False
+        return (bar.profile, bar.kind, bar.total, bar.writer) == (seen.profile, seen.kind, seen.total, seen.writer)
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         return replace(facts, marks=self.all())
 
     def add(self, profile: Profile, stage: Stage, line: Line, writer: Writer, *, done: bool = False, late: bool = False) -> bool:
-        """Takes in a marker, by `writer`. Marks that repeat the latest one are not kept. Returns whether it is a new mark of
-        a stage that comes once in an attempt."""
+        """Takes in a marker, by `writer`. Marks that repeat the latest one are not kept. Returns whether this one is, so that its
+        time is of interest."""
         if line.offset != self._line:  # several profiles may know the same line
-            self._line, self._from = line.offset, self._stage[0]
+            self._line, self._from, self._repeated = line.offset, self._stage[0], []
         been = writer in self._entered.get(self._from, ())
         mark = StageMark(profile.name, stage.id, line.offset, line.at, writer, done, late or line.prefix.repeated > 0, been)
+        self._is_over = self._is_over or (stage.ends_run and not done)
         if not done:
             self.latest.setdefault(line.writer, {})[profile.name] = mark
             if stage.id == TRAINING and self._is_behind(line, writer):
@@ -74,11 +88,19 @@ class StageMarks(Extractor):
             self._stage = (stage.id, done, mark.late)
             self._profiles = set()
         elif (profile.name, been) in self._profiles:
+            self._repeated.append((mark, stage))
             return False
         self._profiles.add((profile.name, been))
+        repeated, self._repeated = self._repeated, []
+        for known, its_stage in repeated:  # another profile takes the line for something else: what it repeats is to be known
+            self._keep(known, its_stage)
+        return self._keep(mark, stage)
+
+    def _keep(self, mark: StageMark, stage: Stage) -> bool:
         if stage.recurs or stage.id == TRAINING:
             self._recurring.append(mark)
-        elif len(self._once) < _KEPT_ONCE:
+            return True
+        if len(self._once) < _KEPT_ONCE:
             self._once.append(mark)
             return True
         return False
@@ -120,11 +142,21 @@ class StageMachine:
 
     def run(self, marks: Iterable[StageMark]) -> StageCourse:
         """The course of the run, from its marks in file order."""
-        for mark in marks:
-            stage = self._stages.get((mark.profile, mark.stage))
-            if stage is not None:
-                self._done(mark, stage) if mark.done else self._enter(mark, stage)
+        for mark in self._own_words(marks):
+            stage = self._stages[mark.profile, mark.stage]
+            self._done(mark, stage) if mark.done else self._enter(mark, stage)
         return StageCourse(tuple(_newest(self.events)), tuple(self.restarts))
+
+    def _own_words(self, marks: Iterable[StageMark]) -> list[StageMark]:
+        """The marks of active profiles. Of a line that several know, what the run's own framework says of it counts, not what it
+        may mean to those on which it is built; engines name parts of that stage."""
+        known = [mark for mark in marks if (mark.profile, mark.stage) in self._stages]
+        order = {name: place for place, name in enumerate(self._profiles) if not self._profiles[name].nests_in}
+        first: dict[int, int] = {}
+        for mark in known:
+            place = order.get(mark.profile, len(order))
+            first[mark.offset] = min(first.get(mark.offset, place), place)
+        return [mark for mark in known if order.get(mark.profile, -1) <= first[mark.offset]]
 
     def _enter(self, mark: StageMark, stage: Stage) -> None:
         if self._begins_again(mark, stage):
@@ -233,12 +265,12 @@ def plan_of(profiles: Sequence[Profile], events: Sequence[StageEvent]) -> tuple[
     """The stages of the leading framework in order, with the engine stages that were seen behind the stage that holds them."""
     if not profiles:
         return ()
-    rows = [_plan(stage) for stage in profiles[0].stage]
+    rows = [_plan(profiles[0], stage) for stage in profiles[0].stage]
     known = {(profile.name, stage.id): (profile, stage) for profile in profiles for stage in profile.stage}
     for name in ((event.profile, event.id) for event in events):
         if name in known and all(row.id != name[1] for row in rows):
             profile, stage = known[name]
-            rows.insert(_place(rows, profile, stage.id), _plan(stage))
+            rows.insert(_place(rows, profile, stage.id), _plan(profile, stage))
     return tuple(rows)
 
 
@@ -253,8 +285,9 @@ def _place(rows: Sequence[StagePlan], profile: Profile, stage_id: str) -> int:
     return next((i for i, row in enumerate(rows) if _ORDER.get(row.id, 0) > order), len(rows))
 
 
-def _plan(stage: Stage) -> StagePlan:
-    return StagePlan(**{name: getattr(stage, name) for name in StagePlan.__struct_fields__})
+def _plan(profile: Profile, stage: Stage) -> StagePlan:
+    same = {name: getattr(stage, name) for name in StagePlan.__struct_fields__ if name != "hint"}
+    return StagePlan(**same, hint=profile.stall_hint.get(stage.id, ""))
 
 
 def stage_of(

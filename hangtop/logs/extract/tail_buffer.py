@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from hangtop.logs.lines.block_lines import Lines, Span
+from hangtop.logs.lines.block_lines import Line, Lines, Span
 from hangtop.logs.lines.split import Block
 from hangtop.logs.lines.timestamps import LogClock
 
@@ -46,6 +46,16 @@ class TailBuffer:
                 if not (skip and number == 0 and not lines.block.data.endswith(b"\n")):
                     yield lines, span
             if seen > KEPT:
+                return
+
+    def pieces(self) -> Iterator[Line]:
+        """What was drawn in the place of the newest `\\n`-line that says anything, newest first: `\\r` parts it."""
+        for lines in reversed(self._blocks):
+            if (span := next(lines.rows_back(), None)) is None:
+                continue
+            yield lines.parse(span)
+            yield from lines.drawn_over(span)
+            if span.row > 0 or not lines.block.head:
                 return
 
 

@@ -71,8 +71,19 @@ def _resolution_s(text: str) -> float:
     return 10.0 ** -len(found[1]) if found else 1.0
 
 
+TAIL_S = 7_200.0
+"""No inhabited zone is nearer to UTC, west of it: a longer time may be a zone."""
 _ZONE_S, _ZONE_ERROR_S = 1_800.0, 5.0
 """Zones differ by half hours (but for Nepal and two small islands), clocks of one cluster by far less than this error."""
+
+
+def without_tail(shift_s: float, local_s: float) -> float:
+    """By how much the clock of a log is off, where lines without a time stand behind its newest one that tells it: bars, an
+    engine's output. `shift_s`: how much later the file was written than that line says; `local_s`: how far the zone of this
+    machine is from UTC. Where the clock is that of this machine, or UTC, the rest is the time until the last line was written;
+    of another zone nobody knows."""
+    tails = [(shift_s - zone_s, zone_s) for zone_s in (0.0, -local_s) if -_ZONE_ERROR_S <= shift_s - zone_s <= TAIL_S]
+    return min(tails)[1] if tails else shift_s
 
 
 def one_clock(shifts_s: Sequence[float]) -> list[float]:

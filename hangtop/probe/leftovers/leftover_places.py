@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from hangtop.common.clean_words import clean_words
 from hangtop.probe.ray.local.address_file import LATEST, NAME
 from hangtop.probe.ray.local.session_files import SESSION_NAME
+from hangtop.records.plan import LeftAlone
 
 SEGMENT = re.compile(r"nccl-|torch_(?P<maker>\d+)_|psm_|sem\.|plasma")
 """NCCL's, PyTorch's, Python's `SharedMemory` and semaphores, Ray's object store."""
@@ -77,6 +80,16 @@ def candidates(places: LeftoverPlaces) -> Iterator[Candidate]:
     for folder in places.datasets:
         for path in _locks(folder, LOCK_DEPTH):
             yield Candidate(path, LOCK)
+
+
+def never_removed(places: LeftoverPlaces, environ: Mapping[str, str]) -> Iterator[LeftAlone]:
+    """What guides tell people to delete, as far as it is here, and why hangtop leaves it."""
+    for folder in places.datasets:
+        if any(entry.is_dir(follow_symlinks=False) for entry in _entries(folder)):
+            yield LeftAlone(clean_words(folder), "a cache is never removed; for one broken data set delete its own folder in it")
+    caches = environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    for path in sorted((*glob.glob("/tmp/nccl*"), *glob.glob(os.path.join(glob.escape(caches), "nccl*")))):
+        yield LeftAlone(clean_words(path), "NCCL keeps nothing there that a new run reads: what it leaves lies in /dev/shm")
 
 
 def sessions_beside(path: str) -> list[str]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hangtop.common.clean_words import clean_words
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.leftover_judge import LeftoverJudge
-from hangtop.probe.leftovers.leftover_places import Candidate, LeftoverPlaces, candidates, usual_places
+from hangtop.probe.leftovers.leftover_places import Candidate, LeftoverPlaces, candidates, never_removed, usual_places
 from hangtop.probe.leftovers.open_handles import Holds, open_handles
 from hangtop.probe.ray.local.ray_processes import RayTable
 from hangtop.probe.source import Source
@@ -48,10 +48,11 @@ class LeftoverSource(Source):
         judge = LeftoverJudge(in_use, now, ask.older_s)
         later = LeftoverJudge(in_use.without(ask.ending, ""), now, ask.older_s, sure=False) if ask.ending else None
         judged = [_judged(candidate, judge, later) for candidate in candidates(places)]
+        kept = [each for each in judged if isinstance(each, LeftAlone)]
         yield LeftoversReading(
             ask.ask,
             found=tuple(each for each in judged if isinstance(each, Removal)),
-            kept=tuple(each for each in judged if isinstance(each, LeftAlone))[:MOST_KEPT],
+            kept=(*kept[:MOST_KEPT], *(never_removed(places, os.environ) if self._places is None else ())),
             writing={pid: path for pid in ask.pids if (path := self._writes(pid, now - ask.older_s)) is not None},
         )
 

@@ -29,12 +29,13 @@ def is_orphan(stat: Stat, facts: ProcessFacts, files: tuple[OpenFile, ...]) -> b
 
     Not a run of its own under `nohup`: it leads its group or session, and no launcher gave it a rank. Not a shell: its children
     are asked themselves. Not a program that only watches runs, such as another hangtop, even with the environment of a rank.
+    While a program is being started (execve(2)) it has an environment, but no arguments yet that tell what it is.
     """
     if stat.name in SHELLS or reads_only(facts.command):
         return False
     if stat.name.startswith("pt_data_") or (facts.command and facts.command[0].startswith("ray::")):
         return True
-    if "RANK" in facts.environ and "WORLD_SIZE" in facts.environ:
+    if facts.command and "RANK" in facts.environ and "WORLD_SIZE" in facts.environ:
         return True
     leads = stat.pid in (stat.group, stat.session)
     holds_gpu = any(file.target.startswith("/dev/nvidia") for file in files)

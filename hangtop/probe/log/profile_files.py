@@ -18,7 +18,6 @@ class ProfileFiles:
         self._user_dir = Path(spec.config_dir) if spec.config_dir else None
         named = spec.profile if spec.profile and ("/" in spec.profile or spec.profile.endswith(".toml")) else None
         self._extra = Path(named) if named else None
-        self._lang = spec.lang
         self.chosen = None if named else spec.profile
         self.problem: str | None = None
         self._stamp = tuple(self._stamps())
@@ -26,7 +25,7 @@ class ProfileFiles:
             self.index = self._load()
         except CatalogError as error:
             self.problem = f"{shown(str(error))}; only hangtop's own profiles are in use"
-            self.index = LiteralIndex(load(lang=self._lang))
+            self.index = LiteralIndex(load())
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -48,7 +47,7 @@ class ProfileFiles:
         return True
 
     def _load(self) -> LiteralIndex:
-        index = LiteralIndex(load(self._user_dir, self._extra, self._lang))
+        index = LiteralIndex(load(self._user_dir, self._extra))
         if self._extra is not None:
             self.chosen = parse_profile(self._extra.read_text("utf-8"), str(self._extra)).name
         return index

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from msgspec.structs import replace
@@ -76,6 +77,7 @@ class RunLogs:
         began = time.monotonic()
         self._find_changes(now)
         self._poll(now)
+        self._look_for_a_start()
         yield from self._news_reading(now)
         self._working = self._work()
         while self._working and time.monotonic() - began < WORK_S:
@@ -103,6 +105,13 @@ class RunLogs:
         self._news |= self._set.find_files(now, at_once=self._changes.seen())
         self._news |= self._beside.take_up(self._context.workers)
         self._context.index = self._profiles.index
+
+    def _look_for_a_start(self) -> None:
+        """Processes that started anew make the past of what was read before."""
+        procs = self._context.procs
+        if procs is not None and (procs.began_at, procs.older) != self._sent.begun:
+            self._sent.begun = (procs.began_at, procs.older)
+            self._news = True
 
     def _poll(self, now: float) -> None:
         for log in self._all:
@@ -147,6 +156,8 @@ class SentState:
 
     def __init__(self) -> None:
         self._restarts = -1
+        self.begun: tuple[float | None, Mapping[str, int]] = (None, {})
+        """Since when the run's processes run, and what of each file is older, by its real path."""
         self.ranks: dict[int, RankLog] = {}
         self._last: dict[int, LogLine] = {}
         self._read_to: dict[int, int] = {}
@@ -157,18 +168,21 @@ class SentState:
         fresh = restarts != self._restarts
         if fresh:
             self._restarts, self.ranks, self._last, self._read_to = restarts, {}, {}, {}
-        outputs = [log.last_output_at for log in logs.logs if log.last_output_at is not None]
+        outputs = [(log.facts, log.last_output_at) for log in logs.logs if log.last_output_at is not None]
         reading = join_logs(
             [log.facts for log in logs.logs],
             [*(log.record() for log in logs.logs), *logs.gaps],
             profiles.index.catalog,
             profile=profiles.chosen,
-            last_output_at=max(outputs, default=None),
+            last_output_at=max((at for _, at in outputs), default=None),
+            outputs=outputs,
             caught_up=all(log.caught_up for log in (*logs.logs, *beside.logs)),
             known=self.ranks,
             tail=self._new_lines(logs.logs, FIRST_TAIL_LINES if fresh else MOST_TAIL_LINES),
             fresh=fresh,
             beside=[log.facts for log in beside.logs],
+            began_at=self.begun[0],
+            older={log.number: self.begun[1].get(os.path.realpath(log.followed.path), 0) for log in logs.logs},
         )
         self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}
         return replace(reading, problem=profiles.problem)

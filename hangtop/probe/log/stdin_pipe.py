@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 from hangtop.records.watch_spec import KeptPipe
 
 if TYPE_CHECKING:
-    from hangtop.probe.log.start_drain import Drain
+    from hangtop.probe.log.start_drain import Drain, DrainBoard
 
 STDIN = "-"
 OF_ITS_OWN = frozenset(("explain",))
 """Commands that read stdin to its end themselves."""
 CLOSED_WITHIN_S = 0.02
 """The end of a writer is known by then."""
+TOLD_WITHIN_S = 2.0
+"""A drain says that it is ready a moment before its reader has a pid."""
 
 _drain: Drain | None = None
 _pipe = ""
@@ -86,18 +88,26 @@ def farewell() -> str | None:
     """What to say at the end of hangtop: which process reads the pipe from now on. `None` once its writer has ended."""
     if _drain is None or not _drain.reads():
         return None
-    from hangtop.probe.log.start_drain import read_board
-
-    until = time.monotonic() + CLOSED_WITHIN_S
-    while (board := read_board(_drain.memory)) is not None and not board.closed and time.monotonic() < until:
-        time.sleep(0.002)
+    board = _settled_board(_drain.memory)
     if board is not None and board.closed:
         return None
-    reader = f"pid {board.reader}" if board is not None else "a process of hangtop"
+    reader = f"pid {board.reader}" if board is not None and board.reader else "a process of hangtop"
     said = f"hangtop: {reader} keeps reading the pipe, so that your run lives; it ends with the run."
     if os.isatty(2):
         said += " The prompt: Ctrl-Z, then bg (Ctrl-C would reach the run)."
     return said
+
+
+def _settled_board(memory: int) -> DrainBoard | None:
+    """The board of the drain, once it has had the time to tell that the writer has ended, and which process reads."""
+    from hangtop.probe.log.start_drain import read_board
+
+    closed_by, told_by = time.monotonic() + CLOSED_WITHIN_S, time.monotonic() + TOLD_WITHIN_S
+    while (board := read_board(memory)) is not None and not board.closed:
+        if time.monotonic() > (closed_by if board.reader else told_by):
+            break
+        time.sleep(0.002)
+    return board
 
 
 def farewell_to(drains: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Writer
-from hangtop.logs.lines.timestamps import year_in
+from hangtop.logs.lines.timestamps import without_tail, year_in
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.followed_pipe import FollowedPipe
 from hangtop.probe.log.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
@@ -121,7 +121,10 @@ class TrackedLog:
         if self._tail and self.own_shift_s is None and self.followed.modified_at is not None:
             scouted = self._fed([self._last_lines(self._tail[-1])])
             if scouted.clock.last_log_time is not None:
-                self.own_shift_s = self.followed.modified_at - scouted.clock.last_log_time
+                shift_s = self.followed.modified_at - scouted.clock.last_log_time
+                if not any(line.at is not None for line in scouted.tail(1)):
+                    shift_s = without_tail(shift_s, time.localtime(self.followed.modified_at).tm_gmtoff)
+                self.own_shift_s = shift_s
                 self.tells_zone = scouted.clock.zoned
 
     def settle(self, shift_s: float | None) -> None:

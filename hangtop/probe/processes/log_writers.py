@@ -49,6 +49,8 @@ class LogWriters:
         self._writers: dict[Identity, Writer] = {}
         self._resolved_for: tuple[str, ...] | None = None
         self._looks = 0
+        self.sought = False
+        """Whether the last `find` knew the files."""
         self.followed_another = 0
         """Counts the writers that turned out to be another run's, or of a run that is watched no more."""
         self.shell: int | None = None
@@ -66,10 +68,12 @@ class LogWriters:
         return {writer.pid for writer in self._writers.values() if writer.alive}
 
     def find(self, table: OpenFileTable, now: float) -> None:
+        is_told = self._context.index is not None
         files = self._files()
         if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
             self._paths.ask({"logs": partial(self.watched.resolve, files)})
             self._resolved_for = files
+        self.sought = self.watched.resolved and (is_told or files is None or not self.watched.several)
         self._looks += 1
         self._forget_unwatched()
         logs, pids = self._logs_in(table), self._context.spec.pids
@@ -179,10 +183,14 @@ class WatchedFiles:
         self._only: frozenset[str] | None = None
         self._inodes: frozenset[tuple[str, int]] = frozenset()
         self._names: frozenset[str] = frozenset()
+        self.resolved, self.several = False, False
+        """Whether the paths are resolved, and whether they are more than single files."""
         self.owners: frozenset[int] = frozenset()
         """The users that own the watched files."""
         self.written_at: dict[str, float] = {}
         """When the watched files were written last, by real path."""
+        self.sizes: dict[str, int] = {}
+        """How many bytes they held then."""
 
     def resolve(self, watched: Collection[str] | None = None) -> None:
         """Resolve symbolic links and stat the files. May wait for the file system.
@@ -204,8 +212,8 @@ class WatchedFiles:
                 exact.add(real)
                 below.append(os.path.join(real, ""))
         self._exact, self._below, self._patterns = frozenset(exact), tuple(below), tuple(patterns)
-        several = bool(patterns) or any(os.path.isdir(path) for path in exact)
-        self._only = frozenset(map(os.path.realpath, watched)) if several and watched is not None else None
+        self.several = bool(patterns) or any(os.path.isdir(path) for path in exact)
+        self._only = frozenset(map(os.path.realpath, watched)) if self.several and watched is not None else None
         files: dict[str, os.stat_result] = {}
         for path in exact:
             with suppress(OSError):  # not there yet, or a pipe
@@ -213,7 +221,10 @@ class WatchedFiles:
         self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
         self._names = frozenset(name for name, _ in self._inodes)
         self.owners = frozenset(status.st_uid for status in files.values())
-        self.written_at = {path: status.st_mtime for path, status in files.items() if modes.S_ISREG(status.st_mode)}
+        regular = {path: status for path, status in files.items() if modes.S_ISREG(status.st_mode)}
+        self.written_at = {path: status.st_mtime for path, status in regular.items()}
+        self.sizes = {path: status.st_size for path, status in regular.items()}
+        self.resolved = True
 
     def matches(self, target: str) -> bool:
         if target in self._exact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from hangtop.common.clean_words import clean_words
@@ -12,10 +12,12 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.orphans import adopted, is_daemon, is_orphan, lost_daemons, unreaped
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.probe.processes.log_writers import LogWriters
+from hangtop.probe.processes.present_attempt import PresentAttempt, present
 from hangtop.probe.processes.probable_writers import ProbableWriters
 from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
+from hangtop.probe.processes.shell_loops import ShellLoops
 from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous, unchanged
@@ -61,6 +63,7 @@ class ProcessSource(Source):
         self._taken: dict[int, str] = {}
         self._weighed = False
         self._shells = LoginShells(self._table)
+        self._loops = ShellLoops(self._table)
         self._run = RunTree(context.spec, self._table, self._exits, self._shells)
         self._ray_ties = RayTieTable()
         self._ray: tuple[RayTie, ...] = ()
@@ -76,6 +79,7 @@ class ProcessSource(Source):
         self._told: ProcessReading | None = None
         self._disks_seen: list[str] = []
         self._looks = 0
+        self._attempt: PresentAttempt | None = None
 
     def read(self, now: float) -> Iterable[Value]:
         """The processes at `now` (unix time) when they changed, and every few reads in any case, with the machine."""
@@ -86,20 +90,16 @@ class ProcessSource(Source):
         self._table.refresh(writing | self._run.due())
         self._writing.check(now)
         if seldom or writing != self._writing.alive() or (not writing and self._looks < EAGER_LOOKS):
-            self._files.refresh(now, writing)
-            self._held = self._files.by_pid()
             looked = True
-            others = self._writing.followed_another
-            self._writing.find(OpenFileTable(self._table.stats, self._held, self._shells.find(now)), now)
-            if others != self._writing.followed_another:
-                self._run.forget()
-            self._writing.check(now)
-            # of the logs' owner: one of them may write the logs unseen
-            denied = [pid for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.watched.owners]
-            self._hidden = len(denied)
-            self._follow_leads(now)
+            self._find_writers(writing, now)
         files = self._held
+        watched = self._writing.watched
+        logs = {path: (size, watched.written_at.get(path, now)) for path, size in watched.sizes.items()}
         processes = self._run.update(self._writing.alive() or self._taken, files, now, self._context.ray_workers)
+        if self._writing.alive():
+            self._attempt = present(
+                self._attempt, processes, self._table.stats, logs, self._run.written_bytes, self._run.computed
+            )
         if looked:
             self._ray = self._tied(processes, files)
         if seldom:
@@ -125,6 +125,10 @@ class ProcessSource(Source):
             pointing=self._pointing,
             ray=self._ray,
             of_ray=tuple(sorted(self._run.of_ray)),
+            began_at=None if self._attempt is None else self._attempt.at,
+            older={} if self._attempt is None else dict(self._attempt.older),
+            sought=self._writing.sought,
+            loops=self._loops.find(self._writing.alive(), tuple(watched.sizes), watched.owners),
         )
         if seldom or self._told is None or not unchanged(self._told, reading):
             self._told = reading
@@ -132,6 +136,20 @@ class ProcessSource(Source):
         if (disks := self._disks()) != self._disks_seen or seldom:
             self._disks_seen = disks
             yield self._host.read(processes[0].pid if processes else None, disks, now)
+
+    def _find_writers(self, writing: Collection[int], now: float) -> None:
+        """Who holds the logs open now; where nobody does, who may write them."""
+        self._files.refresh(now, writing)
+        self._held = self._files.by_pid()
+        others = self._writing.followed_another
+        self._writing.find(OpenFileTable(self._table.stats, self._held, self._shells.find(now)), now)
+        if others != self._writing.followed_another:
+            self._run.forget()
+        self._writing.check(now)
+        # of the logs' owner: one of them may write the logs unseen
+        denied = [pid for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.watched.owners]
+        self._hidden = len(denied)
+        self._follow_leads(now)
 
     def _tied(self, processes: tuple[Process, ...], files: Files) -> tuple[RayTie, ...]:
         """Ties of the proven processes: one that is only taken for the writer ties the run to nothing."""

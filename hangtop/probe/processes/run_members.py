@@ -10,10 +10,13 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words
+from hangtop.probe.processes.present_attempt import MEMBERS
 from hangtop.probe.processes.rank_assignment import RankAssignment, log_ranks
+from hangtop.probe.processes.sibling_ranks import sibling_ranks
 from hangtop.probe.ray.local.session_files import driver_jobs, ray_workers
-from hangtop.records.process import Process, ProcessRole
+from hangtop.records.process import WROTE_MOST_BYTES, Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
 from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
 from hangtop.system.processes.exits import Exits
@@ -49,6 +52,11 @@ ENDED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher"))
 """Roles whose end is told."""
 WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
 
+SEEN_LATE_S = 2.0
+"""An end is seen a look or two late."""
+STARTED_NS = 4_000_000
+"""`sleep`, `tail -f` and `bash` had run for 1.4 to 2.4 ms when they waited, an empty Python program for 13 ms (measured)."""
+
 Files = Mapping[int, tuple[OpenFile, ...]]
 
 
@@ -79,6 +87,20 @@ class RunTree:
     def members(self) -> set[int]:
         """The pids of the run as of the last update."""
         return {identity.pid for identity in self._last}
+
+    @property
+    def written_bytes(self) -> int | None:
+        """What its living processes wrote through all write calls, with the children that they waited for; `None` where one does
+        not tell."""
+        told = [None if known.details is None else known.details.written_bytes for known in self._histories.values()]
+        counts = [count for count in told if count is not None]
+        return sum(counts) if len(counts) == len(told) else None
+
+    @property
+    def computed(self) -> frozenset[int]:
+        """The pids of those that ever computed, more than it takes to start a tool and to sleep."""
+        known = ((identity.pid, history.details) for identity, history in self._histories.items())
+        return frozenset(pid for pid, told in known if told is not None and (told.main_cpu_ns or 0) > STARTED_NS)
 
     @property
     def of_ray(self) -> frozenset[int]:
@@ -147,16 +169,20 @@ class RunTree:
         if known is None or known[0] is not stats or known[1] is not files or known[2:] != found_from[2:]:
             shells = self._shells.find(now)
             children = without(children_of(stats), shells)
-            found = self._find(writers, files, children, shells, now)
+            found, unread = self._find(writers, files, children, shells, now)
             roots = [worker.pid for worker in workers if worker.pid in stats and stats[worker.pid].identity == worker]
             with_ray = found | {pid for root in roots for pid in descendants(children, root)} - _own(stats)
             self._of_ray = frozenset(stats[pid].identity for pid in with_ray - found)
             self._members = preorder(children, with_ray, stats)
             self._log_ranks = log_ranks(self._members, files, stats)
-            self._found_from = found_from
+            young = any(self._is_young(stats[pid], now) for pid in self._members)  # it may yet become another program
+            self._found_from = None if young or unread else found_from
         return self._members
 
-    def _find(self, writers: Collection[int], files: Files, children: Children, shells: Collection[int], now: float) -> set[int]:
+    def _find(
+        self, writers: Collection[int], files: Files, children: Children, shells: Collection[int], now: float
+    ) -> tuple[set[int], set[int]]:
+        """Members, and those that may be members: nobody knows yet what they are."""
         stats = self._table.stats
         above = {pid for writer in writers for pid in ancestors(stats, writer)}
         facts = self.book.of(above, now)
@@ -167,6 +193,7 @@ class RunTree:
 
         roots = with_launchers(stats, [pid for pid in writers if pid in stats], is_launcher, shells)
         roots += left_behind(stats, roots)
+        roots += sibling_ranks(writers, stats, children, files, lambda pids: self.book.of(pids, now))
         seen = self._last.keys() - self._of_ray
         roots += [identity.pid for identity in seen if identity.pid in stats and stats[identity.pid].identity == identity]
         found = {pid for root in roots for pid in descendants(children, root)}
@@ -174,7 +201,18 @@ class RunTree:
         found |= {pid for daemon in daemons for pid in descendants(children, daemon)}
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
         facts = self.book.of(found, now)
-        return {pid for pid in found if pid not in own and pid > 1 and not (pid in facts and is_hangtop(facts[pid].command))}
+        unread = {pid for pid in facts.keys() & found if self._is_unread(stats[pid], facts[pid], now)}
+        others = own | unread | {pid for pid, known in facts.items() if is_hangtop(known.command)}
+        return {pid for pid in found - others if pid > 1}, unread
+
+    def _is_young(self, stat: Stat, now: float) -> bool:
+        return now - self._table.started_at(stat.start_ticks) < YOUNG_S
+
+    def _is_unread(self, stat: Stat, facts: ProcessFacts, now: float) -> bool:
+        """Whether it is new and has no command line yet: while a program is being started (execve(2)), the kernel shows neither
+        arguments nor environment, and this one may be a hangtop. One that is older never answers."""
+        new = stat.identity not in self._last and self._is_young(stat, now)
+        return new and not facts.command and not facts.denied and stat.state not in "ZX" and not stat.kernel
 
     def _sample(self, pids: list[int], now: float) -> None:
         stats = [self._table.stats[pid] for pid in pids]
@@ -228,6 +266,7 @@ class RunTree:
             devices=gpu_numbers(files),
             visible_devices=facts.environ.get("CUDA_VISIBLE_DEVICES"),
             log_rank=self._last[stat.identity].log_rank if stat.identity in self._last else None,
+            wrote_bytes=_up_to(details.own_written_bytes, WROTE_MOST_BYTES),
             missing_right=self._right(stat.pid, uid) if details.denied or facts.denied else None,
         )
 
@@ -247,12 +286,14 @@ class RunTree:
             if process.role in WATCHED_ROLES or process.state == "Z":
                 self._exits.watch(stats[process.pid])
         for identity, process in self._last.items():
-            if identity not in present and process.role in ENDED_ROLES and process.name not in SHELLS:
+            gone = (stat := stats.get(identity.pid)) is None or stat.identity != identity  # else it became a hangtop
+            if gone and process.role in ENDED_ROLES and process.name not in SHELLS:
                 self._ended[identity] = replace(process, state="X", state_since=now, wchan=None, recent=None)
         for identity, process in self._ended.items():
             if process.exit_code is None:
                 self._ended[identity] = replace(process, exit_code=self._exits.code(identity))
-        self._ended = dict(list(_of_this_attempt(self._ended, processes).items())[-MAX_ENDED:])
+        anew = [process for process in processes if process.pid in self.computed or process.wrote_bytes]
+        self._ended = dict(list(_of_this_attempt(self._ended, processes, anew).items())[-MAX_ENDED:])
         self._last = present
         if self._looks % FORGET_EVERY == 0:
             self.book.forget_gone()
@@ -260,8 +301,13 @@ class RunTree:
         self._placing.forget_but(present)
 
 
-def _of_this_attempt(ended: Mapping[Identity, Process], processes: Iterable[Process]) -> dict[Identity, Process]:
-    """Without ranks that were started again: how an earlier attempt ended says nothing of this one."""
+def _of_this_attempt(
+    ended: Mapping[Identity, Process], processes: Iterable[Process], at_work: Iterable[Process]
+) -> dict[Identity, Process]:
+    """Without ranks that were started again: how an earlier attempt ended says nothing of this one. Nor is a rank of this attempt
+    that ended before any process began that is `at_work` now."""
+    present = [each for each in at_work if each.role in MEMBERS and each.name not in SHELLS and each.state not in "ZX"]
+    began_at = min((process.started_at for process in present), default=0.0)
     begun: dict[int | None, float] = {}
     for process in processes:
         if process.role == "rank" and process.state not in "ZX":
@@ -269,13 +315,22 @@ def _of_this_attempt(ended: Mapping[Identity, Process], processes: Iterable[Proc
     return {
         identity: process
         for identity, process in ended.items()
-        if process.role != "rank" or process.started_at >= begun.get(process.rank, 0.0)
+        if process.role != "rank" or (process.started_at >= begun.get(process.rank, 0.0) and not _is_before(process, began_at))
     }
+
+
+def _is_before(ended: Process, began_at: float) -> bool:
+    """Whether it began and ended before the processes that run now."""
+    return ended.started_at < began_at - SEEN_LATE_S and (ended.state_since or 0.0) < began_at + SEEN_LATE_S
 
 
 def _numbered(process: Process, log_rank: int | None) -> Process:
     """With the rank of its log, kept once it was seen: a file that is opened for each line shows only now and then."""
     return process if log_rank is None or process.log_rank == log_rank else replace(process, log_rank=log_rank)
+
+
+def _up_to(count: int | None, most: int) -> int | None:
+    return None if count is None else min(count, most)
 
 
 def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:

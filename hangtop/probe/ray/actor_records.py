@@ -18,7 +18,7 @@ from hangtop.common.clean_text import clean_text
 from hangtop.common.grouped import grouped
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
-from hangtop.probe.ray.local.ray_processes import LocalWorker
+from hangtop.probe.ray.local.ray_processes import NO_JOB, LocalWorker
 from hangtop.records.ray.cluster import ActorState, Death, RayActor
 from hangtop.records.ray.titles import WorkerTitle, assigned_title, short_class
 
@@ -70,7 +70,7 @@ class FirstSeen:
             since = Since(began_at or now, seen=began_at is None)
         elif before != state:
             since = Since(now, seen=False)
-        elif since.seen and began_at is not None:
+        elif began_at is not None and (since.seen or began_at > since.at):  # since then it may have ended, and begun again
             since = Since(began_at, seen=False)
         self._asked[thing] = (state, since)
         return since
@@ -189,7 +189,7 @@ def _known(actor: api_schema.Actor, join: ActorJoin) -> RayActor:
         cpu_percent=None if stats is None or stats.cpu_percent is None else round(stats.cpu_percent),
         rss_bytes=int(stats.memory_info.rss) >> 20 << 20 if stats and stats.memory_info else None,
         gpu_memory_bytes=api_schema.number(stats.gpu_memory_usage) << 20 if stats and stats.gpu_memory_usage else None,
-        death=death_of(actor.exit_detail or "") if state == "dead" else None,
+        death=death_of(_death_words(actor, join.view)) if state == "dead" else None,
         log=worker.log if worker else None,
         pid_alive=state == "dead" and worker is not None and worker.state not in "ZX" and join.now - since.at > ENDING_S,
     )
@@ -237,7 +237,16 @@ def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStat
     """When this state began, if Ray tells."""
     if state == "dead" and (ended := api_schema.number(actor.end_time)):
         return ended / 1000
+    if state in ("resources", "argument"):
+        return view.asked_since.get(actor.actor_id)
+    if state == "constructing":
+        return view.built_since.get(actor.actor_id)
     return view.running_since.get(actor.address.worker_id or core.worker_id) if state == "running" else None
+
+
+def _death_words(actor: api_schema.Actor, view: ApiView) -> str:
+    """Ray's reason: from the list of actors, else from the actor's own record."""
+    return view.deaths.get(actor.actor_id, "") if actor.died_untold else actor.exit_detail or ""
 
 
 def _unknown(worker: LocalWorker, title: WorkerTitle, join: ActorJoin) -> RayActor:
@@ -248,7 +257,7 @@ def _unknown(worker: LocalWorker, title: WorkerTitle, join: ActorJoin) -> RayAct
         cls=clean_text(title.cls),
         state=state,
         name=clean_text(title.name),
-        job=worker.job,
+        job=None if worker.job == NO_JOB else worker.job,
         method=title.method,
         since=since.at,
         since_seen=since.seen,

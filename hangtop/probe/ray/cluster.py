@@ -8,7 +8,10 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 
+from msgspec.structs import replace
+
 from hangtop.common.clean_text import clean_text
+from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S
 from hangtop.probe.ray.actor_records import ActorJoin, FirstSeen, cut_to
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
@@ -17,9 +20,9 @@ from hangtop.probe.ray.dashboard.poll import ApiView, DashboardPoll, NodeView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
 from hangtop.probe.ray.dashboard.token import AuthToken
-from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
-from hangtop.probe.ray.local.ray_processes import LocalWorker
-from hangtop.records.ray.cluster import PlacementGroup, RayCluster, RayDriver, RayNode
+from hangtop.probe.ray.local.daemons import Daemon, addresses_of, missing_daemons, without_secrets
+from hangtop.probe.ray.local.ray_processes import LocalWorker, RayProcesses
+from hangtop.records.ray.cluster import PlacementGroup, RayCluster, RayDriver, RayNode, RayPart
 from hangtop.system.processes.users import Users
 
 MOST_ACTORS = 2_048
@@ -27,6 +30,7 @@ MOST_GROUPS = 64
 LONGEST_COMMAND = 300
 ORPHAN_AFTER_S = 3.0
 """A worker ends within a second of its raylet, when all is well."""
+NOTHING_HERE = RayProcesses()
 _LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S(?:[^\n]*\S)?)")
 _UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 
@@ -76,9 +80,9 @@ class Cluster:
         return self._far_logs[key]
 
     def read(
-        self, daemons: Sequence[Daemon], workers: Sequence[LocalWorker], now: float, pids: frozenset[int] = frozenset()
+        self, daemons: Sequence[Daemon], workers: Sequence[LocalWorker], now: float, here: RayProcesses = NOTHING_HERE
     ) -> RayCluster:
-        """The cluster at unix time `now`. `daemons`: also those that ended. `pids`: all processes of this machine."""
+        """The cluster at unix time `now`. `daemons`: of its session, also those that ended. `here`: all of Ray here."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
         ended = bool(daemons) and not alive and not workers
         self._ended_at = (self._ended_at or now) if ended else None
@@ -87,11 +91,12 @@ class Cluster:
         view = self.view
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
-        here = set(nodes.values())
-        join = ActorJoin(workers, nodes, pids, view, self._first_seen, now)
+        local = set(nodes.values())
+        join = ActorJoin(workers, nodes, here.pids, view, self._first_seen, now)
         actors = join.actors()
         alone = [worker for worker in workers if worker.raylet is None and worker.state != "Z"]
         orphans = tuple(w.pid for w in alone if join.lasts(("parent", w.identity), True, ORPHAN_AFTER_S))
+        parts = tuple(_part(daemon, join) for daemon in daemons)
         self._first_seen.turn()
         uid = daemons[0].uid if daemons else None
         return RayCluster(
@@ -101,18 +106,24 @@ class Cluster:
             uid=uid,
             user=self._users.name(uid),
             api=view.api,
-            parts=tuple(d.part() for d in daemons),
+            parts=parts,
             actors=cut_to(actors, MOST_ACTORS),
             actors_total=len(actors),
-            drivers=_drivers(view, here),
-            nodes=tuple(_node(node, seen, view.logical.get(node, ""), local=node in here) for node, seen in view.nodes.items()),
+            drivers=_drivers(view, local),
+            nodes=tuple(_node(node, seen, view.logical.get(node, ""), local=node in local) for node, seen in view.nodes.items()),
             groups=_groups(view.groups),
             demand=view.demand,
             orphans=orphans,
             ended_at=self._ended_at,
             addresses=addresses_of(daemons, socket.gethostname()) or tuple(filter(None, [view.api.address])),
             hidden=uid not in (None, os.geteuid()) and os.geteuid() != 0,
+            missing=missing_daemons(daemons),
+            starting_at=max((here.starting[d.pid] for d in raylets if d.pid in here.starting), default=None),
         )
+
+    def jobs_told(self) -> dict[int, str]:
+        """The job of each worker by its pid, as the agents of the nodes told last."""
+        return {stats.pid: stats.job_id for seen in self.view.nodes.values() for stats in seen.workers if stats.job_id}
 
     def close(self) -> None:
         """End its child, and let go of all connections."""
@@ -120,6 +131,14 @@ class Cluster:
         self.logs.close()
         if self.poll:
             self.poll.dashboard.close()
+
+
+def _part(daemon: Daemon, join: ActorJoin) -> RayPart:
+    """The daemon as a part of its cluster. In state D it counts as blocked only after all reads of a while saw it there: any
+    process that reads a disk is in D now and then."""
+    part, blocked = daemon.part(), daemon.state == "D"
+    lasting = join.lasts(("daemon", daemon.identity), blocked, STALE_AFTER_S)
+    return replace(part, state="S") if blocked and not lasting else part
 
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:

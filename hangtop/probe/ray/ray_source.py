@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.local.daemons import Daemon
-from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
+from hangtop.probe.ray.local.ray_processes import NO_JOB, RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
 from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
@@ -63,8 +63,9 @@ class RaySource(Source):
         here = self._here = self._processes.read(now)
         reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
         self._context.access = {cluster.name: cluster for cluster in self._clusters.values()}
-        own = clusters_of_run(self.run_with(reading))
-        pids = {actor.pid for cluster in own for actor in cluster.actors}
+        state = self.run_with(reading)
+        own = clusters_of_run(state)
+        pids = {actor.pid for cluster in own for actor in cluster.actors} | self._at_tasks(here, state)
         self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
         self._context.workers = rank_files(own, self._context.access)
         standing = _without_noise(reading)
@@ -73,6 +74,20 @@ class RaySource(Source):
             far = [file.far for file in self._context.workers if file.far is not None]
             read = sum(log.first_bytes is not None for log in far)
             yield replace(reading, far_logs=len(far), far_logs_read=read)
+
+    def _at_tasks(self, here: RayProcesses, state: RunState) -> set[int]:
+        """Pids of the workers here that carry out tasks of the run's jobs: no list of actors names them. The output file of one
+        that was started in reserve names no job; then its node's agent tells, and where all drivers are the run's, so is it."""
+        found = set[int]()
+        for session in owned(state):
+            name, jobs = session.cluster.session, session.jobs
+            told = self._clusters[name].jobs_told() if name in self._clusters else {}
+            for worker in here.workers:
+                if worker.session == name and worker.title is not None:
+                    job = worker.job if worker.job != NO_JOB else told.get(worker.ray_pid)
+                    if job in jobs or (not job and session.whole):
+                        found.add(worker.pid)
+        return found
 
     def answer(self, ask: RayAsk, now: float) -> Iterable[Value]:
         """A session in full: its processes, what would start it again, what it leaves behind."""
@@ -129,7 +144,7 @@ class RaySource(Source):
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
-        return cluster.read(daemons, workers, now, here.pids)
+        return cluster.read(daemons, workers, now, here)
 
     def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
         """Ray's own Python, if a raylet of the cluster lives here."""

@@ -12,7 +12,7 @@ import psutil
 from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
 from hangtop.stacks.frames import own
-from hangtop.stacks.loop_exits import loop_at
+from hangtop.stacks.loop_exits import loop_at, loop_line
 
 AROUND = 4
 MAX_FRAMES = 6
@@ -59,4 +59,6 @@ def read(frame: Frame, pid: int) -> Excerpt | None:
     )
     if len(lines) <= frame.line - first:
         return None
-    return Excerpt(frame.file, first, lines, changed, frame.line, None if changed else loop_at(source, frame.line))
+    if changed:
+        return Excerpt(frame.file, first, lines, changed, frame.line)
+    return Excerpt(frame.file, first, lines, False, frame.line, loop_at(source, frame.line), loop_line(source, frame.line))

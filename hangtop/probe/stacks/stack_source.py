@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
 from hangtop.system import ptrace_permission
+from hangtop.system.network.connections import LISTEN, read_connections
 from hangtop.system.processes.kernel_threads import kernel_thread
 from hangtop.system.processes.linux import parse_stat
 from hangtop.system.processes.proc_files import status_of
@@ -85,7 +87,7 @@ def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
     signal_dump, stopped = _signal_dump(dump.pid), "--native" in dump.argv
     stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped=stopped, signal_dump=signal_dump)
     if dump.error is None:
-        return replace(stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads))
+        return replace(stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads), listens=_listens(dump.pid))
     problem, mend = _reason(dump)
     return replace(stack, problem=problem, mend=mend)
 
@@ -93,6 +95,22 @@ def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
 def _thread(pid: int, spied: pyspy.SpyThread) -> Thread:
     stands = kernel_thread(pid, spied.os_thread_id) if spied.os_thread_id else kernel_thread(pid, pid)
     return replace(pyspy.thread(spied), state=stands.state, wait=stands.wait, wchan=stands.wchan)
+
+
+def _listens(pid: int) -> bool:
+    """Whether it has a listening TCP socket. False also where that may not be seen."""
+    try:
+        held = {link[8:-1] for entry in os.scandir(f"/proc/{pid}/fd") if (link := _link(entry.path)).startswith("socket:[")}
+        return bool(held) and any(each.state == LISTEN and str(each.inode) in held for each in read_connections(pid))
+    except OSError:
+        return False
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:  # closed meanwhile
+        return ""
 
 
 def _may_stop(pid: int, start_ticks: int | None) -> bool:

@@ -186,7 +186,9 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
     `actors_total`: more than `actors` holds if there are too many to send; the rest are dead or like others. `orphans`: worker
     processes on this machine whose raylet is gone. `ended_at`: when hangtop saw that its last process on this machine is gone.
     `addresses`: every `host:port` by which it is joined or asked, GCS first. `hidden`: open files, arguments and environment of
-    its processes may not be read, so there is less proof of whose session it is.
+    its processes may not be read, so there is less proof of whose session it is. `starting_at`: when a worker process on this
+    machine that has no task or actor yet, or a runtime environment that is being made for one, was last seen to move: it was
+    started, or took CPU time. `missing`: daemons that must run on this machine, and were gone before hangtop came.
     """
 
     session: str
@@ -206,6 +208,8 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
     ended_at: float | None = None
     addresses: tuple[str, ...] = ()
     hidden: bool = False
+    starting_at: float | None = None
+    missing: tuple[DaemonKind, ...] = ()
 
 
 class RayReading(Struct, frozen=True, omit_defaults=True, tag="ray"):

@@ -11,14 +11,18 @@ from rich.cells import cell_len
 from hangtop.common import text
 from hangtop.records.log import LineKind, LogFile, LogLine
 from hangtop.render.log.log_merge import place_of
+from hangtop.render.log.log_query import LogQuery
 from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import Row, cut, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
+from hangtop.translations import say
 
 ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "accent", "warning": "warn", "error": "bad"}
 LABEL_CELLS = 12
 STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s*")
+LIKE_A_REGEX = re.compile(r"\S\|\S|\.[*+]|\\[^\s]|^\^|\$$")
+"""What a person types for grep -E, and hardly as plain text. A bracket is none: `[ACTOR]` stands in logs."""
 MOST_SHOWN = 2_000
 """Only so many characters of a line are ever painted."""
 
@@ -83,19 +87,27 @@ def problem_of(view: View, model: LogViewModel) -> str | None:
     return file.problem.removeprefix(f"{file.path.rpartition('/')[0]}/")
 
 
+def no_line(sought: LogQuery) -> str:
+    """What may be typed in place of a filter that shows nothing: one that looks like a regex was taken as plain text."""
+    pattern = sought.pattern or ""
+    if not sought.regex and LIKE_A_REGEX.search(pattern):
+        return say(f"no line holds {pattern!r} as it stands: / Tab Enter takes it as a regex, Esc shows all")
+    return say("no line matches: Esc shows all, / another filter")
+
+
 def waiting_line(view: View, model: LogViewModel) -> tuple[str, str]:
     """Why there is no line: (words, role)."""
     log = view.state.log
     if log is None:
-        return ("reading …", "muted")
+        return (say("reading …"), "muted")
     if model.sought.filtered:
-        found = "searching …" if model.waiting else "no line matches: Esc shows all, / another filter"
+        found = say("searching …" if model.waiting else no_line(model.sought))
         return (_late(view, model) or model.said or found, "muted")
     for problem in (log.problem, *(file.problem for file in log.files)):
         if problem:
             return (problem, "warn")
     waiting = [file.path for file in log.files if file.status == "waiting"]
-    return (f"waiting for {', '.join(waiting)}" if waiting else "nothing written yet", "muted")
+    return (say(f"waiting for {', '.join(waiting)}" if waiting else "nothing written yet"), "muted")
 
 
 def _late(view: View, model: LogViewModel) -> str:
@@ -103,14 +115,14 @@ def _late(view: View, model: LogViewModel) -> str:
     pages = view.state.health.get("pages")
     if not model.waiting or pages is None or not pages.is_late:
         return ""
-    return f"no answer for {text.duration(pages.busy_s)}: the log's file system may not answer"
+    return say(f"no answer for {text.duration(pages.busy_s)}: the log's file system may not answer")
 
 
 def label_of(line: LogLine, files: Sequence[LogFile]) -> str:
     """The rank of the line's file, else the end of the file's name."""
     file = files[line.file] if line.file < len(files) else None
     if file is None:
-        return f"file {line.file}"
+        return say(f"file {line.file}")
     if file.rank is not None:
         return f"rank {file.rank}"
     name = _name(file)
@@ -128,15 +140,15 @@ def silence_row(view: View, width: int) -> Row | None:
         return None
     since = text.moment(log.last_output_at, view.now)
     role = verdict_label(verdict).role
-    said = f"silent since {since}"
+    said = say(f"silent since {since}")
     writers = view.state.procs.writers if view.state.procs else ()
     if verdict.word == "finished":
         closed = writers and not any(writer.alive for writer in writers)
-        said, role = (f"closed by all writers, last line {since}" if closed else f"ended, last line {since}"), "muted"
+        said, role = (say(f"closed by all writers, last line {since}" if closed else f"ended, last line {since}")), "muted"
     elif verdict.word in ("slow", "waiting"):
-        said = f"quiet since {since}"
+        said = say(f"quiet since {since}")
         if at_work := verdict.at_work:
-            said += f", but {text.numbered('rank', at_work)} work{'' if len(at_work) > 1 else 's'}"
+            said += say(f", but {text.numbered('rank', at_work)} work{'' if len(at_work) > 1 else 's'}")
     rule = max(0, width - cell_len(said) - 4)
     return cut((("━━ ", f"{role} bold"), (said, f"{role} bold"), (" " + "━" * rule, role)), width)
 
@@ -145,7 +157,7 @@ def head_summary(view: View, model: LogViewModel) -> Row:
     """Name, size, and whether the pane follows."""
     log = view.state.log
     if log is None or not log.files:
-        return ((view.title, "muted"), (" · ", "faint"), ("reading …", "muted"))
+        return ((view.title, "muted"), (" · ", "faint"), (say("reading …"), "muted"))
     networks = sorted({file.network for file in log.files if file.network})
     late = text.duration(max(file.slack_s for file in log.files))
     bad = sum(file.status not in ("ok", "waiting") for file in log.files)
@@ -153,9 +165,9 @@ def head_summary(view: View, model: LogViewModel) -> Row:
         ((named(view, model), "muted"),),
         ((text.size(sum(file.size_bytes for file in log.files)), "muted"),),
         ((_mode(view, model), "muted" if model.following else "accent"),),
-        ((f"{networks[0]}, may be {late} late", "warn"),) if networks else (),
+        ((say(f"{networks[0]}, may be {late} late"), "warn"),) if networks else (),
         *(((file.not_kept, "warn"),) for file in log.files if file.not_kept),
-        ((f"{bad} unreadable", "warn"),) if bad and len(log.files) > 1 else (),
+        ((say(f"{bad} unreadable"), "warn"),) if bad and len(log.files) > 1 else (),
     )
     return dotted(parts)
 
@@ -163,7 +175,7 @@ def head_summary(view: View, model: LogViewModel) -> Row:
 def named(view: View, model: LogViewModel) -> str:
     files = view.state.log.files if view.state.log else ()
     if model.sought.file is not None and model.sought.file < len(files) and len(files) > 1:
-        return f"{_name(files[model.sought.file])} ({model.sought.file + 1} of {len(files)})"
+        return say(f"{_name(files[model.sought.file])} ({model.sought.file + 1} of {len(files)})")
     if len(files) > 1:
         return text.some(len(files), "file")
     return "stdin" if files[0].path == "-" else _name(files[0])
@@ -174,10 +186,10 @@ def _mode(view: View, model: LogViewModel) -> str:
         lines = model.visible(1)
         size = max(1, sum(f.size_bytes for f in view.state.log.files) if view.state.log else 1)
         share = lines[0].offset / size if lines and view.state.log and len(view.state.log.files) == 1 else None
-        return "scrolled back" if share is None else f"scrolled back to {share:.0%}"
+        return say("scrolled back" if share is None else f"scrolled back to {share:.0%}")
     if view.verdict and view.verdict.word == "finished":
         return "ended"
-    return "following"
+    return say("following")
 
 
 def head_right(model: LogViewModel) -> Row:
@@ -185,7 +197,7 @@ def head_right(model: LogViewModel) -> Row:
     sought = model.sought
     said = ((f"{model.said}  ", "warn"),) if model.said else ()
     if not sought.filtered:
-        return (*said, ("all lines", "muted"))
+        return (*said, (say("all lines"), "muted"))
     pattern = f"/{sought.pattern}/" if sought.regex else f'"{sought.pattern}"'
     shown = " · ".join((*(["errors and stages"] if sought.notable else []), *([pattern] if sought.pattern else [])))
-    return (*said, (shown if len(shown) <= 40 else shown[:39] + "…", "accent bold"), ("  Esc all", "muted"))
+    return (*said, (shown if len(shown) <= 40 else shown[:39] + "…", "accent bold"), (say("  Esc all"), "muted"))

@@ -14,6 +14,7 @@ from hangtop.records.log import LogLine, PageReading
 from hangtop.render.log.log_merge import Merge, Place, joined, place_of, updated
 from hangtop.render.log.log_query import NOTABLE, LogQuery
 from hangtop.state.run_state import RunState
+from hangtop.translations import say
 
 PAGE = 200
 MOST_LINES = 10_000
@@ -73,12 +74,12 @@ class LogViewModel(Struct):
         if not self._asks or self._asks[0][1].ask != page.ask:
             return
         purpose, asked = self._asks[0]
-        self.said = page.problem or (f"searched {page.scanned_part:.0%}" if page.scanned_part < 1 else "")
+        self.said = page.problem or (say(f"searched {page.scanned_part:.0%}" if page.scanned_part < 1 else ""))
         done = page.scanned_part >= 1 or page.problem is not None
         if done:
             self._asks.popleft()
             if len(self._asks) > 1 and self.sought.filtered and not self.said:
-                self.said = f"searching, {some(len(self._asks), 'file')} to go"
+                self.said = say(f"searching, {some(len(self._asks), 'file')} to go")
             if self._asks:
                 self.send(self._asks[0][1])
         if purpose in ("next", "previous"):
@@ -157,7 +158,7 @@ class LogViewModel(Struct):
     def find(self, direction: int, height: int) -> None:
         """Find the next or previous line with the pattern last searched."""
         if not self.search.pattern:
-            self.said = "press / and type what to look for"
+            self.said = say("press / and type what to look for")
             return
         shown = self.visible(height)
         start = self.target or (place_of(shown[-1]) if shown else None)
@@ -165,7 +166,7 @@ class LogViewModel(Struct):
             return
         file, offset = start
         self._asks.clear()
-        self.said = f"searching {self.search.pattern!r} …"
+        self.said = say(f"searching {self.search.pattern!r} …")
         self._ask("next" if direction > 0 else "previous", file, offset + 1 if direction > 0 else offset)
 
     def refresh_regex(self) -> None:
@@ -193,7 +194,7 @@ class LogViewModel(Struct):
             self.said = ""
             self.jump(place_of(page.lines[0]), height, state)
         elif done and not page.problem:
-            self.said = f"no other line with {self.search.pattern!r}"
+            self.said = say(f"no other line with {self.search.pattern!r}")
 
     def _holds(self, place: Place) -> bool:
         return not self.sought.filtered and any(place_of(line) == place for line in self.lines)
@@ -226,7 +227,7 @@ class LogViewModel(Struct):
         if self._is_merged:  # without times, or with too many files, there is no common order: go on in this file alone
             if self.top > 0:
                 return
-            self.said = "from here on back: this file alone"
+            self.said = say("from here on back: this file alone")
             self.sought = LogQuery(file=first.file)
             self.lines = [line for line in self.lines if line.file == first.file]
         self._ask("older", first.file, first.offset)

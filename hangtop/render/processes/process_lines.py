@@ -18,6 +18,7 @@ from hangtop.render.rank_rows import world_of
 from hangtop.render.source_status import old_row, source_line, writers_line
 from hangtop.render.spans import Row, dotted
 from hangtop.render.view import View
+from hangtop.translations import say
 
 LOOK_S = 1.0
 """A reading that is this old is fresh: there is one a second."""
@@ -152,24 +153,24 @@ def summary(view: View, readings: Readings, width: int) -> Row:
     orphans, zombies, ended = (sum(len(getattr(reading, part)) for reading in readings.values()) for part in OTHERS)
     parts: list[Row] = [
         old_row(age_of(view)),
-        ((health.problem, "warn"),) if health is not None and health.problem else (),
-        *([((text.some(left, "leftover"), "warn"),)] if left else _counted(view, readings, processes)),
-        ((f"{ended:,} ended", role),) if ended else (),
-        ((f"{hidden:,} of another user", "warn"),) if hidden else (),
+        ((say(health.problem), "warn"),) if health is not None and health.problem else (),
+        *([((say(text.some(left, "leftover")), "warn"),)] if left else _counted(view, readings, processes)),
+        ((say(f"{ended:,} ended"), role),) if ended else (),
+        ((say(f"{hidden:,} of another user"), "warn"),) if hidden else (),
         *(_memory(view, processes, width) if len(readings) == 1 else ()),
-        ((text.some(zombies, "zombie"), role),) if zombies else (),
-        ((text.some(orphans, "orphan"), role),) if orphans else (),
+        ((say(text.some(zombies, "zombie")), role),) if zombies else (),
+        ((say(text.some(orphans, "orphan")), role),) if orphans else (),
     ]
     return dotted(parts)
 
 
 def _counted(view: View, readings: Readings, processes: Sequence[Process]) -> list[Row]:
     if len(readings) == 1:
-        return [((f"{len(processes):,} of this run", "muted"),)]
+        return [((say(f"{len(processes):,} of this run"), "muted"),)]
     roles = Counter(process.role for process in processes if process.state not in "ZX")
-    seen: Row = ((f"{roles['rank']:,} of {text.some(world_of(view), 'rank')} seen", "muted"),)
+    seen: Row = ((say(f"{roles['rank']:,} of {text.some(world_of(view), 'rank')} seen"), "muted"),)
     more = ((roles["data worker"], "loader"), (roles["launcher"], "launcher"))
-    return [seen, *(((text.some(count, noun), "muted"),) for count, noun in more if count)]
+    return [seen, *(((say(text.some(count, noun)), "muted"),) for count, noun in more if count)]
 
 
 def _memory(view: View, processes: Sequence[Process], width: int) -> Iterable[Row]:
@@ -177,10 +178,10 @@ def _memory(view: View, processes: Sequence[Process], width: int) -> Iterable[Ro
     known = [process.rss_bytes for process in processes if process.rss_bytes is not None]
     limit = machine and (machine.cgroup_limit_bytes or machine.memory_bytes)
     if sum(known):
-        yield ((text.size(sum(known)) + (f" of {text.size(limit)}" if limit else ""), "muted"),)
+        yield ((say(text.size(sum(known)) + (f" of {text.size(limit)}" if limit else "")), "muted"),)
     if machine is not None and width >= WIDE_HEAD:
         load = "" if machine.load_1m is None else f", load {machine.load_1m:.1f}"
-        yield ((text.some(machine.cores, "core") + load, "muted"),)
+        yield ((say(text.some(machine.cores, "core") + load), "muted"),)
 
 
 def missing_right(readings: Readings) -> str | None:
@@ -196,8 +197,8 @@ def nothing(view: View) -> Row:
     reading = reading or ProcessReading()
     others = {"orphan": len(reading.orphans), "zombie": len(reading.zombies)}
     found = ", ".join(text.some(count, noun) for noun, count in others.items() if count)
-    more: Row = ((f" · {found}: a shows {'it' if sum(others.values()) == 1 else 'them'}", "warn"),) if found else ()
+    more: Row = ((say(f" · {found}: a shows {'it' if sum(others.values()) == 1 else 'them'}"), "warn"),) if found else ()
     if reading.writers or reading.note:
         return (*writers_line(view), *more)
     hosts = " or ".join(host for host in readings_of(view) if host)
-    return ((f"no process of this run found{' on ' + hosts if hosts else ''}", "muted"), *more)
+    return ((say(f"no process of this run found{' on ' + hosts if hosts else ''}"), "muted"), *more)

@@ -16,6 +16,7 @@ from hangtop.records.ray.titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
 from hangtop.render.processes.process_tree import ProcessKey, TreeLine, TreeMember, kind_of, short_command, state_of
 from hangtop.render.spans import Row, cut
+from hangtop.translations import say
 
 BUSY_IO_B_S = 1_000_000.0
 ENDED = text.NOT_APPLICABLE
@@ -100,12 +101,12 @@ def _sign(row: ProcessRow) -> Row:
 
 def _node(row: ProcessRow) -> Row:
     hosts = {member.host for member in row.node.members}
-    return ((min(hosts) if len(hosts) == 1 else text.some(len(hosts), "node"), row.role("muted")),)
+    return ((min(hosts) if len(hosts) == 1 else say(text.some(len(hosts), "node")), row.role("muted")),)
 
 
 def _pid(row: ProcessRow) -> Row:
     alike = len(row.node.members)
-    shown = str(row.first.pid) if alike == 1 else text.some(alike, "pid")
+    shown = str(row.first.pid) if alike == 1 else say(text.some(alike, "pid"))
     if row.look.chosen in [member.key for member in row.node.members]:
         return ((shown, "accent bold reverse"),)
     return ((shown, row.role("muted")),)
@@ -169,7 +170,7 @@ def _age(row: ProcessRow) -> Row:
 def _what(row: ProcessRow) -> Row:
     name, note = named(row.node), noted(row)
     count = len(row.node.members)
-    folded = f"  + {len(row.node.hidden):,} below" if row.node.hidden else ""
+    folded = say(f"  + {len(row.node.hidden):,} below" if row.node.hidden else "")
     return (
         (row.node.lines, "faint"),
         (name, row.role("ink", bold=True)),
@@ -185,10 +186,10 @@ def named(node: TreeLine) -> str:
     numbers = [member.number for member in node.members if member.number is not None]
     if numbers:
         ranks = text.numbered("rank", numbers)
-        return ranks if kind == "rank" else f"{kind} {ranks}"
+        return say(ranks) if kind == "rank" else f"{kind} {say(ranks)}"
     if node.first.role in ("data worker", "compiler", "engine core", "ray daemon"):
         plural = kind.replace("compiler", "compilers") if kind.startswith("compiler") else f"{kind}s"
-        return plural if len(node.members) > 1 else kind
+        return say(plural if len(node.members) > 1 else kind)
     methods = {title.method for member in node.members if (title := parse_title(member.process.command))}
     method = next(iter(methods)) if len(methods) == 1 else None
     return f"{kind}.{method}" if method else kind
@@ -199,9 +200,9 @@ def noted(row: ProcessRow) -> str:
     process = row.first
     if row.gone:
         at = f" at {text.clock(process.state_since)}" if process.state_since else ""
-        return ("" if process.exit_code is None else f"{exit_words(process.exit_code)}, ") + f"gone{at}"
+        return say(("" if process.exit_code is None else f"{exit_words(process.exit_code)}, ") + f"gone{at}")
     if state_of(process):
-        return process.doing
+        return say(process.doing)
     if row.node.odd:
         rank = row.node.members[0].rank
         return busy_io(row.node) or (rank and (rank.shorter or (rank.doing or "",))[-1]) or ""

@@ -14,6 +14,7 @@ from hangtop.render.ray.ray_rows import WAITING, ActorRow, meant_to_end
 from hangtop.render.source_status import old_row, source_line
 from hangtop.render.spans import Row, cut, dotted
 from hangtop.render.view import View
+from hangtop.translations import say
 
 LATE_S, STUCK_S = 10.0, 30.0
 
@@ -38,7 +39,7 @@ def wish_rows(cluster: RayCluster, width: int) -> list[Row]:
         if wish.who.startswith(("placement group", "task")):
             role = "bad" if wish.impossible else "warn"
             lack = f": {wish.lack}" if wish.lack else ""
-            rows.append(cut((("▸ ", role), (f"{wish.who} waits for {wish.asks}", role), (lack, role)), width))
+            rows.append(cut((("▸ ", role), (say(f"{wish.who} waits for {wish.asks}"), role), (lack, role)), width))
     return rows
 
 
@@ -62,12 +63,12 @@ def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
     hidden = cluster.actors_total - len(cluster.actors)
     parts: list[Row] = [
         _age(cluster, now),
-        ((f"{dead} dead", "bad bold"),) if dead else (),
-        ((f"{alive} alive", "muted"),) if actors or cluster.actors_total == 0 else (),
-        ((f"{pending} pending", "warn" if pending else "muted"),),
-        ((f"{ended} ended", "muted"),) if ended else (),
-        ((f"{hidden:,} more", "muted"),) if hidden else (),
-        ((text.some(nodes, "node"), "muted"), (" (a)" if nodes > 1 else "", "muted")) if nodes else (),
+        ((say(f"{dead} dead"), "bad bold"),) if dead else (),
+        ((say(f"{alive} alive"), "muted"),) if actors or cluster.actors_total == 0 else (),
+        ((say(f"{pending} pending"), "warn" if pending else "muted"),),
+        ((say(f"{ended} ended"), "muted"),) if ended else (),
+        ((say(f"{hidden:,} more"), "muted"),) if hidden else (),
+        ((say(text.some(nodes, "node")), "muted"), (" (a)" if nodes > 1 else "", "muted")) if nodes else (),
     ]
     return dotted(part for part in parts if part)
 
@@ -76,12 +77,12 @@ def _age(cluster: RayCluster, now: float) -> Row:
     """The age of old values, or their source, if it is not the dashboard."""
     api = cluster.api
     if cluster.ended_at is not None:
-        return (("ended", "muted"),)
+        return ((say("ended"), "muted"),)
     if (since := stale_since(cluster, now)) is not None:
         return old_row(now - since, LATE_S, STUCK_S)
     if api.tables_at is not None:
-        return ((f"from the GCS {text.age(now - api.tables_at)} ago", "muted"),)
-    return (("processes only", "muted"),) if api.answer == "none" else ()
+        return ((say(f"from the GCS {text.age(now - api.tables_at)} ago"), "muted"),)
+    return ((say("processes only"), "muted"),) if api.answer == "none" else ()
 
 
 def clusters_shown(view: View) -> tuple[RayCluster, ...]:
@@ -96,10 +97,10 @@ def nothing(view: View) -> Row:
     if not others:
         told = view.state.health.get("ray")
         answered = told is not None and told.read_at is not None and not told.problem and not told.absent
-        return (("none: no Ray session on this machine", "muted"),) if answered else source_line(view, "ray")
+        return ((say("none: no Ray session on this machine"), "muted"),) if answered else source_line(view, "ray")
     if not view.reading_yet:
-        return (("reading …", "muted"),)
-    return ((said_of(others, view.now), "muted"),)
+        return ((say("reading …"), "muted"),)
+    return ((say(said_of(others, view.now)), "muted"),)
 
 
 def session_table(known: Sequence[RayCluster], now: float, width: int) -> tuple[Row, list[Row]]:
@@ -120,7 +121,7 @@ def _columns(now: float) -> list[Column[RayCluster]]:
         Column(
             "nodes", 5, 2, lambda cluster: ((str(len(cluster.nodes)) if cluster.nodes else text.UNKNOWN, "muted"),), right=True
         ),
-        Column("state", 6, 1, lambda cluster: (("ended" if cluster.ended_at is not None else "alive", "muted"),)),
+        Column("state", 6, 1, lambda cluster: ((say("ended" if cluster.ended_at is not None else "alive"), "muted"),)),
         Column("driver", 0, 3, lambda cluster: ((drivers(cluster), "muted"),), least=16),
     ]
 
@@ -128,7 +129,7 @@ def _columns(now: float) -> list[Column[RayCluster]]:
 def drivers(cluster: RayCluster) -> str:
     """The commands of its jobs, as far as the dashboard tells."""
     if cluster.drivers:
-        more = f" and {len(cluster.drivers) - 1} more" if len(cluster.drivers) > 1 else ""
+        more = say(f" and {len(cluster.drivers) - 1} more" if len(cluster.drivers) > 1 else "")
         return f"{text.first_line(cluster.drivers[0].command)}{more}"
     return "none" if cluster.api.answer == "ok" else text.UNKNOWN
 
@@ -137,11 +138,13 @@ def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row
     """A line for each further cluster of the run, and one that counts all others."""
     rows: list[Row] = []
     for cluster in shown[1:]:
-        where = cluster.session or cluster.api.address or "another cluster"
-        user: Row = ((f"user {cluster.user}", "muted"),) if cluster.user else ()
+        where = cluster.session or cluster.api.address or say("another cluster")
+        user: Row = ((say(f"user {cluster.user}"), "muted"),) if cluster.user else ()
         state = "ended" if cluster.ended_at is not None else text.some(len(cluster.actors), "actor")
-        said = dotted(part for part in (((where, "muted"),), user, ((state, "muted"),)) if part)
-        rows.append(cut((("also of this run: ", "muted"), *said), width))
+        said = dotted(part for part in (((where, "muted"),), user, ((say(state), "muted"),)) if part)
+        rows.append(cut(((say("also of this run: "), "muted"), *said), width))
     if others := strangers(view.state):
-        rows.append(cut(((f"{text.some(len(others), 'other Ray session')} on this machine, not this run's", "muted"),), width))
+        rows.append(
+            cut(((say(f"{text.some(len(others), 'other Ray session')} on this machine, not this run's"), "muted"),), width)
+        )
     return rows

@@ -14,6 +14,7 @@ from hangtop.records.ray.cluster import RayActor, RayCluster, RayNode
 from hangtop.render.columns import Column, fitting, number_cell, snugged, table_row, title_row
 from hangtop.render.ray.ray_rows import WAITING, MarkedRow, meant_to_end, state_word
 from hangtop.render.spans import Row, cut
+from hangtop.translations import say
 
 MOST_CELLS = 32
 MOST_METHODS = 3
@@ -153,7 +154,7 @@ def _report(row: NodeRow) -> Row:
         return (("dead", "bad"),)
     if row.silent_s is not None:
         return ((text.age(row.silent_s), "bad"),)
-    return ((text.UNKNOWN, "stale"),) if row.node.moved_at is None else (("fresh", "muted"),)
+    return ((text.UNKNOWN, "stale"),) if row.node.moved_at is None else ((say("fresh"), "muted"),)
 
 
 def _doing(row: NodeRow) -> Row:

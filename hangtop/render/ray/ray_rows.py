@@ -17,6 +17,7 @@ from hangtop.diagnosis.status.ray_methods import meaning
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.render.spans import Row, Span
+from hangtop.translations import say
 
 WAITING = ("resources", "argument", "constructing", "restarting")
 STATE_WORDS = {"resources": "waiting", "argument": "waiting", "blocked": "blocked, D"} | dict.fromkeys(
@@ -51,7 +52,7 @@ def state_word(actor: RayActor) -> str:
 
 def key_of(actor: RayActor) -> str:
     """The identity of an actor: its id, or without the API its process."""
-    return actor.id or f"pid {actor.pid or actor.ray_pid} of {actor.node or ''}"
+    return actor.id or say(f"pid {actor.pid or actor.ray_pid} of {actor.node or ''}")
 
 
 class MarkedRow(Struct, frozen=True):
@@ -146,19 +147,19 @@ def _doing(actor: RayActor, lacks: dict[str, str]) -> str:
         case "resources":
             asks = resources(actor.resources) or "a worker process"
             lack = lacks.get(asks, "")
-            return f"for {asks}{': ' + lack if lack else ''}"
+            return say(f"for {asks}: {lack}" if lack else "for its worker process")
         case "argument":
-            return "for an argument"
+            return say("for an argument")
         case "dead":
             death = actor.death
-            said = "" if death is None else f"{death.cause}{', ' + death.detail if death.detail else ''}"
-            return f"process lives, {said}" if actor.pid_alive else said
+            said = "" if death is None else f"{say(death.cause)}{', ' + death.detail if death.detail else ''}"
+            return say(f"process lives, {said}" if actor.pid_alive else said)
         case "gone":
-            return "Ray calls it alive, its process is gone"
+            return say("Ray calls it alive, its process is gone")
         case "unknown":
             return text.UNKNOWN
         case "running" if actor.method is None:
-            return "at work"
+            return say("at work")
     return actor.method or text.NOT_APPLICABLE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from functools import cache
 from importlib.resources import files
@@ -13,6 +14,7 @@ from hangtop.records.stack import Wait
 from hangtop.system.processes.linux import parse_stat
 from hangtop.system.processes.proc_files import read_text
 
+TERMINALS = ("/dev/pts/", "/dev/tty", "/dev/console")
 HIDDEN = ("", "0")
 """wchan when it may not be read, or the thread runs."""
 
@@ -20,6 +22,8 @@ HIDDEN = ("", "0")
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wchan: dict[Wait, tuple[str, ...]]
     syscall: dict[str, dict[Wait, tuple[int, ...]]]
+    read: dict[str, int]
+    select: dict[str, tuple[int, ...]]
 
 
 class KernelThread(msgspec.Struct, frozen=True):
@@ -38,8 +42,28 @@ def kernel_thread(pid: int, tid: int) -> KernelThread:
     if state == "R":
         return KernelThread(state)
     wchan = read_text(f"{task}/wchan")
-    number = read_text(f"{task}/syscall").partition(" ")[0]
-    return KernelThread(state, wait_of(wchan, number), None if wchan in HIDDEN else wchan)
+    call = read_text(f"{task}/syscall").split()
+    number = call[0] if call else ""
+    wait: Wait | None = "terminal" if _reads_terminal(pid, call) else wait_of(wchan, number)
+    return KernelThread(state, wait, None if wchan in HIDDEN else wchan)
+
+
+def _reads_terminal(pid: int, call: list[str], machine: str = platform.machine()) -> bool:
+    """Whether it waits for what a person types: in a read of a terminal, or in a select over descriptor 0 alone (readline)."""
+    table = _table()
+    if len(call) < 2 or not call[0].isdigit():
+        return False
+    number, first = int(call[0]), int(call[1], 16)
+    if number == table.read.get(machine):
+        return _is_terminal(pid, first)
+    return number in table.select.get(machine, ()) and first == 1 and _is_terminal(pid, 0)
+
+
+def _is_terminal(pid: int, descriptor: int) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{descriptor}").startswith(TERMINALS)
+    except OSError:  # gone, or not ours to see
+        return False
 
 
 def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait | None:

@@ -146,6 +146,7 @@ class LinuxTable(ProcessTable):
         status = fields_of(read_proc(f"{folder}/status"))
         io = read_optional(f"/proc/{pid}/io")
         counters = fields_of(io or b"")
+        alone = fields_of(read_optional(f"/proc/{pid}/task/{pid}/io") or b"") if status.get("Threads") == "1" else counters
         schedstat = (read_optional(f"{folder}/schedstat") or b"").split()
         wchan = (read_optional(f"{folder}/wchan") or b"0").decode("utf-8", "replace")
         return Details(
@@ -156,6 +157,7 @@ class LinuxTable(ProcessTable):
             write_bytes=_number(counters, "write_bytes"),
             passed_bytes=int(counters["rchar"]) + int(counters["wchar"]) if "rchar" in counters else None,
             written_bytes=_number(counters, "wchar"),
+            own_written_bytes=_number(alone, "wchar"),
             switches=_number(status, "voluntary_ctxt_switches"),
             main_cpu_ns=int(schedstat[0]) if schedstat else None,
             run_delay_ns=int(schedstat[1]) if len(schedstat) > 1 else None,

@@ -93,7 +93,7 @@ class RateHistory:
         return RecentActivity(
             seconds=round(self._samples[-1].at - self._samples[0].at, 1),
             samples=len(states),
-            running_part=_part(states, "R"),
+            running_part=_part(states, "R") if ran is None or delay is None else min(_part(states, "R"), (ran + delay) / 1e9),
             blocked_part=_part(states, "D"),
             wchan=blocked.pop() if len(blocked) == 1 else None,
             cpu_percent=self._percent(self._samples[0], self._samples[-1]),

@@ -63,8 +63,8 @@ class Details(Struct, frozen=True):
 
     Counters count from the start of the process: bytes from and to storage, bytes through read and write calls,
     voluntary switches of the main thread, nanoseconds that it ran, and that it waited for a core. `written_bytes`: through write
-    calls alone, with those of children that ended and were waited for. `ignored`: the signals that it ignores, a bit each, the
-    lowest for signal 1.
+    calls alone, with those of children that ended and were waited for; `own_written_bytes`: without these, where the process has
+    one thread only (a shell, a launcher). `ignored`: the signals that it ignores, a bit each, the lowest for signal 1.
     """
 
     uid: int | None = None
@@ -74,6 +74,7 @@ class Details(Struct, frozen=True):
     write_bytes: int | None = None
     passed_bytes: int | None = None
     written_bytes: int | None = None
+    own_written_bytes: int | None = None
     switches: int | None = None
     main_cpu_ns: int | None = None
     run_delay_ns: int | None = None

@@ -86,13 +86,18 @@ def ancestors(stats: Mapping[int, Stat], pid: int) -> list[int]:
 
 
 def with_subtrees(processes: list[Process]) -> tuple[Process, ...]:
-    """The processes with sums over each and its descendants, by which launchers and parents of compilers are judged. Parents come
-    before their children, so subtrees are gathered from the end."""
-    trees = {process.pid: [process] for process in processes}
+    """The processes with sums over each and its descendants, by which launchers and parents of compilers are judged; a rank that
+    starts the others (Lightning's subprocesses) is not judged by what these do. Parents come before their children, so subtrees
+    are gathered from the end."""
+    trees, known = {process.pid: [process] for process in processes}, {process.pid: process for process in processes}
     for process in reversed(processes):
-        if process.ppid in trees:
+        if process.ppid in trees and not _is_another_rank(process, known[process.ppid]):
             trees[process.ppid] += trees[process.pid]
     return tuple(_summed(process, trees[process.pid]) for process in processes)
+
+
+def _is_another_rank(process: Process, parent: Process) -> bool:
+    return process.role == parent.role == "rank" and None not in (process.rank, parent.rank) and process.rank != parent.rank
 
 
 def _summed(process: Process, tree: list[Process]) -> Process:

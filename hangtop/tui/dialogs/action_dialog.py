@@ -17,11 +17,13 @@ from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.stop_plan import number_of
 from hangtop.common.text import wrap
 from hangtop.monitor.questions import late, unanswered
+from hangtop.records.advice import Advice
 from hangtop.records.ask import Ask
 from hangtop.records.plan import Fit, FitAsk, Plan, Refusal, Start, Step, fit_ask
 from hangtop.render.plan_rows import fit_rows, preset_rows, rows, step_rows
 from hangtop.render.spans import BLANK, Row, between, width_of
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.background_work import RunningAction
 from hangtop.tui.dialogs.dialog import DialogBody, DialogScreen
 from hangtop.tui.dialogs.start_changes import Edit, StartChanges
@@ -63,7 +65,8 @@ class ActionScreen(Wheel, DialogScreen):
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
     `asks`: the questions whose answers `make` waits for. `presets`: what digits may change in the start of the plan. `act`: the
-    name of the key's action, by which it is found again when it was left under way.
+    name of the key's action, by which it is found again when it was left under way. `advice`: what the start takes over of it is
+    chosen from the beginning.
     """
 
     DEFAULT_CSS = """
@@ -82,11 +85,12 @@ class ActionScreen(Wheel, DialogScreen):
         presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
         act: str = "",
         asks: Sequence[Ask] = (),
+        advice: Sequence[Advice] = (),
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
         self._presets_for, self._act = presets, act
-        self._asks, self._asked_at = asks, 0.0
+        self._asks, self._asked_at, self._advice = asks, 0.0, advice
         self.deed: RunningAction | None = None
         self.changes: StartChanges | None = None
         self.plan: Plan | None = None
@@ -141,14 +145,14 @@ class ActionScreen(Wheel, DialogScreen):
         last = max(0, len(found) - room)
         self.top = last if self.phase == "running" else max(0, min(self.top, last))
         shown = found[self.top : self.top + room]
-        more = f"↑↓ lines {self.top + 1}-{self.top + len(shown)} of {len(found)}" if last else ""
+        more = say(f"↑↓ lines {self.top + 1}-{self.top + len(shown)} of {len(found)}" if last else "")
         return [between(title, ((more, "warn"),), width), BLANK, *shown]
 
     def _all_rows(self, width: int) -> list[Row]:
         if self.plan is None:
-            lines: list[Row] = [((line, "ink"),) for line in wrap(self._why or self._late(), width)]
-            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *lines]
-        title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
+            lines: list[Row] = [((line, "ink"),) for line in wrap(say(self._why or self._late()), width)]
+            return [((say("Nothing can be done" if self._why else "Looking …"), "ink bold"),), *lines]
+        title: Row = ((say(self.plan.title), "ink bold" if self._at_once else "bad bold"),)
         if self.edit is not None:
             return [title, ((f"{self.edit.title}:", "muted"),), BLANK, *self.edit.rows(width)]
         if self.phase == "asking" and (changes := self.changes) is not None:
@@ -165,26 +169,26 @@ class ActionScreen(Wheel, DialogScreen):
     def buttons(self) -> Row:
         """What stands at the left of the last line."""
         if self.deed is not None and self.phase == "running":
-            return (("breaking off …", "warn"),) if self.deed.breaking_off else (("at work …", "muted"),)
+            return ((say("breaking off …"), "warn"),) if self.deed.breaking_off else ((say("at work …"), "muted"),)
         if self.phase != "asking" or self.plan is None or self.edit is not None:
             return BLANK
         if self._blocked:
-            return ((" Cancel ", "accent reverse"), ("   ", ""), (f"{self._verb}: it would not start", "muted"))
+            return ((say(" Cancel "), "accent reverse"), ("   ", ""), (say(f"{self._verb}: it would not start"), "muted"))
         if self.plan.word:
             return (
-                (f"type {self.plan.word} ", "bad bold"),
+                (say(f"type {self.plan.word} "), "bad bold"),
                 (f"{self.typed}_", "ink bold reverse" if self.armed else "ink bold"),
             )
         cancel, do = ("muted", "bad bold reverse") if self.armed else ("accent reverse", "bad bold")
-        return ((" Cancel ", cancel), ("   ", ""), (f" {self._verb} ", do))
+        return ((say(" Cancel "), cancel), ("   ", ""), (f" {say(self._verb)} ", do))
 
     @property
     def keys_there(self) -> tuple[Key, ...]:
         if self.edit is not None:
-            return (Key("enter", "Enter", word="take it"), Key("escape", "Esc", word="leave it as it was"))
+            return (Key("enter", "Enter", word=say("take it")), Key("escape", "Esc", word=say("leave it as it was")))
         if self.deed is not None and self.phase == "running":
-            break_off = (Key("x", "x", word="break off"),) if self.deed.can_break_off and not self.deed.breaking_off else ()
-            return (*break_off, Key("escape", "Esc", word="back, it goes on"))
+            break_off = (Key("x", "x", word=say("break off")),) if self.deed.can_break_off and not self.deed.breaking_off else ()
+            return (*break_off, Key("escape", "Esc", word=say("back, it goes on")))
         if self.phase != "asking" or self.plan is None:
             return (Key(shown="↑↓", word="scroll"), Key("escape", "Esc", word="close"))
         return (*(edit.key for edit in self._edits), *self._answer_keys(self.plan.word), Key("escape", "Esc", word="cancel"))
@@ -202,9 +206,9 @@ class ActionScreen(Wheel, DialogScreen):
 
     def key_of(self, button: str) -> str:
         """The key that does what a button does; empty for other words."""
-        if button == self._verb:
+        if button == say(self._verb):
             return "enter" if self.armed else "right"
-        return "escape" if button == "Cancel" else ""
+        return "escape" if button == say("Cancel") else ""
 
     def press(self, key: str, character: str | None) -> None:
         match key:
@@ -249,7 +253,7 @@ class ActionScreen(Wheel, DialogScreen):
         match made:
             case Plan() as plan:
                 self._verb = self._verb.format(number_of(plan.targets))
-                self.plan, self.changes = plan, StartChanges(plan, self._presets_for)
+                self.plan, self.changes = plan, StartChanges(plan, self._presets_for, self._advice)
                 verdict = self.hangtop.view.verdict
                 culprits = verdict.culprits if verdict is not None else ()
                 self._culprits = frozenset(culprit.rank for culprit in culprits if culprit.rank is not None)

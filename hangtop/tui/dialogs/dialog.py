@@ -15,6 +15,7 @@ from hangtop.common.text import ascii_only, printable
 from hangtop.render.spans import Row, cut
 from hangtop.render.verdict_labels import VerdictLabel, verdict_label
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.keys import Key
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import KeysLine, words_at
@@ -94,5 +95,5 @@ class DialogScreen(LiveScreen, ModalScreen[None]):
         self._opened_under = self._opened_under or now
         changed = now is not None and now != self._opened_under
         sign = ascii_only if self.hangtop.ascii else printable
-        self.query_one("#box").border_subtitle = sign(f"now {now.sign} {now.word}") if changed and now is not None else ""
+        self.query_one("#box").border_subtitle = sign(say(f"now {now.sign} {now.word}")) if changed and now is not None else ""
         return False

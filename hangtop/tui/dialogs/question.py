@@ -11,6 +11,7 @@ from hangtop.records.ray.cluster import RayCluster
 from hangtop.render.ray.ray_lines import drivers, session_table
 from hangtop.render.spans import BLANK, Row, between, folded
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
@@ -56,15 +57,15 @@ class QuestionScreen(DialogScreen):
         room = max(1, self.size.height - AROUND - 5)
         lines = [part for line in self._lines for part in folded(line, width, 0)]
         if len(lines) > room:
-            lines = [*lines[: room - 1], ((f"… and {some(len(lines) - room + 1, 'more line')}", "ink"),)]
+            lines = [*lines[: room - 1], ((say(f"… and {some(len(lines) - room + 1, 'more line')}"), "ink"),)]
         foot = between(BLANK, keys_row(self.keys_there), width)
-        return [((self._title, "ink bold"),), *lines, BLANK, self._buttons(), foot]
+        return [((say(self._title), "ink bold"),), *lines, BLANK, self._buttons(), foot]
 
     def _buttons(self) -> Row:
         row: Row = ()
         for place, answer in enumerate(self._answers):
             role, chosen = ("bad bold", "bad bold reverse") if answer.grave else ("ink", "accent reverse")
-            row = (*row, (f" {answer.label} ", chosen if place == self._chosen else role), ("  ", ""))
+            row = (*row, (f" {say(answer.label)} ", chosen if place == self._chosen else role), ("  ", ""))
         return row
 
     def press(self, key: str, character: str | None) -> None:
@@ -80,7 +81,7 @@ class QuestionScreen(DialogScreen):
 
     def click(self, line: int, words: str) -> None:
         for answer in self._answers:
-            if answer.label == words:
+            if say(answer.label) == words:
                 self._give(answer)
 
     def _give(self, answer: Answer) -> None:
@@ -112,8 +113,8 @@ class RaySessionScreen(DialogScreen):
         heads, table = session_table(self._known, view.now, width - 2)
         lines: list[Row] = [*table, *([((self._without, "ink"),)] if self._without else [])]
         return [
-            (("Which Ray session is meant?", "ink bold"),),
-            ((f"{some(len(self._known), 'session')} of yours here, none is proven to be this run's.", "muted"),),
+            ((say("Which Ray session is meant?"), "ink bold"),),
+            ((say(f"{some(len(self._known), 'session')} of yours here, none is proven to be this run's."), "muted"),),
             BLANK,
             (("  ", ""), *heads),
             *(
@@ -166,7 +167,7 @@ class RaySessionScreen(DialogScreen):
     @staticmethod
     def _said_of(cluster: RayCluster) -> Row:
         gcs = f"   GCS {cluster.gcs_address or UNKNOWN}"
-        return (("its driver: ", "muted"), (drivers(cluster), "ink"), (gcs, "muted"))
+        return ((say("its driver: "), "muted"), (drivers(cluster), "ink"), (gcs, "muted"))
 
 
 def _marked(row: Row, chosen: bool) -> Row:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from hangtop.actions.command_line.typed import command, plain_words, shown, variables_in
-from hangtop.actions.plans.presets import Preset, with_argv, with_presets
+from hangtop.actions.plans.advised import taken_over
+from hangtop.actions.plans.presets import Because, Preset, with_argv, with_presets
 from hangtop.actions.plans.ray_plan import with_command
+from hangtop.records.advice import Advice
 from hangtop.records.plan import Plan, Start
 from hangtop.render.spans import Row
+from hangtop.translations import say
 from hangtop.tui.keys import Key
 
 AT_ONCE = 9
@@ -60,25 +65,31 @@ class Edit:
 
 
 class StartChanges:
-    """`plan`: with all changes; what is shown is what is done. `presets_for`: the presets that fit a start."""
+    """`plan`: with all changes; what is shown is what is done. `presets_for`: the presets that fit a start. `advice`: its preset
+    is chosen from the beginning."""
 
-    def __init__(self, plan: Plan, presets_for: Callable[[Start], Sequence[Preset]]) -> None:
+    def __init__(self, plan: Plan, presets_for: Callable[[Start], Sequence[Preset]], advice: Sequence[Advice] = ()) -> None:
         self._as_made = plan
         self.presets = tuple(presets_for(plan.start)) if plan.start is not None else ()
         self.chosen: frozenset[str] = frozenset()
         self.own: dict[str, str] = {}
         self._first = 0
         self.plan = plan
+        self._because: Because | None = None
+        if (taken := taken_over(self.presets, advice)) is not None:
+            digit = self.presets.index(taken[0]) + 1
+            self._because = replace(taken[1], leave_out=f"{digit} takes it back")
+            self.press(digit)
 
     def edits(self) -> Iterator[Edit]:
         plan = self._as_made
         if plan.ray:
             how = shlex.join(plan.ray[0].argv)
-            yield Edit(Key("ctrl+e", "^E", word="edit how Ray starts"), "How Ray is started", how, self._take_ray)
+            yield Edit(Key("ctrl+e", "^E", word=say("edit how Ray starts")), say("How Ray is started"), how, self._take_ray)
         elif plan.start is not None:
-            yield Edit(Key("ctrl+e", "^E", word="edit"), "The command", shlex.join(plan.start.argv), self._take_command)
+            yield Edit(Key("ctrl+e", "^E", word="edit"), say("The command"), shlex.join(plan.start.argv), self._take_command)
         if plan.start is not None:
-            title = "Variables for this start alone, NAME=value each"
+            title = say("Variables for this start alone, NAME=value each")
             yield Edit(Key("ctrl+n", "^N", word="variables"), title, shown(self.own), self._take_variables)
 
     @property
@@ -112,4 +123,5 @@ class StartChanges:
         self._make()
 
     def _make(self) -> None:
-        self.plan = with_presets(self._as_made, (preset for preset in self.presets if preset.id in self.chosen), self.own)
+        chosen = (preset for preset in self.presets if preset.id in self.chosen)
+        self.plan = with_presets(self._as_made, chosen, self.own, self._because)

@@ -17,6 +17,7 @@ from hangtop.render.ray.ray_rows import key_of, state_word
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section, wrapped
+from hangtop.translations import say
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_actor
@@ -53,7 +54,7 @@ class ActorScreen(PageScreen):
 
     def rows(self, view: View, width: int) -> list[Row]:
         if self._last is None:
-            return [(("This actor is not known any more.", "muted"),)]
+            return [((say("This actor is not known any more."), "muted"),)]
         return page_rows(*self._last, self._output, view, width)
 
     def open(self) -> None:
@@ -89,7 +90,7 @@ def page_rows(cluster: RayCluster, actor: RayActor, answer: ActorLogReading | No
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
     since = stale_since(cluster, view.now)
     if since is not None:
-        rows += [((f"Values from Ray are of {text.clock(since)}.", "warn"),), BLANK]
+        rows += [((say(f"Values from Ray are of {text.clock(since)}."), "warn"),), BLANK]
     rows += [fact_row(label, value, width) for label, value in facts(cluster, actor)]
     if (death := actor.death) is not None:
         why = f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
@@ -103,13 +104,13 @@ def _output_rows(answer: ActorLogReading | None, width: int) -> list[Row]:
     if answer is None:
         return []
     if answer.problem:
-        return [BLANK, section("Last lines", width), ((answer.problem, "muted"),)]
+        return [BLANK, section(say("Last lines"), width), ((answer.problem, "muted"),)]
     return [row for output in answer.outputs for row in _of_output(output, width)]
 
 
 def _of_output(output: WorkerOutput, width: int) -> list[Row]:
-    age = "" if output.age_s is None else f"  written {text.age(output.age_s)} ago"
-    rows: list[Row] = [BLANK, section(f"Last lines{age}", width), cut(((output.path, "muted"),), width)]
+    age = say("" if output.age_s is None else f"  written {text.age(output.age_s)} ago")
+    rows: list[Row] = [BLANK, section(say(f"Last lines{age}"), width), cut(((output.path, "muted"),), width)]
     if output.problem:
         return [*rows, ((output.problem, "warn"),)]
     return [*rows, *(cut(((line, "ink"),), width) for line in output.lines[-LAST_LINES:])]
@@ -117,34 +118,34 @@ def _of_output(output: WorkerOutput, width: int) -> list[Row]:
 
 def facts(cluster: RayCluster, actor: RayActor) -> Iterable[tuple[str, str]]:
     """(label, value) of all that applies."""
-    since = "" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}"
-    yield "state", f"{state_word(actor)}{since}"
+    since = say("" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}")
+    yield say("state"), f"{state_word(actor)}{since}"
     if actor.method:
         yield "runs", in_words(actor.cls, actor.method)
-    yield "id", actor.id or "unknown: the dashboard does not answer, or this is a task"
+    yield "id", actor.id or say("unknown: the dashboard does not answer, or this is a task")
     if actor.job:
-        yield "job", actor.job
+        yield say("job"), actor.job
     yield "rank", "none" if actor.rank is None else f"{actor.rank}{f' of {actor.world}' if actor.world else ''}"
-    yield "asks for", resources(actor.resources) or "a worker process"
+    yield say("asks for"), resources(actor.resources) or "a worker process"
     if actor.state == "resources":
         lack = next((wish.lack for wish in pending_resources(cluster) if wish.asks == resources(actor.resources)), "")
-        yield "lacks", lack or "nothing: it waits for its turn"
+        yield "lacks", lack or say("nothing: its worker process is being started, or the environment of that made")
     yield "restarts", str(actor.restarts)
-    yield "node", " ".join(filter(None, (actor.host, actor.node and actor.node[:12]))) or "none yet"
+    yield "node", " ".join(filter(None, (actor.host, actor.node and actor.node[:12]))) or say("none yet")
     if actor.gpus:
         yield "GPUs", text.rank_ranges(actor.gpus)
     yield "pid", _pid(actor)
     yield "CPU", text.UNKNOWN if actor.cpu_percent is None else f"{actor.cpu_percent:.0f} %"
     yield "memory", text.size(actor.rss_bytes)
     if actor.gpu_memory_bytes:
-        yield "GPU memory", text.size(actor.gpu_memory_bytes)
+        yield say("GPU memory"), text.size(actor.gpu_memory_bytes)
     if actor.pending_tasks is not None:
-        yield "waits for", f"{text.some(actor.pending_tasks, 'call')} of its own"
+        yield say("waits for"), say(f"{text.some(actor.pending_tasks, 'call')} of its own")
 
 
 def _pid(actor: RayActor) -> str:
     if actor.pid is None and actor.ray_pid is None:
-        return "none yet" if actor.state != "dead" else "none"
-    inside = f", {actor.ray_pid} for Ray" if actor.ray_pid not in (None, actor.pid) else ""
-    state = f", state {actor.process_state}" if actor.process_state else ""
+        return say("none yet" if actor.state != "dead" else "none")
+    inside = say(f", {actor.ray_pid} for Ray" if actor.ray_pid not in (None, actor.pid) else "")
+    state = say(f", state {actor.process_state}" if actor.process_state else "")
     return f"{actor.pid if actor.pid is not None else 'not on this machine'}{inside}{state}"

@@ -16,6 +16,7 @@ from hangtop.render.processes.process_tree import TreeLine
 from hangtop.render.spans import BLANK, Row, align, cut, dotted
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section
+from hangtop.translations import say
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members
@@ -44,7 +45,7 @@ class GpuScreen(PageScreen):
     def rows(self, view: View, width: int) -> list[Row]:
         gpu = self._gpu(view)
         if gpu is None:
-            return [((f"Nothing is known of GPU {self.index} any more.", "muted"),)]
+            return [((say(f"Nothing is known of GPU {self.index} any more."), "muted"),)]
         node = view.state.gpus[self.host]
         faults = [fact for fact in facts(node, view.now, of_run(view.state, self.host)) if fact.index == self.index]
         return [
@@ -88,52 +89,53 @@ def _fault_rows(gpu: Gpu, faults: Iterable[GpuFact], now: float, width: int) -> 
 
 def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
     """(label, value) of all that is known."""
-    yield "status", status_words(gpu, now) + ("" if gpu.since is None else f", since {text.moment(gpu.since, now)}")
+    yield "status", status_words(gpu, now) + (say("" if gpu.since is None else f", since {text.moment(gpu.since, now)}"))
     if not is_current(gpu, now) and gpu.read_at is not None:
-        yield "values", f"of {text.age(now - gpu.read_at)} ago"
+        yield say("values"), say(f"of {text.age(now - gpu.read_at)} ago")
     if gpu.util_percent is not None:
-        memory = "" if gpu.memory_util_percent is None else f", its memory {gpu.memory_util_percent:.0f} %"
-        yield "busy", f"{gpu.util_percent:.0f} %{memory}"
+        memory = say("" if gpu.memory_util_percent is None else f", its memory {gpu.memory_util_percent:.0f} %")
+        yield say("busy"), f"{gpu.util_percent:.0f} %{memory}"
     if gpu.power_w is not None:
-        yield "power", f"{gpu.power_w:.0f} W" + ("" if gpu.limit_w is None else f" of {gpu.limit_w:.0f} W")
+        yield "power", f"{gpu.power_w:.0f} W" + (say("" if gpu.limit_w is None else f" of {gpu.limit_w:.0f} W"))
     if gpu.used_bytes is not None:
-        yield "memory", text.size(gpu.used_bytes) + ("" if gpu.total_bytes is None else f" of {text.size(gpu.total_bytes)}")
+        yield "memory", text.size(gpu.used_bytes) + (say("" if gpu.total_bytes is None else f" of {text.size(gpu.total_bytes)}"))
     if gpu.temperature_c is not None:
-        yield "temperature", f"{gpu.temperature_c:.0f} °C"
+        yield say("temperature"), f"{gpu.temperature_c:.0f} °C"
     if gpu.sm_clock_mhz is not None:
-        most = "" if gpu.sm_clock_max_mhz is None else f" of {gpu.sm_clock_max_mhz:,}"
-        memory = "" if gpu.memory_clock_mhz is None else f", memory {gpu.memory_clock_mhz:,} MHz"
+        most = say("" if gpu.sm_clock_max_mhz is None else f" of {gpu.sm_clock_max_mhz:,}")
+        memory = say("" if gpu.memory_clock_mhz is None else f", memory {gpu.memory_clock_mhz:,} MHz")
         yield "clock", f"{gpu.sm_clock_mhz:,}{most} MHz{memory}" + ("" if gpu.pstate is None else f", P{gpu.pstate}")
     if gpu.throttle:
-        yield "held back", ", ".join(gpu.throttle)
+        yield say("held back"), ", ".join(gpu.throttle)
     for label, received, sent in (
         ("PCIe", gpu.pcie_rx_bytes_s, gpu.pcie_tx_bytes_s),
         ("NVLink", gpu.nvlink_rx_bytes_s, gpu.nvlink_tx_bytes_s),
     ):
         if received is not None and sent is not None:
-            yield label, f"{text.rate(received)} in, {text.rate(sent)} out"
+            yield label, say(f"{text.rate(received)} in, {text.rate(sent)} out")
     if gpu.ecc_uncorrected is not None:
         yield (
-            "ECC errors",
-            f"{gpu.ecc_uncorrected:,} uncorrected" + ("" if gpu.ecc_corrected is None else f", {gpu.ecc_corrected:,} corrected"),
+            say("ECC errors"),
+            say(f"{gpu.ecc_uncorrected:,} uncorrected")
+            + (say("" if gpu.ecc_corrected is None else f", {gpu.ecc_corrected:,} corrected")),
         )
     if gpu.remap:
-        yield "remapped", gpu.remap
+        yield say("remapped"), gpu.remap
     if gpu.xid is not None:
-        yield "last Xid", str(gpu.xid) + ("" if gpu.xid_at is None else f" at {text.moment(gpu.xid_at, now)}")
+        yield say("last Xid"), str(gpu.xid) + (say("" if gpu.xid_at is None else f" at {text.moment(gpu.xid_at, now)}"))
     if gpu.denied:
-        yield "not readable", ", ".join(gpu.denied)
+        yield say("not readable"), ", ".join(gpu.denied)
     if gpu.uuid:
         yield "UUID", gpu.uuid
 
 
 def _process_rows(gpu: Gpu, host: str, view: View, width: int) -> list[Row]:
     """The processes in the driver's list; processes of the run by name."""
-    rows = [section("Processes", width, f"{len(gpu.processes)} on this GPU" if gpu.processes else "none on this GPU")]
+    rows = [section("Processes", width, say(f"{len(gpu.processes)} on this GPU" if gpu.processes else "none on this GPU"))]
     names = {member.process.pid: named(TreeLine((member,))) for member in all_members(view) if member.host == host}
 
     def row(process: GpuProcess) -> Row:
-        name = names.get(process.pid, "not of this run" if process.visible else "not visible from here")
+        name = names.get(process.pid, say("not of this run" if process.visible else "not visible from here"))
         held = text.size(process.used_bytes)
         return (align(str(process.pid), PID_CELLS, "ink", right=True), (f"  {held:>8}  ", "ink"), (name, "muted"))
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from hangtop import __version__
 from hangtop.render.spans import BLANK, Row, align, cut, dotted, pad
-from hangtop.render.verdict_labels import LOOKS
+from hangtop.render.verdict_labels import LOOKS, QUIET, told
 from hangtop.render.view import View
 from hangtop.render.wrap import section
+from hangtop.translations import say
 from hangtop.tui.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.widgets.layout import side_by_side
@@ -31,21 +32,27 @@ WORDS: tuple[tuple[str, str], ...] = (
 
 
 def key_rows(keys: Sequence[Key], width: int) -> list[Row]:
-    return [cut((align(key.shown, 10, "accent bold"), (key.help, "ink")), width) for key in keys]
+    return [cut((align(key.shown, 10, "accent bold"), (say(key.help), "ink")), width) for key in keys]
 
 
 def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
     column = width if width < 100 else (width - 3) // 2
     look = [section("Look", column), *key_rows(LOOK, column), *(key_rows(REPLAY, column) if replay else [])]
-    look += [BLANK, section("In a pane", column), *key_rows(IN_A_PANE, column)]
+    look += [BLANK, section(say("In a pane"), column), *key_rows(IN_A_PANE, column)]
     act = [section("Act", column), *key_rows(ACT, column), BLANK, *_safety(read_only)]
     states = [section("States", column)]
-    states += [cut((align(f"{x.sign} {x.word}", 15, f"{x.role} bold"), (x.meaning, "ink")), column) for x in LOOKS.values()]
+    states += [
+        cut((align(f"{x.sign} {x.word}", 15, f"{x.role} bold"), (x.meaning, "ink")), column)
+        for x in map(told, (*LOOKS.values(), QUIET))
+    ]
     signs = [
         section("Signs", column),
-        *(cut((*pad(((sign, role),), 12), (meaning, "ink")), column) for sign, role, meaning in SIGNS),
+        *(cut((*pad(((sign, role),), 12), (say(meaning), "ink")), column) for sign, role, meaning in SIGNS),
     ]
-    words = [section("Words", width), *(cut((align(word, 9, "muted"), (meaning, "ink")), width) for word, meaning in WORDS)]
+    words = [
+        section("Words", width),
+        *(cut((align(say(word), 9, "muted"), (say(meaning), "ink")), width) for word, meaning in WORDS),
+    ]
     if column == width:
         return [*look, BLANK, *act, BLANK, *states, BLANK, *signs, BLANK, *words]
     return [*side_by_side(look, [*act, BLANK, *states, BLANK, *signs], column), BLANK, *words]
@@ -53,10 +60,10 @@ def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
 
 def _safety(read_only: bool) -> list[Row]:
     if read_only:
-        return [(("--read-only: nothing here touches the run.", "muted"),)]
+        return [((say("--read-only: nothing here touches the run."), "muted"),)]
     return [
-        (("Each one shows its plan first. Cancel is the default.", "muted"),),
-        (("Nothing outside the run is touched.", "muted"),),
+        ((say("Each one shows its plan first. Cancel is the default."), "muted"),),
+        ((say("Nothing outside the run is touched."), "muted"),),
     ]
 
 
@@ -64,7 +71,7 @@ class HelpScreen(PageScreen):
     title_words = "Help"
 
     def head(self, view: View) -> Row:
-        return dotted((((f"hangtop {__version__}", "muted"),), (("Esc goes back", "muted"),)))
+        return dotted((((f"hangtop {__version__}", "muted"),), ((say("Esc goes back"), "muted"),)))
 
     def rows(self, view: View, width: int) -> list[Row]:
         return help_rows(width, replay=self.hangtop.replay is not None, read_only=self.hangtop.read_only)

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 
 from hangtop.render.spans import Row, between, cut
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import KeysLine, footer_row
@@ -20,7 +21,7 @@ from hangtop.tui.widgets.row_widget import RowWidget, Wheel
 class PageHead(RowWidget):
     def show(self, view: View) -> None:
         page = cast("PageScreen", self.screen)
-        left: Row = ((" hangtop  ", "muted"), (page.title_words or view.title, "ink bold"), ("   ", ""), *page.head(view))
+        left: Row = ((" hangtop  ", "muted"), (say(page.title_words) or view.title, "ink bold"), ("   ", ""), *page.head(view))
         self.paint((between(left, (*badge(view), (" ", "")), self.size.width),))
 
 

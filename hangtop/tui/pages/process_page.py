@@ -16,6 +16,7 @@ from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.stack_rows import stacks_of
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section
+from hangtop.translations import say
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_process
@@ -40,7 +41,7 @@ class ProcessScreen(PageScreen):
         return select_process(self.hangtop.view, self.key)
 
     def head(self, view: View) -> Row:
-        return ((f"process {self.key[1]}", "ink"),)
+        return ((say(f"process {self.key[1]}"), "ink"),)
 
     def rows(self, view: View, width: int) -> list[Row]:
         found = all_members(view)
@@ -48,10 +49,10 @@ class ProcessScreen(PageScreen):
         if there is not None:
             self._last, self._gone_at = (there, *below(there, found)), None
         elif not self._last:
-            return [((f"No process {self.key[1]} any more.", "muted"),)]
+            return [((say(f"No process {self.key[1]} any more."), "muted"),)]
         elif self._gone_at is None:
             self._gone_at = view.now
-        gone = f"is gone since {text.clock(self._gone_at)}; last known values" if self._gone_at else None
+        gone = say(f"is gone since {text.clock(self._gone_at)}; last known values") if self._gone_at else None
         return page_rows(self._last, found, view, width, gone)
 
     def open(self) -> None:
@@ -89,12 +90,12 @@ def page_rows(family: Sequence[TreeMember], found: Sequence[TreeMember], view: V
     rows += [fact_row(label, value, width) for label, value in facts(member, found, view)]
     rows += [BLANK, section("Command", width), *_wrapped(member.process.command or member.process.name, width)]
     if member.process.missing_right:
-        rows += [BLANK, section("Not permitted", width), (("What shows as ? needs the rights of its user:", "muted"),)]
+        rows += [BLANK, section(say("Not permitted"), width), ((say("What shows as ? needs the rights of its user:"), "muted"),)]
         rows += _wrapped(member.process.missing_right, width)
     if descendants:
         look = RowLook(now=view.now, role=odd_role(view.verdict))
         nodes = tree(family, odd, Folds())
-        rows += [BLANK, section(f"Tree  {text.some(len(descendants), 'process')} below", width)]
+        rows += [BLANK, section(say(f"Tree  {text.some(len(descendants), 'process')} below"), width)]
         rows += table_rows(nodes, look, width, full=True)
     return [*rows, *_stack_rows(member.process, view, width)]
 
@@ -102,28 +103,28 @@ def page_rows(family: Sequence[TreeMember], found: Sequence[TreeMember], view: V
 def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterable[tuple[str, str]]:
     """(label, value) of all that applies; hidden values are `?`."""
     process = member.process
-    since = f", since {text.clock(process.state_since)}" if process.state_since else ""
-    yield "state", f"{process.state}  {process.doing}{since}"
-    yield "pid", f"{process.pid}" + (f" on {member.host}" if member.host else "")
-    yield "started by", parents(member, found)
-    of = f" of {process.world}" if process.world else ""
-    local = "" if process.local_rank is None else f" (local {process.local_rank})"
-    yield "part", process.role if member.number is None else f"rank {member.number}{of}{local}"
+    since = say(f", since {text.clock(process.state_since)}" if process.state_since else "")
+    yield say("state"), f"{process.state}  {process.doing}{since}"
+    yield "pid", f"{process.pid}" + (say(f" on {member.host}" if member.host else ""))
+    yield say("started by"), parents(member, found)
+    of = say(f" of {process.world}" if process.world else "")
+    local = say("" if process.local_rank is None else f" (local {process.local_rank})")
+    yield say("part"), process.role if member.number is None else f"rank {member.number}{of}{local}"
     if member.rank is not None and member.rank.doing:
         yield "does", member.rank.doing
     yield "user", process.user or (text.UNKNOWN if process.uid is None else str(process.uid))
-    yield "started", f"{text.clock(process.started_at)}, {text.age(view.now - process.started_at)} ago"
-    yield "CPU", f"{_percent(process.cpu_percent)} itself, {_percent(process.subtree_cpu_percent)} with all below"
+    yield say("started"), say(f"{text.clock(process.started_at)}, {text.age(view.now - process.started_at)} ago")
+    yield "CPU", say(f"{_percent(process.cpu_percent)} itself, {_percent(process.subtree_cpu_percent)} with all below")
     yield "memory", text.size(process.rss_bytes)
     if view.state.gpus and (member.gpu_bytes is not None or member.rank is not None):
-        on = "" if member.rank is None or member.rank.gpu is None else f" on GPU {member.rank.gpu}"
-        yield "GPU memory", text.size(member.gpu_bytes) + on
+        on = say("" if member.rank is None or member.rank.gpu is None else f" on GPU {member.rank.gpu}")
+        yield say("GPU memory"), text.size(member.gpu_bytes) + on
     if process.devices:
         yield "holds", f"/dev/nvidia{text.rank_ranges(sorted(set(process.devices)))}"
     if process.visible_devices is not None:
-        yield "sees GPUs", process.visible_devices or "none"
-    yield "threads", f"{process.threads:,}"
-    yield "storage", f"reads {_rate(process.read_b_s)}, writes {_rate(process.write_b_s)}"
+        yield say("sees GPUs"), process.visible_devices or "none"
+    yield say("threads"), f"{process.threads:,}"
+    yield "storage", say(f"reads {_rate(process.read_b_s)}, writes {_rate(process.write_b_s)}")
     if process.recent is not None:
         yield "lately", _lately(process.recent)
 
@@ -136,20 +137,20 @@ def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
     while ppid in by_pid and len(chain) < 4:
         chain.append(f"{ppid} {named(TreeLine((by_pid[ppid],)))}")
         ppid = by_pid[ppid].process.ppid
-    return " ← ".join(chain) or ("pid 1: its parent is gone" if ppid == 1 else f"pid {ppid}")
+    return " ← ".join(chain) or (say("pid 1: its parent is gone" if ppid == 1 else f"pid {ppid}"))
 
 
 def _lately(recent: RecentActivity) -> str:
-    parts = [f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}"]
+    parts = [say(f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}")]
     if recent.blocked_part > LEAST_SEEN_PART:
         where = f" in {recent.wchan}" if recent.wchan else ""
-        parts.append(f"in state D {recent.blocked_part:.0%}{where}")
+        parts.append(say(f"in state D {recent.blocked_part:.0%}{where}"))
     if recent.delay_part is not None and recent.delay_part > LEAST_SEEN_PART:
-        parts.append(f"waiting for a core {recent.delay_part:.0%}")
+        parts.append(say(f"waiting for a core {recent.delay_part:.0%}"))
     if recent.passed_b_s is not None:
-        parts.append(f"{_rate(recent.passed_b_s)} through reads and writes")
+        parts.append(say(f"{_rate(recent.passed_b_s)} through reads and writes"))
     if recent.switches_s is not None:
-        parts.append(f"main thread slept {text.some(round(recent.switches_s), 'time')} a second")
+        parts.append(say(f"main thread slept {text.some(round(recent.switches_s), 'time')} a second"))
     return ", ".join(parts)
 
 
@@ -171,8 +172,12 @@ def _stack_rows(process: Process, view: View, width: int) -> list[Row]:
     if not stacks:
         return []
     stack = stacks[-1]
-    rows = [BLANK, section(f"Stack  main thread at {text.clock(stack.at)}", width)]
+    rows = [BLANK, section(say(f"Stack  main thread at {text.clock(stack.at)}"), width)]
     if stack.main is None:
-        return [*rows, ((stack.problem or "no Python thread", "warn"),), *(((stack.mend, "ink"),) for _ in [0] if stack.mend)]
+        return [
+            *rows,
+            ((stack.problem or say("no Python thread"), "warn"),),
+            *(((stack.mend, "ink"),) for _ in [0] if stack.mend),
+        ]
     frames = [(frame.name, f"{frame.file.rpartition('/')[2]}:{frame.line}") for frame in stack.main.frames[:MOST_FRAMES]]
     return [*rows, *(cut((align(name, 34, "ink"), (place, "muted")), width) for name, place in frames)]

@@ -22,6 +22,7 @@ from hangtop.render.rank_rows import odd_role, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
 from hangtop.render.wrap import section
+from hangtop.translations import say
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
@@ -47,7 +48,7 @@ class RankScreen(PageScreen):
 
     def head(self, view: View) -> Row:
         rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)
-        known: list[Row] = [((f"rank {self.rank} of {world_of(view)}", "ink"),)]
+        known: list[Row] = [((say(f"rank {self.rank} of {world_of(view)}"), "ink"),)]
         if rank is not None:
             parts = (
                 place_words(rank.place),
@@ -63,7 +64,7 @@ class RankScreen(PageScreen):
         ranks = view.ranks
         rank = next((rank for rank in ranks if rank.rank == self.rank), None)
         if rank is None:
-            return [((f"Nothing is known of rank {self.rank} any more.", "muted"),)]
+            return [((say(f"Nothing is known of rank {self.rank} any more."), "muted"),)]
         culprit = next((c for c in view.verdict.culprits if c.rank == self.rank), None) if view.verdict else None
         works = view.verdict is not None and self.rank in view.verdict.at_work
         role = odd_role(view.verdict) if culprit else "warn"
@@ -77,8 +78,8 @@ class RankScreen(PageScreen):
             *_known_rows(rank, peers, view, width, role, odd=works or culprit is not None),
             BLANK,
             *_process_rows(rank, view, width),
-            section("Log", width, f"lines of rank {self.rank}"),
-            *([line_row(line, width) for line in lines] or [(("none among the newest lines", "muted"),)]),
+            section("Log", width, say(f"lines of rank {self.rank}")),
+            *([line_row(line, width) for line in lines] or [((say("none among the newest lines"), "muted"),)]),
         ]
 
     def move(self, by: int) -> None:
@@ -95,8 +96,8 @@ def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role:
     right = width - left - GAP if left < width else width
     beside = beside_rows(rank, view, right, role if odd else "")
     left = left if beside else width
-    title = f"Against its {text.some(len(peers), 'peer')}" if peers else "The only rank"
-    facts = [section(title, left, "differences first" if peers else ""), *fact_rows(rank, peers, view.now, left, role, more)]
+    title = say(f"Against its {text.some(len(peers), 'peer')}" if peers else "The only rank")
+    facts = [section(title, left, say("differences first" if peers else "")), *fact_rows(rank, peers, view.now, left, role, more)]
     if left == width:
         return [*facts, *([BLANK, *beside] if beside else [])]
     return side_by_side(facts, beside, left)
@@ -110,10 +111,10 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
     if member is not None:
         family = [member, *below(member, found)]
         look = RowLook(now=view.now, role=odd_role(view.verdict))
-        rows += [section("Process", width, f"started by {parents(member, found)}")]
+        rows += [section("Process", width, say(f"started by {parents(member, found)}"))]
         rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
     if beside := [*_gpu_facts(rank, view), *life_signs(view.state, view.now, trouble=True)]:
-        rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
+        rows += [section(say("Beside it"), width), *(cut(sign, width) for sign in beside), BLANK]
     return rows
 
 
@@ -121,21 +122,21 @@ def _gpu_facts(rank: Rank, view: View) -> list[Row]:
     """A GPU with a rank has no page of its own."""
     node = view.state.gpus.get(rank.host or "")
     found = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
-    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in found if fact.index == rank.gpu]
+    return [((say(f"GPU {fact.index}: {fact.text}"), fact.role),) for fact in found if fact.index == rank.gpu]
 
 
 def _at_work(view: View, width: int) -> list[Row]:
     """What the verdict says of a rank that works while others wait for it."""
-    headline = "" if view.verdict is None else view.verdict.headline
-    return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (headline, "ink bold")), width), BLANK]
+    headline = "" if view.verdict is None else say(view.verdict.headline)
+    return [cut((("▌ ", "warn"), (say("AT WORK  "), "warn bold"), (headline, "ink bold")), width), BLANK]
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
     if culprit is None:
         return []
-    word = "CULPRIT" if role == "bad" else "STANDS OUT"
-    first, *more = text.wrap("; ".join(culprit.why), max(20, width - len(word) - 4))
+    word = say("CULPRIT" if role == "bad" else "STANDS OUT")
+    first, *more = text.wrap("; ".join(map(say, culprit.why)), max(20, width - text.cells(word) - 4))
     edge = ("▌ ", role)
     rows: list[Row] = [(edge, (f"{word}  ", f"{role} bold"), (first, "ink bold"))]
-    rows += [(edge, (" " * (len(word) + 2), ""), (line, "ink bold")) for line in (*more, f"({culprit.confidence})")]
+    rows += [(edge, (" " * (text.cells(word) + 2), ""), (line, "ink bold")) for line in (*more, f"({say(culprit.confidence)})")]
     return [*rows, BLANK]

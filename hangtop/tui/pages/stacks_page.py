@@ -26,6 +26,7 @@ from hangtop.render.stack_choice import StackChoice, choice
 from hangtop.render.stack_rows import StackView, far_rows, rows, summary
 from hangtop.render.view import View
 from hangtop.stacks.stack_classes import each_thread
+from hangtop.translations import say
 from hangtop.tui.background_work import written
 from hangtop.tui.dialogs.question import QuestionScreen
 from hangtop.tui.keys import PAGE_KEYS, Key, bindings
@@ -73,7 +74,7 @@ class StacksScreen(PageScreen):
     def head(self, view: View) -> Row:
         shown = self._view(view)
         words = self._notice or ("" if shown is None else summary(shown))
-        chosen: Row = ((f"only {self._typed}", "warn"), ("   ", "")) if self._typed else ()
+        chosen: Row = ((say(f"only {self._typed}"), "warn"), ("   ", "")) if self._typed else ()
         return (*chosen, (words or "stacks", "ink"))
 
     def rows(self, view: View, width: int) -> list[Row]:
@@ -87,7 +88,9 @@ class StacksScreen(PageScreen):
             ranks = {rank.pid: rank.rank for rank in join_ranks(view.state) if rank.pid is not None}
             counted = collective_rows(view.state.nccl, ranks, width)
             found += [(), *counted[:-1]] if counted else []
-        nothing: list[Row] = [((f"No stack of {self._typed!r}: / and Enter shows all again.", "ink"),)] if self._typed else []
+        nothing: list[Row] = (
+            [((say(f"No stack of {self._typed!r}: / and Enter shows all again."), "ink"),)] if self._typed else []
+        )
         return [*waits, *(found or nothing)]
 
     def open(self) -> None:
@@ -102,27 +105,27 @@ class StacksScreen(PageScreen):
         """Read local variables too, once a person agrees: they are the run's own data."""
         if pids := self._pids():
             lines = (
-                f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
-                "Values may hold secrets; they are shown here, and w would save them.",
+                say(f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped."),
+                say("Values may hold secrets; they are shown here, and w would save them."),
             )
             take = partial(self._take, {}, with_locals=True)
-            self.app.push_screen(QuestionScreen.before("Local variables", lines, "Read them", take))
+            self.app.push_screen(QuestionScreen.before(say("Local variables"), lines, say("Read them"), take))
 
     def action_native(self) -> None:
         """Read the frames of C code too, once a person agrees to the stop that it takes."""
         pids = self._pids()
         pausing = pause(self.hangtop.state.procs, pids)
         if not pids or not pausing.stop or not self._may_send:
-            why = "hangtop is --read-only" if pids and not self._may_send else "; ".join(pausing.spared)
-            self._say(f"no process is stopped: {why or 'no process of this run is known on this machine'}")
+            why = say("hangtop is --read-only" if pids and not self._may_send else "; ".join(pausing.spared))
+            self._say(say(f"no process is stopped: {why or 'no process of this run is known on this machine'}"))
             return
         lines = (
-            f"This {pausing.said}.",
+            say(f"This {pausing.said}."),
             *pausing.spared,
-            "py-spy reads frames of C code only while a process is stopped. The run goes on after that.",
+            say("py-spy reads frames of C code only while a process is stopped. The run goes on after that."),
         )
         take = partial(self._take, pausing.stop, with_locals=False)
-        self.app.push_screen(QuestionScreen.before("Frames of C code", lines, "Stop and look", take))
+        self.app.push_screen(QuestionScreen.before(say("Frames of C code"), lines, say("Stop and look"), take))
 
     def _pids(self) -> tuple[int, ...]:
         app = self.hangtop
@@ -165,21 +168,21 @@ class StacksScreen(PageScreen):
         """Copy as plain text to the terminal's clipboard (OSC 52, which not every terminal takes)."""
         lines = self._plain()
         self.app.copy_to_clipboard("\n".join(lines))
-        self._say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file")
+        self._say(say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file"))
 
     async def action_save(self) -> None:
         """Save to a file in the working directory, readable by its owner only: stacks may hold secrets."""
         lines, stamp = self._plain(), time.strftime("%Y%m%d-%H%M%S", time.localtime(self.hangtop.now()))
         path = Path.cwd() / f"hangtop-stacks-{stamp}.txt"
         problem = await written(path, "\n".join(lines) + "\n")
-        self._say(problem or f"{some(len(lines), 'line')} saved to {path}")
+        self._say(problem or say(f"{some(len(lines), 'line')} saved to {path}"))
 
     def ask_filter(self, *, opened: bool) -> None:
         prompt, foot = self.query_one(FilterPrompt), self.query_one(PageFoot)
         prompt.display, foot.display = opened, not opened
         if opened:
             prompt.open(LogQuery(self._typed or None), plain=True)
-            prompt.placeholder = "ranks (0-2,5), thread:NAME, or a function; empty: all"
+            prompt.placeholder = say("ranks (0-2,5), thread:NAME, or a function; empty: all")
         self.set_focus(prompt if opened else self.body, scroll_visible=False)
         self.show(self.hangtop.view)
 
@@ -216,7 +219,7 @@ class StacksScreen(PageScreen):
         """What was asked for and is not there: it comes, it is late, or why it does not come."""
         state, asked = view.state, self._asked
         if asked is not None and not any(look.ask == asked.ask and (look.done or look.problem) for look in state.looks):
-            yield self._waits_for(view, asked) or ("Taking the stacks …", "muted")
+            yield self._waits_for(view, asked) or (say("Taking the stacks …"), "muted")
         far = self._far_asked
         answered = far is None or (state.far_stacks is not None and state.far_stacks.ask == far.ask)
         if far is not None and not answered and (words := self._waits_for(view, far)) is not None:
@@ -224,9 +227,9 @@ class StacksScreen(PageScreen):
 
     def _waits_for(self, view: View, ask: Ask) -> tuple[str, str] | None:
         if (why := unanswered(view.state, ask)) is not None:
-            return (f"No stacks: {why}", "warn")
+            return (say(f"No stacks: {why}"), "warn")
         why = late(view.state, ask, view.now - self._asked_at)
-        return None if why is None else (f"Taking the stacks: {why}", "warn")
+        return None if why is None else (say(f"Taking the stacks: {why}"), "warn")
 
     def _why_not(self, view: View) -> str:
         """Why there are no stacks; empty if there can be."""
@@ -234,11 +237,11 @@ class StacksScreen(PageScreen):
             return ""
         health = view.state.health.get("stacks")
         if health is not None and (why := health.problem or health.absent):
-            return f"No stacks: {why}"
+            return say(f"No stacks: {why}")
         if self.hangtop.replay is not None:
-            return "No stacks were taken until this moment of the recording."
+            return say("No stacks were taken until this moment of the recording.")
         if "stacks" not in view.spec.sources:
-            return "No stacks: --sources leaves them out."
+            return say("No stacks: --sources leaves them out.")
         if self._asked is None:
-            return "No process of this run is known on this machine: give --pid, or run hangtop there."
+            return say("No process of this run is known on this machine: give --pid, or run hangtop there.")
         return ""

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from hangtop.common.memo import memoized
 from hangtop.render.spans import Row, cut, width_of
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import Footer
 from hangtop.tui.panes.gpus_pane import GpusPane
@@ -64,11 +65,11 @@ class Tabs(RowWidget):
         row: Row = ()
         self._ends = []
         for pane, alarm in zip(self._panes, self._alarms(view), strict=True):
-            name = pane.title.split()[0]
+            name = say(pane.title.split()[0])
             if pane.id_ == self.hangtop.active:
                 row = (*row, (f" {pane.key} {name} ", "accent bold reverse"), ("  ", ""))
             else:
-                word = ((f" {alarm[0]}", alarm[1]),) if alarm else ()
+                word = ((f" {say(alarm[0])}", alarm[1]),) if alarm else ()
                 row = (*row, (f" {pane.key}", "accent bold"), (f" {name}", "muted"), *word, ("  ", ""))
             self._ends.append((width_of(row), pane.id_))
         self.paint((cut(row, self.size.width),))
@@ -86,9 +87,9 @@ class TooSmall(RowWidget):
     """All that a very small terminal shows."""
 
     def show(self, view: View) -> None:
-        needs = f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells"[: max(1, self.size.width)]
-        has = f"this terminal has {self.app.size.width}x{self.app.size.height}"
-        self.paint((((needs, "ink"),), ((has, "muted"),)))
+        needs = say(f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells")
+        has = say(f"this terminal has {self.app.size.width}x{self.app.size.height}")
+        self.paint((((needs[: max(1, self.size.width)], "ink"),), ((has, "muted"),)))
 
 
 class WatchScreen(LiveScreen):
@@ -136,7 +137,12 @@ class WatchScreen(LiveScreen):
     def on_mount(self) -> None:
         """Everything has its place before the first layout. The prompt comes after it: an input costs as much as all panes."""
         self.place(self.hangtop.view)
-        self.call_after_refresh(self.mount, FilterPrompt())
+        self.call_after_refresh(self.add_prompt)
+
+    async def add_prompt(self) -> None:
+        """A fast `q` may have ended the screen by now, and then nothing can be added to it."""
+        if self.is_attached:
+            await self.mount(FilterPrompt())
 
     def open_pane(self, id_: str) -> None:
         """Focus a pane; again: maximise it; again: back."""

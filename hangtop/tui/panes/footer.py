@@ -10,20 +10,24 @@ from rich.cells import cell_len
 from textual.events import Click
 
 from hangtop.common import text
+from hangtop.diagnosis.sources_seen import failure
 from hangtop.records.health import NO_ANSWER_S, SourceHealth
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES
 from hangtop.render.spans import Row, between, width_of
 from hangtop.render.view import View
-from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
+from hangtop.translations import say
+from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_IT_STANDS, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
 from hangtop.tui.widgets.row_widget import RowWidget
 
 HIDDEN = frozenset(ASKED_SOURCES)
 MISSED = ("gpu", "ray")
 """Absent sources are named only if they have a pane."""
+ROOM_FOR_SOURCES = 120
+"""Below this width the keys of a run that stands need the room in which its sources are named."""
 
 
-def source_sign(health: SourceHealth) -> tuple[str, str]:
-    """(sign, role): live, late, stuck, refused, absent."""
+def source_sign(view: View, health: SourceHealth) -> tuple[str, str]:
+    """(sign, role): live, late, stuck, refused, absent. Old data of a source that does look counts as refused."""
     if health.absent is not None:
         return "○", "stale"
     if health.problem is not None:
@@ -32,15 +36,15 @@ def source_sign(health: SourceHealth) -> tuple[str, str]:
         return "■", "bad"
     if health.is_late:
         return "▲", "warn"
-    return "●", "ok"
+    return ("●", "ok") if failure(health, view.state, view.now) is None else ("?", "warn")
 
 
 def sources_row(view: View) -> Row:
     if view.state.probe is not None and not view.state.probe.alive:
-        return (("■ ", "bad"), ("probe is gone", "bad"))
+        return (("■ ", "bad"), (say("probe is gone"), "bad"))
     row: Row = ()
     for health in _known(view):
-        sign, role = source_sign(health)
+        sign, role = source_sign(view, health)
         late = f" {text.age(health.busy_s)}" if role in ("bad", "warn") and health.is_late else ""
         row = (
             *row,
@@ -56,35 +60,42 @@ def sources_short(view: View) -> Row:
     known = _known(view)
     if not known or (view.state.probe is not None and not view.state.probe.alive):
         return sources_row(view)
-    worst = max((source_sign(h) for h in known), key=lambda sign: ("○●?▲■").index(sign[0]))
-    return ((f"{worst[0]} ", worst[1]), (text.some(len(known), "source"), "muted"))
+    worst = max((source_sign(view, health) for health in known), key=lambda sign: ("○●?▲■").index(sign[0]))
+    return ((f"{worst[0]} ", worst[1]), (say(text.some(len(known), "source")), "muted"))
 
 
 def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
     row: Row = ()
     for key in keys:
-        row = (*row, (" " * gap if row else "", ""), (f"{key.shown} ", "accent bold"), (key.word, key.role))
+        row = (*row, (" " * gap if row else "", ""), (f"{key.shown} ", "accent bold"), (say(key.word), key.role))
     return row
 
 
 def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
     """Keys are dropped on a narrow screen, but never back, help and quit. `brief`: sources as one sign, or none, since a page
     needs the room for its keys."""
-    over = view.verdict is not None and view.verdict.state.ended
-    short = width < 100
-    right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
+    short, dropped = width < 100, _dropped(view)
+    brief_sources = brief or short or (width < ROOM_FOR_SOURCES and dropped is DROPPED_FIRST_WHEN_IT_STANDS)
+    right = (*(sources_short(view) if brief_sources else sources_row(view)), (" ", ""))
     gap = 2 if short else 3
     if brief and width_of(keys_row(tuple(key for key in keys_there if key.word), gap)) > width - width_of(right) - 2:
         right = ()
-    keys, all_fit = _fitting(keys_there, width - width_of(right) - 2, gap, over=over)
+    keys, all_fit = _fitting(keys_there, width - width_of(right) - 2, gap, dropped)
     return between(((" ", ""), *keys), right if all_fit else (), width)
 
 
+def _dropped(view: View) -> tuple[str, ...]:
+    """The keys that go first from a narrow footer, by the state of the run."""
+    state = view.verdict.state if view.verdict is not None else None
+    if state is None or (state.works and not state.ended):
+        return DROPPED_FIRST
+    return DROPPED_FIRST_WHEN_OVER if state.ended else DROPPED_FIRST_WHEN_IT_STANDS
+
+
 @lru_cache(maxsize=64)
-def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, *, over: bool) -> tuple[Row, bool]:
+def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, dropped: tuple[str, ...]) -> tuple[Row, bool]:
     """The keys that fit, and false if even the ones that are never dropped do not."""
     keys = [key for key in keys_there if key.word]
-    dropped = DROPPED_FIRST_WHEN_OVER if over else DROPPED_FIRST
     while width_of(row := keys_row(tuple(keys), gap)) > room:
         spare = [key for key in keys if key.shown not in NEVER_DROPPED and key.role == "muted"]
         if not spare:

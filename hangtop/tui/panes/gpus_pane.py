@@ -21,6 +21,7 @@ from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
@@ -82,7 +83,7 @@ class GpusPane(SelectablePane):
         self.painted = (None, None, *(line for lines in parts for line in lines))
         brief = summary(rows)
         of_many = ((f"{host}  ", "ink bold"), *brief) if len(nodes) > 1 else brief
-        right: Row = (("← all nodes", "muted"),) if len(nodes) > 1 else BLANK
+        right: Row = ((say("← all nodes"), "muted"),) if len(nodes) > 1 else BLANK
         return [self.head(of_many, width, right), *table_rows(rows, width), *notes]
 
     def _means(self, view: View, nodes: Mapping[str, NodeGpus], width: int, height: int) -> list[Row]:
@@ -158,7 +159,7 @@ class GpusPane(SelectablePane):
             return None
         alike = [fact for fact in grave if fact.kind == kinds[0]]
         who = f"GPU {alike[0].index}" if len(alike) == 1 else str(len(alike))
-        return f"{who} {kinds[0]}", alike[0].role
+        return say(f"{who} {kinds[0]}"), alike[0].role
 
     def _steady(self, view: View, host: str) -> dict[int, Gpu]:
         self._shown = {host: settle(self._shown.get(host, {}), view.state.gpus[host], view.now)}
@@ -175,8 +176,8 @@ def nothing(view: View) -> Row:
     for node in view.state.gpus.values():
         if (since := node.reading.stuck_since) is not None:
             return (
-                (f"no answer for {text.age(view.now - since)}", "bad"),
-                (f": {node.reading.stuck_in} has not returned", "muted"),
+                (say(f"no answer for {text.age(view.now - since)}"), "bad"),
+                (say(f": {node.reading.stuck_in} has not returned"), "muted"),
             )
     return source_line(view, "gpu")
 

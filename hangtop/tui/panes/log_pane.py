@@ -16,6 +16,7 @@ from hangtop.render.log.log_rows import head_right, head_summary, log_rows
 from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import Row
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.panes.pane import Pane
 from hangtop.tui.widgets.layout import PaneNeed
 
@@ -157,8 +158,8 @@ class FilterPrompt(Input):
             try:
                 re.compile(self.value)
             except re.error as error:
-                problem = f"not a regex: {error}"
+                problem = say(f"not a regex: {error}")
         self.post_message(self.Typed(self.value, regex=self.regex, problem=problem))
 
     def _name_kind(self) -> None:
-        self.placeholder = "text" if self._plain else "regex, Tab: text" if self.regex else "text, Tab: regex"
+        self.placeholder = say("text" if self._plain else "regex, Tab: text" if self.regex else "text, Tab: regex")

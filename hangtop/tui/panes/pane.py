@@ -12,8 +12,9 @@ from textual.events import Click
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.process_lines import TreeOptions
 from hangtop.render.ray.ray_rows import ActorOptions
-from hangtop.render.spans import BLANK, Row, cut, dotted, folded, head
+from hangtop.render.spans import BLANK, Row, align, cut, dotted, folded, head
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 from hangtop.tui.widgets.row_widget import RowWidget, Wheel
@@ -67,8 +68,8 @@ def one_line(pane: Pane, reason: Row, width: int) -> list[Row]:
     """A pane with nothing to show: title and reason on one line; under a tab the whole reason."""
     if pane.headless:
         return [BLANK, *folded(reason, width, 0)]
-    title = f"{pane.title:<13}"
-    return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *reason), width)]
+    title = align(say(pane.title), 13, "accent" if pane.has_focus else "ink")
+    return [cut(((f"{pane.key} ", "accent bold"), title, *reason), width)]
 
 
 class SelectablePane(Pane):
@@ -162,7 +163,7 @@ def kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
 
 def part_in_sight(seen: slice, total: int) -> Row:
     """`1-10 of 32`, if that is not all."""
-    return ((f"{seen.start + 1}-{seen.stop} of {total:,}", "muted"),) if seen.stop - seen.start < total else ()
+    return ((say(f"{seen.start + 1}-{seen.stop} of {total:,}"), "muted"),) if seen.stop - seen.start < total else ()
 
 
 class TablePane(SelectablePane, Generic[Options]):
@@ -192,8 +193,8 @@ class TablePane(SelectablePane, Generic[Options]):
         pattern, order = self.options.pattern, self.options.order
         return dotted(
             [
-                ((f"with “{pattern}”", "accent"),) if pattern else (),
-                ((f"by {order}", "accent"),) if order != self.orders[0] else (),
+                ((say(f"with “{pattern}”"), "accent"),) if pattern else (),
+                ((say(f"by {order}"), "accent"),) if order != self.orders[0] else (),
                 part_in_sight(seen, total),
             ]
         )

@@ -16,6 +16,7 @@ from hangtop.render.processes.process_tree import ORDERS, Folds, Path, ProcessKe
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
 from hangtop.tui.panes.pane import TablePane, one_line
@@ -87,11 +88,11 @@ class ProcessesPane(TablePane[process_lines.TreeOptions]):
             self._shown_as = look
         table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
-            table = [cut((("  no process contains that: Esc shows all, / another filter", "muted"),), width)]
+            table = [cut(((say("  no process contains that: Esc shows all, / another filter"), "muted"),), width)]
         facts = process_lines.summary(view, readings, width)
         if not above and (command := process_lines.missing_right(readings)):
             facts = (*facts, ("  ", ""), (command, "ink"))
-        everything: Row = (("all training processes", "accent"),) if self.options.everything else BLANK
+        everything: Row = ((say("all training processes"), "accent"),) if self.options.everything else BLANK
         right = dotted([everything, self.options_shown(shown, len(nodes))])
         return [self.head(facts, width, right), *above, *table, *below]
 
@@ -134,7 +135,7 @@ class ProcessesPane(TablePane[process_lines.TreeOptions]):
         command = process_lines.missing_right(self._steady[1])
         if command is None or len(command) < width - HEAD_CELLS:
             return []
-        return [cut((("? ", "warn"), ("to see all of it: ", "muted"), (command, "ink")), width)]
+        return [cut((("? ", "warn"), (say("to see all of it: "), "muted"), (command, "ink")), width)]
 
     def _below(self, view: View, width: int) -> list[Row]:
         """Signs of life; in an enlarged pane one a line, and the keys of this pane."""

@@ -7,6 +7,7 @@ from hangtop.render.heat_grid import blocks_of, grid_rows, legend_row, odd_rows,
 from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
 from hangtop.tui.widgets.layout import GAP, PaneNeed, side_by_side
 
@@ -71,4 +72,4 @@ class RanksPane(SelectablePane):
 
 
 def _nothing(view: View) -> Row:
-    return (("reading …" if not view.reading_yet else "none named in the log yet", "muted"),)
+    return ((say("reading …" if not view.reading_yet else "none named in the log yet"), "muted"),)

@@ -16,6 +16,7 @@ from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, actor_rows, key_of, table_rows
 from hangtop.render.spans import Row, cut
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.panes.pane import TablePane, one_line
 from hangtop.tui.selection import Selection, select_actor
 from hangtop.tui.widgets.layout import PaneNeed
@@ -80,10 +81,10 @@ class RayPane(TablePane[ActorOptions]):
         for cluster in clusters_shown(view)[:1]:
             odd = [row for row in actor_rows(cluster, view.now, trouble=_in_trouble(view)) if row.role]
             if odd:
-                return f"{sum(len(row.actors) for row in odd)} odd", odd[0].role
+                return say(f"{sum(len(row.actors) for row in odd)} odd"), odd[0].role
             sick = [trouble for trouble in troubles(cluster, view.now) if trouble.part != "session"]
             if sick:
-                return "sick", "warn"
+                return say("sick"), "warn"
         return None
 
     @property
@@ -183,4 +184,4 @@ def _far_logs(view: View, width: int) -> list[Row]:
     read, known = sum(reading.far_logs_read for reading in readings), sum(reading.far_logs for reading in readings)
     if read >= known:
         return []
-    return [cut(((f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first", "muted"),), width)]
+    return [cut(((say(f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first"), "muted"),), width)]

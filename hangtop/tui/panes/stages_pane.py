@@ -12,6 +12,7 @@ from hangtop.records.verdict import StageNow, Verdict
 from hangtop.render.spans import BLANK, Row, cut, width_of
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.widgets.row_widget import RowWidget
 
 GAP: Row = (("   ", ""),)
@@ -57,11 +58,11 @@ def chip(view: View, verdict: Verdict) -> Row:
         return BLANK
     look = verdict_label(verdict)
     if verdict.word == "finished":
-        return (("✓ ", "ok"), (stage.title, "muted"))
+        return (("✓ ", "ok"), (say(stage.title), "muted"))
     if look.fill:
-        return ((f" ▸ {stage.title}{_times(verdict)} ", "bad bold reverse" if view.lit else "bad bold"),)
+        return ((f" ▸ {say(stage.title)}{_times(verdict)} ", "bad bold reverse" if view.lit else "bad bold"),)
     role = "warn bold" if look.role == "warn" else "accent bold"
-    return ((f"▸ {stage.title}{_times(verdict)}", role),)
+    return ((f"▸ {say(stage.title)}{_times(verdict)}", role),)
 
 
 def _times(verdict: Verdict) -> str:
@@ -75,7 +76,7 @@ def _times(verdict: Verdict) -> str:
             return f" {text.duration(since_s)} / {text.duration(limit_s)}"
     since = "" if since_s is None else f" {text.duration(text.coarse(since_s) if since_s >= 5 else since_s)}"
     if not verdict.state.healthy and silence_s is not None and limit_s is not None:
-        return f"{since}  quiet {text.duration(silence_s)} / {text.duration(limit_s)}"
+        return say(f"{since}  quiet {text.duration(silence_s)} / {text.duration(limit_s)}")
     return since
 
 
@@ -83,13 +84,13 @@ def stage_row(view: View, width: int) -> Row:
     """On a narrow screen finished stages fold to `✓ 5 stages 1:16`, then those to come are dropped."""
     log, verdict = view.state.log, view.verdict
     if log is None or verdict is None:
-        return ((" ", ""), ("reading …", "muted"))
+        return ((" ", ""), (say("reading …"), "muted"))
     done = done_stages(log, verdict.stage)
     each = [_done_chip(stage.title, stage.took_s) for stage in done]
     known = [stage.took_s for stage in done if stage.took_s is not None]
     folded = [_done_chip(text.some(len(done), "stage"), sum(known) if known else None)] if len(done) > 1 else each
     now = [row for row in (chip(view, verdict),) if row]
-    later: list[Row] = [(("· ", "faint"), (title, "stale")) for title in stages_to_come(log, verdict.stage)]
+    later: list[Row] = [(("· ", "faint"), (say(title), "stale")) for title in stages_to_come(log, verdict.stage)]
     for chips in ([*each, *now, *later], [*folded, *now, *later], [*folded, *now], now):
         row = _joined(chips)
         if width_of(row) <= width - 2:
@@ -106,7 +107,7 @@ def _joined(chips: list[Row]) -> Row:
 
 def _done_chip(title: str, took_s: float | None) -> Row:
     took = f" {text.duration(took_s)}" if took_s is not None else ""
-    return (("✓ ", "ok"), (title, "muted"), (took, "stale"))
+    return (("✓ ", "ok"), (say(title), "muted"), (took, "stale"))
 
 
 def _stay_s(event: StageEvent, following: StageEvent | None) -> float | None:

@@ -7,6 +7,7 @@ from hangtop.render.rank_rows import world_of
 from hangtop.render.spans import Row, between, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
+from hangtop.translations import say
 from hangtop.tui.widgets.row_widget import RowWidget
 
 DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "replay", "step")
@@ -17,13 +18,13 @@ def badge(view: View) -> Row:
     """Verdict and silence. Its width changes only with the verdict and the digits of the time."""
     verdict = view.verdict
     if verdict is None:
-        return (("reading …", "muted"),)
+        return ((say("reading …"), "muted"),)
     look = verdict_label(verdict)
     silence = text.duration(verdict.silence_s)
     if look.fill:
         face = f" {look.sign} {look.word}  {silence} " if verdict.silence_s is not None else f" {look.sign} {look.word} "
         return ((face, f"{look.role} bold reverse" if view.lit else f"{look.role} bold"),)
-    tail = f"{silence} ago" if verdict.word == "finished" else f"quiet {silence}"
+    tail = say(f"{silence} ago" if verdict.word == "finished" else f"quiet {silence}")
     return ((f"{look.sign} {look.word}", f"{look.role} bold"), (f"  {tail}" if verdict.silence_s is not None else "", "muted"))
 
 
@@ -58,21 +59,21 @@ def _parts(view: View) -> dict[str, Row]:
     hosts = {rank.host for rank in view.ranks if rank.host}
     where = "" if not hosts else f" on {next(iter(hosts))}" if len(hosts) == 1 else f" on {text.some(len(hosts), 'node')}"
     if world := world_of(view):
-        parts["host"] = ((text.some(world, "rank") + where, "muted"),)
+        parts["host"] = ((say(text.some(world, "rank") + where), "muted"),)
     if log.attempt > 1:
-        parts["attempt"] = ((f"attempt {log.attempt}", "warn"),)
+        parts["attempt"] = ((say(f"attempt {log.attempt}"), "warn"),)
     progress = log.progress
     if progress.step is not None:
         of = f"/{progress.total:,}" if progress.total else ""
         parts["step"] = ((f"{progress.unit} {progress.step:,}{of}", "ink"),)
     elif log.stages and log.stages[0].at is not None and view.now >= log.stages[0].at:
-        parts["step"] = ((f"started {text.duration(text.coarse(view.now - log.stages[0].at))} ago", "muted"),)
-    if progress.step_s is not None and view.verdict and view.verdict.word != "finished":
+        parts["step"] = ((say(f"started {text.duration(text.coarse(view.now - log.stages[0].at))} ago"), "muted"),)
+    if progress.step_s is not None and view.verdict and view.verdict.state.works:  # neither goes on while the run stands
         parts["pace"] = ((f"{text.pace(progress.step_s)} s/{progress.unit}", "muted"),)
-        if progress.eta_s is not None and not view.verdict.state.ended:
-            parts["eta"] = ((f"ETA {text.duration(progress.eta_s)}", "muted"),)
+        if progress.eta_s is not None:
+            parts["eta"] = ((say(f"ETA {text.duration(progress.eta_s)}"), "muted"),)
     if not log.caught_up:
-        parts["catching up"] = ((f"reading {log.scanned_part:.0%}", "muted"),)
+        parts["catching up"] = ((say(f"reading {log.scanned_part:.0%}"), "muted"),)
     return parts
 
 
@@ -80,8 +81,8 @@ class StatusLine(RowWidget):
     def show(self, view: View) -> None:
         place = ""  # such as `replay 1:10 of 4:25, paused`
         if (replay := self.hangtop.replay) is not None:
-            (first, last), paused = replay.span, ", paused" if replay.paused else ""
-            place = f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{paused}"
+            (first, last), paused = replay.span, say(", paused" if replay.paused else "")
+            place = say(f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{paused}")
         self.paint((status_row(view, self.size.width, place),))
 
 

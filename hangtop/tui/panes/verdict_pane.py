@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import CLEAN, SOURCE
+from hangtop.records.advice import Advice
 from hangtop.records.log import Finding, LogReading
-from hangtop.records.verdict import Evidence, Verdict
+from hangtop.records.verdict import Verdict
+from hangtop.render.advice_rows import NAME_CELLS, brief_rows
+from hangtop.render.evidence_rows import EVIDENCE_CELLS, evidence_row
 from hangtop.render.spans import BLANK, Row, align, at_most, between, cut, folded, width_of
 from hangtop.render.verdict_labels import KINDS, verdict_label
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
+from hangtop.translations import say
 from hangtop.tui.keys import Key, all_keys, word_of
 from hangtop.tui.panes.stages_pane import LAST_STAGE
 from hangtop.tui.widgets.row_widget import RowWidget
 
+SENTENCE = re.compile(r"(?<=\. )|(?<=。)(?=.)")
 METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
 """Metrics that are shown first, in this order; others follow by name."""
 SPARK = 12
 ALL = all_keys(read_only=False, replay=False)
-EVIDENCE_CELLS = 13
-"""Cells of sign and source before a piece of evidence."""
 LEAST_READ_B_S = 1_000_000
 """Verdicts whose evidence is worth a bundle."""
 
 
 def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] = ALL) -> list[Row]:
-    """`lines`: the room; evidence is dropped first, the refutation and the next steps never. `None`: a page, which shows all of
-    it uncut. `keys`: available keys; suggestions for other keys are hidden."""
+    """`lines`: the room. Without advice evidence is dropped first, the refutation and the next steps never. With it, why and do
+    come before evidence, and the refutation only where rows are left. `None`: a page, which shows all uncut, and the advice in a
+    part of its own. `keys`: available keys; suggestions for other keys are hidden."""
     verdict = view.verdict
     if verdict is None:
-        return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
+        return [(("▏ ", "muted"), (say("reading …"), "muted")), (("▏", "muted"),)]
     if verdict.state.healthy and view.state.log is not None:
         return _calm_rows(view.state, view.state.log, verdict, width, keys, whole=lines is None)
-    return _trouble_rows(verdict, width, lines, keys)
+    return _trouble_rows(verdict, width, lines, keys, view.advice)
 
 
 def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
     edge = ("▏ ", "ok")
-    detail = verdict.detail if whole else _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
-    first: Row = ((verdict.headline, "ink bold"), ("  ", ""), (detail, "muted"))
+    headline, told = say(verdict.headline), say(verdict.detail)
+    detail = told if whole else _last_sentences(told, width - 4 - cell_len(headline))
+    first: Row = ((headline, "ink bold"), ("  ", ""), (detail, "muted"))
     rows: list[Row] = [(edge, *row) for row in (folded(first, width - 2, 0) if whole else [cut(first, width - 2)])]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
-    if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
+    if left := "; ".join(say(fact.text) for fact in verdict.evidence if fact.source == SOURCE):
         cleans = CLEAN in verdict.next and _is_there(CLEAN[0], keys)
-        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink")) if cleans else BLANK
+        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (say(CLEAN[1]), "ink")) if cleans else BLANK
         rows.append((edge, *cut(((left, "warn"),), width - 2 - width_of(key)), *key))
     if verdict.word == "running" and verdict.evidence:
-        rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))
+        rows.append((edge, *cut(((say("noted "), "warn"), (say(text.first_line(verdict.evidence[0].text)), "ink")), width - 2)))
     return rows
 
 
 def _last_sentences(text_: str, cells: int) -> str:
     """The last sentences that fit: the last one holds the limit, earlier ones are on the screen elsewhere."""
-    while cell_len(text_) > cells and ". " in text_:
-        text_ = text_.partition(". ")[2]
-    return text_
+    sentences = SENTENCE.split(text_)
+    while len(sentences) > 1 and cell_len("".join(sentences)) > cells:
+        del sentences[0]
+    return "".join(sentences)
 
 
 def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> Row:
@@ -96,7 +103,7 @@ def _filling(state: RunState) -> list[Row]:
     used = [gpu.used_bytes for node in state.gpus.values() for gpu in node.reading.gpus if gpu.used_bytes is not None]
     tracks = [track.used_bytes.means for node in state.gpus.values() for track in node.tracks.values()]
     past = next((means for means in tracks if len(means) > 1), ())
-    return [*reads, *([_figure("GPU memory", text.size(sum(used)), past)] if used else [])]
+    return [*reads, *([_figure(say("GPU memory"), text.size(sum(used)), past)] if used else [])]
 
 
 def _stages_done(log: LogReading) -> Row | None:
@@ -107,50 +114,49 @@ def _stages_done(log: LogReading) -> Row | None:
     if reached is None:
         return None
     filled, track = text.bar(reached / len(ids), 26)
-    return ((filled, "data"), (track, "faint"), (f"  {reached} of {text.some(len(ids), 'stage')}", "ink"))
+    return ((filled, "data"), (track, "faint"), (say(f"  {reached} of {text.some(len(ids), 'stage')}"), "ink"))
 
 
 def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
     shown = text.spark(history, SPARK)
     return (
-        (f"{name} ", "muted"),
+        (f"{say(name)} ", "muted"),
         (value, "bad bold" if value in ("NaN", "Inf", "−Inf") else "ink"),
         (f" {shown}" if shown else "", "data"),
     )
 
 
-def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequence[Key]) -> list[Row]:
+def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequence[Key], advice: Sequence[Advice]) -> list[Row]:
     look = verdict_label(verdict)
-    sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and (width >= 90 or lines is None) else "")
-    first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (verdict.headline, "ink bold"))
-    refute: Row = (("  − ", "muted bold"), (f"wrong if {verdict.refute}", "muted")) if verdict.refute else BLANK
-    tail = [row for row in (refute, _next_row(verdict, keys)) if row]
+    sure = say(verdict.confidence) + (f" · {say(KINDS[verdict.kind])}" if verdict.kind and (width >= 90 or lines is None) else "")
+    first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (say(verdict.headline), "ink bold"))
+    refute: Row = (("  − ", "muted bold"), (say(f"wrong if {verdict.refute}"), "muted")) if verdict.refute else BLANK
+    following = _next_row(verdict, keys)
     if lines is None:
-        evidence = [_evidence_row(fact, look.role) for fact in verdict.evidence]
+        evidence = [evidence_row(fact, look.role) for fact in verdict.evidence]
         rows = [*folded(first, width - 2, 4), ((f"    {sure}", "muted"),)]
-        rows += [line for row in (*evidence, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
+        rows += [line for row in (*evidence, refute, following) if row for line in folded(row, width - 2, EVIDENCE_CELLS)]
     else:
+        brief = brief_rows(advice, width - 2)
+        tail = [row for row in (*brief, BLANK if brief else refute, following) if row]
         aside: Row = ((sure, "muted"), (" ", ""))
-        room = max(1, lines - len(tail) - bool(verdict.evidence))
+        room = max(1, lines - len(tail) - (bool(verdict.evidence) and not brief))
         top, *more = at_most(folded(first, width - 2, 4, width_of(aside) + 1), room, width - 2)
-        facts = _facts(verdict, look.role, max(1, lines - 1 - len(more) - len(tail)), width - 2)
-        rows = [between(top, aside, width - 2), *more, *facts, *tail]
+        left = lines - 1 - len(more) - len(tail)
+        facts = _facts(verdict, look.role, left if brief else max(1, left), width - 2)
+        spare = [refute] if brief and refute and left > len(facts) else []
+        rows = [between(top, aside, width - 2), *more, *facts, *spare, *tail]
     return [(("▌ ", look.role), *cut(row, width - 2)) for row in rows]
 
 
 def _facts(verdict: Verdict, role: str, lines: int, width: int) -> list[Row]:
     """A line for each piece of evidence; spare lines go to longer pieces, the first ones first."""
-    shown = verdict.evidence[:lines]
+    shown = verdict.evidence[: max(0, lines)]
     rows: list[Row] = []
     for number, fact in enumerate(shown, 1):
         room = lines - len(rows) - (len(shown) - number)
-        rows += at_most(folded(_evidence_row(fact, role), width, EVIDENCE_CELLS), room, width)
+        rows += at_most(folded(evidence_row(fact, role), width, EVIDENCE_CELLS), room, width)
     return rows
-
-
-def _evidence_row(fact: Evidence, role: str) -> Row:
-    sign, colour = {True: ("+", role), False: ("−", "muted"), None: ("?", "warn")}[fact.supports]
-    return ((f"  {sign} ", f"{colour} bold"), align(fact.source, 9, "muted"), (text.first_line(fact.text), "ink"))
 
 
 def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:
@@ -159,9 +165,9 @@ def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:
     steps = [(key, what) for key, what in (*verdict.next, *evidence) if not word_of(key) or _is_there(key, keys)]
     if not steps:
         return BLANK
-    row: Row = (("    next     ", "muted"),)
+    row: Row = (align(f"    {say('next')}", 4 + NAME_CELLS, "muted"),)
     for index, (key, what) in enumerate(steps):
-        row = (*row, ("   " if index else "", ""), (f"{key} " if key and word_of(key) else "", "accent bold"), (what, "ink"))
+        row = (*row, ("   " if index else "", ""), (f"{key} " if key and word_of(key) else "", "accent bold"), (say(what), "ink"))
     return row
 
 

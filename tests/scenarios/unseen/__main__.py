@@ -1,5 +1,6 @@
 """`python -m tests.scenarios.unseen --batch K`: plays random runs, asks hangtop of each, and prints what it said and the scores.
 
+--programs G of which group: plain (the default), or frameworks, which are programs on real libraries
 --count N    how many runs (30)
 --jobs J     how many at a time (2)
 --verify     hangtop is not asked; only whether the runs are what they are meant to be
@@ -13,34 +14,41 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from tests.scenarios.unseen.case import Record
-from tests.scenarios.unseen.inject import A_BATCH
+from tests.scenarios.unseen.catalog import GROUPS
+from tests.scenarios.unseen.inject import A_BATCH, PLAIN, name_of, program_of
+from tests.scenarios.unseen.truth import Named
 from tests.scenarios.unseen.watch import become_reaper, end_all
-from tests.tables import table
+from tests.tables import share, table
 
 CASE_LIMIT_S = 900.0
+"""From its start to its proof: a choice, twice what the waits within allow on an idle machine."""
+LOCK_LIMIT_S = 1800.0
+"""More, for a program that waits until no other of its sort runs: a choice."""
 ALARMS = ("hung", "stalled", "crashed")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--programs", choices=GROUPS, default=PLAIN)
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    seeds = [given.batch * A_BATCH + number for number in range(given.count)]
+    seeds = _seeds(given.batch, given.programs, given.count)
     records: list[Record] = []
     print(f"{'run':<8}{'right is':<18}{'to be named':<16}{'said':<10}{'named':<24}  judged", flush=True)
     become_reaper()
     try:
         with ThreadPoolExecutor(given.jobs) as pool:
-            for record in pool.map(lambda seed: played(seed, verify=given.verify), seeds):
+            for record in pool.map(lambda seed: played(seed, given.programs, verify=given.verify), seeds):
                 records.append(record)
                 print(line(record), flush=True)
                 if given.out:
@@ -52,12 +60,27 @@ def main() -> int:
     return 0
 
 
-def played(seed: int, *, verify: bool) -> Record:
+def _seeds(batch: int, group: str, count: int) -> list[int]:
+    """The first of this batch whose programs can be run here; says what is missing for others."""
+    programs = {program: program.missing for program in GROUPS[group]}
+    without = [program for program, missing in programs.items() if missing]
+    if without:
+        packages = sorted({package for program in without for package in programs[program]})
+        print(f"{len(without)} of {len(programs)} programs are left out; not installed: {', '.join(packages)}", flush=True)
+    if len(without) == len(programs):
+        return []
+    playable = (seed for seed in range(batch * A_BATCH, (batch + 1) * A_BATCH) if program_of(seed, group) not in without)
+    return list(islice(playable, count))
+
+
+def played(seed: int, group: str, *, verify: bool) -> Record:
     """The case of this seed, in a process of its own, which ends all that it began."""
-    argv = [sys.executable, "-m", "tests.scenarios.unseen.case", str(seed), *(["--verify"] if verify else [])]
-    name = f"{seed // A_BATCH}-{seed % A_BATCH:03d}"
+    argv = [sys.executable, "-m", "tests.scenarios.unseen.case", str(seed), "--programs", group]
+    argv += ["--verify"] if verify else []
+    limit_s = CASE_LIMIT_S + (LOCK_LIMIT_S if program_of(seed, group).lock else 0.0)
+    name = name_of(seed)
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=CASE_LIMIT_S, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=limit_s, check=False)
         return msgspec.json.decode(done.stdout, type=Record)
     except (subprocess.TimeoutExpired, msgspec.DecodeError) as problem:
         last = done.stderr.strip().splitlines()[-1:] if isinstance(problem, msgspec.DecodeError) else [str(problem)]
@@ -78,10 +101,10 @@ def culprits_right(record: Record) -> bool | None:
     return met and all(any(_same(one, other) for one in wanted) for other in said)
 
 
-def _same(wanted: tuple[int | None, int | None], said: tuple[int | None, int | None]) -> bool:
-    if wanted[1] is not None and wanted[1] == said[1]:
+def _same(wanted: Named, said: Named) -> bool:
+    if wanted.pid is not None and wanted.pid == said.pid:
         return True
-    return wanted[0] is not None and wanted[0] == said[0]
+    return wanted.rank is not None and wanted.rank == said.rank
 
 
 def line(record: Record) -> str:
@@ -95,7 +118,7 @@ def line(record: Record) -> str:
     return f"{record.name:<8}{'|'.join(record.verdicts):<18}{wanted:<16}{record.said or '-':<10}{said:<24}  {judged}"
 
 
-def _people(people: Iterable[tuple[int | None, int | None]]) -> str:
+def _people(people: Iterable[Named]) -> str:
     return ",".join(f"{'-' if rank is None else rank}({'-' if pid is None else pid})" for rank, pid in people) or "-"
 
 
@@ -116,16 +139,11 @@ def _marks(part: Sequence[Record]) -> tuple[str, ...]:
     asked = [record for record in part if record.said is not None]
     live = [record for record in asked if record.label == "alive"]
     return (
-        _share(verdict_right(record) for record in asked),
-        _share(culprits_right(record) for record in asked),
-        _share(record.said == "hung" for record in live),
-        _share(record.said in ALARMS for record in live),
+        share(verdict_right(record) for record in asked),
+        share(culprits_right(record) for record in asked),
+        share(record.said == "hung" for record in live),
+        share(record.said in ALARMS for record in live),
     )
-
-
-def _share(marks: Iterable[bool | None]) -> str:
-    judged = [mark for mark in marks if mark is not None]
-    return f"{sum(judged)} of {len(judged)}" if judged else "-"
 
 
 if __name__ == "__main__":

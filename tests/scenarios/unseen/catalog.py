@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -21,10 +22,20 @@ class Program:
     """How many processes log each step."""
     log: str = "train.log"
     """Relative to its folder; where it is the default, standard output goes there."""
+    folder: str = "."
+    """Below `programs`."""
+    packages: tuple[str, ...] = ()
+    """What it imports, besides torch, that may not be installed."""
+    redrawn: bool = False
+    """Whether the same step may be shown again, as bars do: then each text that matches counts once."""
+    is_asked: bool = False
+    """Whether its processes work when another calls them, which then ends of an error of theirs."""
+    lock: str | None = None
+    """A file that whoever runs something of this sort has locked, among the temporary files."""
 
     @property
     def path(self) -> Path:
-        return PROGRAMS / f"{self.name}.py"
+        return PROGRAMS / self.folder / f"{self.name}.py"
 
     @property
     def has_torch(self) -> bool:
@@ -34,8 +45,14 @@ class Program:
     def writes_own_log(self) -> bool:
         return self.log != "train.log"
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Packages that are not installed."""
+        needed = (*(("torch",) if self.has_torch else ()), *self.packages)
+        return tuple(package for package in needed if find_spec(package) is None)
 
-CATALOG = (
+
+PLAIN = (
     Program("actor_learner", r"Iteration \d+:"),
     Program("artifacts", r"step \d+ - loss"),
     Program("async_main", r'"event": "train"'),
@@ -66,6 +83,27 @@ CATALOG = (
     Program("streaming", r"R\d s\d+ l", printers=2),
     Program("torch_threads", r"step:\d+/\d+ train_loss"),
 )
+
+
+def _with_packages(program: Program, *packages: str) -> Program:
+    return replace(program, folder="frameworks", packages=packages)
+
+
+FRAMEWORKS = (
+    _with_packages(Program("accelerate_vision", r"Steps: +\d+%\|[^|]*\| \d+/", redrawn=True), "accelerate"),
+    _with_packages(Program("ddp_workers", r"Epoch: \[\d+\]\[ *\d+/"), "numpy"),
+    _with_packages(Program("fsdp_gloo", r"step: +\d+  loss"), "numpy"),
+    _with_packages(Program("grpo_loop", r"'step': \d+\}"), "transformers"),
+    _with_packages(Program("hf_trainer", r"\{'loss': "), "transformers", "accelerate"),
+    _with_packages(Program("ignite_engine", r"(?:Epoch \[\d+/\d+\]|Iteration): \[\d+/", redrawn=True), "ignite"),
+    _with_packages(Program("jax_processes", r"step = \d+, loss"), "jax", "numpy"),
+    _with_packages(Program("lightning_ddp", r"Epoch \d+: +\d+%\|[^|]*\| \d+/", redrawn=True), "lightning"),
+    _with_packages(Program("pipeline_stages", r"iteration +\d+ loss="), "numpy"),
+    _with_packages(Program("ray_selfplay", r"iteration=\d+ mean_score", is_asked=True, lock="ray.lock"), "ray"),
+    _with_packages(Program("rpc_trainers", r"it +\d+ \| loss", is_asked=True), "numpy"),
+)
+GROUPS = {"plain": PLAIN, "frameworks": FRAMEWORKS}
+CATALOG = (*PLAIN, *FRAMEWORKS)
 
 
 def program(name: str) -> Program:

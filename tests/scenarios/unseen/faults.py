@@ -43,7 +43,14 @@ class Kind:
     talks: bool = False
     """It writes log lines while it lasts."""
     helper_is_cause: bool = False
+    is_error: bool = False
+    """The process itself may outlive it."""
     also_right: tuple[str, ...] = ()
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the statement itself is left out, once, and nothing put before it."""
+        return self.changes and self.lines is None
 
 
 def _fixed(text: str) -> Callable[[Setting], str]:
@@ -133,7 +140,7 @@ KINDS = (
     Kind("helper waits", "hung", _fixed('runtools.score("waits", 1)'), helper_is_cause=True),
     Kind("heartbeats over a hang", "hung", _fixed(f"{_BEAT}\nruntools.threading.Event().wait()"), talks=True),
     Kind("message left out", "hung", None, needs="message"),
-    Kind("raises", "crashed", _raise),
+    Kind("raises", "crashed", _raise, is_error=True),
     Kind("exits at once", "crashed", lambda setting: f"runtools.os._exit({setting.chance.choice([1, 3, 137])})"),
     Kind("killed", "crashed", _fixed("runtools.os.kill(runtools.os.getpid(), 9)")),
     Kind("segfaults", "crashed", _fixed("runtools.os.kill(runtools.os.getpid(), 11)")),

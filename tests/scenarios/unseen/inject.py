@@ -9,7 +9,7 @@ import argparse
 import random
 from dataclasses import dataclass, replace
 
-from tests.scenarios.unseen.catalog import CATALOG, Program, program
+from tests.scenarios.unseen.catalog import CATALOG, GROUPS, Program, program
 from tests.scenarios.unseen.faults import KINDS, Kind, Setting
 from tests.scenarios.unseen.place import LAUNCHES
 from tests.scenarios.unseen.sites import MESSAGES, Site, sites, with_statement, without_statement
@@ -17,6 +17,7 @@ from tests.scenarios.unseen.tracing import Trace, trace_of
 
 A_BATCH = 1000
 """Seeds of one batch."""
+PLAIN = "plain"
 
 
 @dataclass(frozen=True)
@@ -39,19 +40,26 @@ class Plan:
     wait_s: float
     """How long after the fault, or after the silence, hangtop is asked."""
 
-    @property
-    def name(self) -> str:
-        return f"{self.seed // A_BATCH}-{self.seed % A_BATCH:03d}"
+
+def name_of(seed: int) -> str:
+    """Batch and number."""
+    return f"{seed // A_BATCH}-{seed % A_BATCH:03d}"
 
 
-def plan(seed: int, wanted: Program | None = None) -> Plan:
-    """The run of this seed. Every second one is alive; programs and kinds of a batch come in turn, in an order of the batch."""
+def program_of(seed: int, group: str = PLAIN) -> Program:
+    """The program of the run of this seed; all of a group come in turn, in an order of the batch."""
     batch, number = divmod(seed, A_BATCH)
-    order = random.Random(f"programs {batch}").sample(CATALOG, len(CATALOG))
-    chosen = wanted or order[number % len(CATALOG)]
-    chance = random.Random(seed)
+    known = GROUPS[group]
+    order = _chance("programs", group, batch).sample(known, len(known))
+    return order[number % len(known)]
+
+
+def plan(seed: int, wanted: Program | None = None, group: str = PLAIN) -> Plan:
+    """The run of this seed. Every second one is alive; kinds of a batch come in turn, as its programs do."""
+    chosen = wanted or program_of(seed, group)
+    chance = random.Random(seed if group == PLAIN else f"{group} {seed}")
     trace = trace_of(chosen)
-    kind = _kind(batch, number, chosen, trace)
+    kind = _kind(seed, group, chosen, trace)
     source = chosen.path.read_text(encoding="utf-8")
     seconds, rate = chance.uniform(45, 70), chance.choice([2000, 4000, 8000, 16000])
     common = Plan(
@@ -90,12 +98,19 @@ def _with_fault(common: Plan, trace: Trace, chance: random.Random) -> Plan:
     return replace(common, key=key, site=site, hit=hit, text=text)
 
 
-def _kind(batch: int, number: int, chosen: Program, trace: Trace) -> Kind:
-    """The kind of the case of this number; the next one that can be had in this program."""
+def _chance(what: str, group: str, batch: int, *more: object) -> random.Random:
+    """What is decided for a whole batch. The plain programs were there first, so that their group has no name in it."""
+    words = (what, *(() if group == PLAIN else (group,)), batch, *more)
+    return random.Random(" ".join(map(str, words)))
+
+
+def _kind(seed: int, group: str, chosen: Program, trace: Trace) -> Kind:
+    """The kind of the case of this seed; the next one that can be had in this program."""
+    batch, number = divmod(seed, A_BATCH)
     lives = number % 2 == 0
-    group = [kind for kind in KINDS if (kind.means == "alive") == lives]
-    turn, place = divmod(number // 2, len(group))
-    order = random.Random(f"kinds {batch} {turn} {lives}").sample(group, len(group))
+    kinds = [kind for kind in KINDS if (kind.means == "alive") == lives]
+    turn, place = divmod(number // 2, len(kinds))
+    order = _chance("kinds", group, batch, turn, lives).sample(kinds, len(kinds))
     for kind in (*order[place:], *order[:place]):
         known = sites(chosen.path.read_text(encoding="utf-8"))
         fits = any(_fitting(kind, known, window) for window in trace.windows.values())
@@ -123,7 +138,8 @@ def main() -> None:
     parser.add_argument("program", choices=[known.name for known in CATALOG])
     parser.add_argument("--seed", type=int, required=True)
     given = parser.parse_args()
-    made = plan(given.seed, program(given.program))
+    wanted = program(given.program)
+    made = plan(given.seed, wanted, next(group for group, known in GROUPS.items() if wanted in known))
     print(f"# {made.kind.name} ({made.kind.means}); process {made.key}; the {made.hit}th time\n{made.text}")
 
 

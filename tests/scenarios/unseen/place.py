@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 
 from tests.scenarios.unseen.catalog import KIT, Program
-from tests.scenarios.unseen.watch import start
+from tests.scenarios.unseen.watch import end_all
 
 LAUNCHES = ("direct", "direct", "direct", "tee", "shell")
+"""How a run may be started; more often as itself than below a shell."""
+START_S = 240.0
+"""By then a run is warm, and its fault has come: a choice, long enough for a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -56,4 +63,41 @@ class Place:
             argv = ["bash", "-c", f"{shlex.join(argv)} >> {out} 2>&1; code=$?; exit $code"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        return start(argv, out, self.folder, environment)
+        with out.open("ab") as file:
+            return subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env=environment,
+                start_new_session=True,
+            )
+
+
+@contextmanager
+def place_for(program: Program) -> Iterator[Place]:
+    """Folders for one run of this program. At the end all that this process has begun is killed, then they are removed.
+
+    Only for a process that may reap, and begins nothing but runs.
+    """
+    with (
+        turn(program),
+        TemporaryDirectory(prefix="run-") as folder,
+        TemporaryDirectory(prefix="ctl-") as control,
+    ):
+        try:
+            yield Place(program, Path(folder), Path(control))
+        finally:
+            end_all()
+
+
+@contextmanager
+def turn(program: Program) -> Iterator[None]:
+    """Of programs that disturb each other only one runs on a machine: it waits until no other has the lock."""
+    if program.lock is None:
+        yield
+        return
+    with (Path(gettempdir()) / program.lock).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 MESSAGES = frozenset(
     "all_reduce all_gather broadcast barrier reduce send sendall send_bytes put put_nowait write set release notify notify_all "
-    "wait drain sendto".split()
+    "wait drain sendto wait_for_everyone sync_global_devices".split()
 )
 """Calls whose being left out may leave a peer waiting."""
-COLLECTIVES = frozenset("all_reduce all_gather broadcast barrier reduce".split())
+COLLECTIVES = frozenset("all_reduce all_gather broadcast barrier reduce wait_for_everyone sync_global_devices".split())
 HEADER = "import runtools\n"
 
 

@@ -1,7 +1,8 @@
 """Which statements each process of a healthy run comes by, once it is warm.
 
 `python -m tests.scenarios.unseen.tracing [NAME …]`: a marked copy of the program runs for a while. What was seen is kept in
-`traces.json`; a program that has changed since is run anew.
+`traces.json`; without a name, for the programs that have changed since. It is measured, so no two traces of a program are equal:
+a seed stands for the same run only with the trace that is kept.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ import json
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
 from tests.scenarios.unseen.catalog import CATALOG, HERE, Program, program
-from tests.scenarios.unseen.place import Place
+from tests.scenarios.unseen.place import START_S, place_for
 from tests.scenarios.unseen.sites import with_marks
-from tests.scenarios.unseen.watch import LogWatch, become_reaper, end_all
+from tests.scenarios.unseen.watch import LogWatch, become_reaper
 
 FILE = HERE / "traces.json"
 WARM_STEPS = 4
+"""Before a trace begins: a choice, past what comes only once at the start."""
 WINDOW_S = 8.0
-START_S = 120.0
+"""Of a trace: a choice, some dozens of steps."""
+SAMPLE_LINES = 8
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -44,9 +46,14 @@ def traces() -> dict[str, Trace]:
 
 
 def trace_of(wanted: Program) -> Trace:
-    """The kept trace of a program, or a new one, which is not kept."""
+    """The kept trace of a program.
+
+    Raises `LookupError` where there is none, or the program has changed since.
+    """
     kept = traces().get(wanted.name)
-    return kept if kept is not None and kept.source == digest(wanted) else take(wanted)
+    if kept is None or kept.source != digest(wanted):
+        raise LookupError(f"{wanted.name} has no trace: python -m tests.scenarios.unseen.tracing {wanted.name}")
+    return kept
 
 
 def digest(wanted: Program) -> str:
@@ -55,28 +62,25 @@ def digest(wanted: Program) -> str:
 
 
 def take(wanted: Program) -> Trace:
-    """Run the marked copy; only in a process that may reap."""
-    with TemporaryDirectory(prefix="run-") as folder, TemporaryDirectory(prefix="ctl-") as control:
-        place = Place(wanted, Path(folder), Path(control))
+    """Run the marked copy; only in a process that may reap.
+
+    Raises `TimeoutError` where it does not train.
+    """
+    with place_for(wanted) as place:
         place.fill(with_marks(wanted.path.read_text(encoding="utf-8")), {})
-        watch = LogWatch(place.log, wanted.step)
+        watch = LogWatch(place.log, wanted.step, redrawn=wanted.redrawn)
         run = place.begin()
-        try:
-            ends = time.time() + START_S
-            while watch.look() < WARM_STEPS * wanted.printers:
-                if time.time() > ends or run.poll() is not None:
-                    raise TimeoutError(
-                        f"{wanted.name} does not train: {(place.log.read_text() if place.log.is_file() else '')[-800:]}"
-                    )
-                time.sleep(0.05)
-            warm, before = time.time(), watch.steps
-            time.sleep(WINDOW_S)
-            over, steps = time.time(), watch.look() - before
-        finally:
-            end_all()
-        sample = tuple(watch.step_lines()[:8])
+        ends = time.time() + START_S
+        while watch.look() < WARM_STEPS * wanted.printers:
+            if time.time() > ends or run.poll() is not None:
+                raise TimeoutError(place.log.read_text(encoding="utf-8")[-800:] if place.log.is_file() else "no log")
+            time.sleep(0.05)
+        warm, before = time.time(), watch.steps
+        time.sleep(WINDOW_S)
+        over, steps = time.time(), watch.look() - before
         step_s = WINDOW_S / max(1, steps / wanted.printers)
-        return Trace(digest(wanted), round(step_s, 3), sample, _windows(Path(control), warm, over))
+        sample = tuple(watch.step_lines()[:SAMPLE_LINES])
+        return Trace(digest(wanted), round(step_s, 3), sample, _windows(place.control, warm, over))
 
 
 def _windows(control: Path, warm: float, over: float) -> dict[str, dict[int, tuple[int, int]]]:
@@ -96,6 +100,13 @@ def _windows(control: Path, warm: float, over: float) -> dict[str, dict[int, tup
     return windows
 
 
+def keep(name: str, trace: Trace) -> None:
+    """Add it to what is kept, a line for each program."""
+    kept = {**traces(), name: trace}
+    lines = [f"{json.dumps(name)}: {msgspec.json.encode(trace).decode()}" for name, trace in sorted(kept.items())]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
 def main(names: list[str]) -> None:
     """Take the traces that are missing, or the named ones."""
     become_reaper()
@@ -103,15 +114,17 @@ def main(names: list[str]) -> None:
     for known in [program(name) for name in names] or CATALOG:
         if not names and known.name in kept and kept[known.name].source == digest(known):
             continue
-        try:
-            kept[known.name] = take(known)
-        except TimeoutError as problem:
-            print(f"{known.name}: FAILED {problem}", flush=True)
+        if known.missing:
+            print(f"{known.name}: left out; not installed: {', '.join(known.missing)}", flush=True)
             continue
-        trace = kept[known.name]
+        try:
+            trace = take(known)
+        except TimeoutError as problem:
+            print(f"{known.name}: does not train: {problem}", flush=True)
+            continue
+        keep(known.name, trace)
         places = sum(map(len, trace.windows.values()))
         print(f"{known.name}: {trace.step_s:.2f} s a step, {len(trace.windows)} processes, {places} places", flush=True)
-        FILE.write_bytes(msgspec.json.format(msgspec.json.encode(dict(sorted(kept.items()))), indent=1))
 
 
 if __name__ == "__main__":

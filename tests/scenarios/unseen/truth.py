@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tests.scenarios.unseen.inject import Plan
 from tests.scenarios.unseen.sites import COLLECTIVES
@@ -14,8 +15,17 @@ from tests.scenarios.unseen.watch import LogWatch, alive
 HUNG_S = 60.0
 """No step for so long, and the run is there: it hangs."""
 ALIVE_LIMIT_S = 300.0
+"""No proof takes longer: four times the longest work that is alive, for a busy machine."""
 NEED_AFTER_S = 15.0
-"""Nothing is called hung sooner after the question than this."""
+"""Nothing is called hung sooner after the question than this. These three are choices."""
+LIVES = ("running", "slow")
+
+
+class Named(NamedTuple):
+    """A process, as an answer names it."""
+
+    rank: int | None
+    pid: int | None
 
 
 @dataclass(frozen=True)
@@ -34,8 +44,8 @@ class Truth:
     label: str | None
     why: str
     verdicts: tuple[str, ...] = ()
-    culprits: tuple[tuple[int | None, int | None], ...] | None = field(default=None)
-    """Rank and pid; None where nobody is asked for."""
+    culprits: tuple[Named, ...] | None = None
+    """None where nobody is asked for."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +89,20 @@ def _ended(run: Run, code: int) -> Truth:
         if run.ended_before and means == "finished" and not run.left_over:
             return Truth("finished", "ended with 0", ("finished",))
         if not run.ended_before and means == "alive":
-            return Truth("alive", "went on to its end", ("running", "slow"))
+            return Truth("alive", "went on to its end", LIVES)
         return Truth(None, f"meant {means}, and ended with 0")
-    if means == "crashed" or (run.plan.kind.name == "exits with 0" and run.victim):
+    if means == "crashed" or (means == "finished" and run.victim):
         right = ("hung", "crashed") if run.left_over else ("crashed",)
         return Truth("crashed", f"ended with {code}", right, _dead(run))
     return Truth(None, f"meant {means}, and ended with {code}")
 
 
 def _went_on(run: Run) -> Truth:
-    means, lives = run.plan.kind.means, ("running", "slow")
+    means = run.plan.kind.means
     if means == "alive":
-        return Truth("alive", "made steps after the question", lives)
-    if run.plan.kind.needs == "message":
-        return Truth("alive", "nobody missed the message; made steps after the question", lives)
+        return Truth("alive", "made steps after the question", LIVES)
+    if run.plan.kind.leaves_out:
+        return Truth("alive", "nobody missed the message; made steps after the question", LIVES)
     return Truth(None, f"meant {means}, and made steps after the question")
 
 
@@ -105,16 +115,17 @@ def _stuck(run: Run) -> Truth:
     if means == "hung":
         if not alive(run.victim.pid):
             return Truth(None, "meant hung, and the process is gone while nothing steps")
-        cause = (None, run.helper) if kind.helper_is_cause else (run.victim.rank, run.victim.pid)
-        named = run.plan.site is not None and (kind.needs != "message" or run.plan.site.call in COLLECTIVES)
+        cause = Named(None, run.helper) if kind.helper_is_cause else Named(run.victim.rank, run.victim.pid)
+        named = not kind.leaves_out or (run.plan.site is not None and run.plan.site.call in COLLECTIVES)
         return Truth("hung", f"no step for {HUNG_S:.0f} s", ("hung", *kind.also_right), (cause,) if named else None)
     if alive(run.victim.pid):
         return Truth(None, f"meant {means}, but the process is there and nothing steps")
     return Truth("crashed", f"dead, and no step of the others for {HUNG_S:.0f} s", ("hung", "crashed"), _dead(run))
 
 
-def _dead(run: Run) -> tuple[tuple[int | None, int | None], ...] | None:
-    """The dead are asked for by rank; one that has none is nobody's to name once it is gone."""
-    if run.victim is None or run.victim.rank is None:
+def _dead(run: Run) -> tuple[Named, ...] | None:
+    """A dead process is asked for by its rank; nobody can name it without, once it is gone. Where an error ends the process that
+    had called, not the one that it came to, either could be meant."""
+    if run.victim is None or run.victim.rank is None or (run.plan.kind.is_error and run.plan.program.is_asked):
         return None
-    return ((run.victim.rank, run.victim.pid),)
+    return (Named(run.victim.rank, run.victim.pid),)

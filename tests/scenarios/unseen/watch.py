@@ -5,51 +5,49 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import signal
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from tests.scenarios.case import log_files
+
 PR_SET_CHILD_SUBREAPER = 36
+"""Of linux/prctl.h."""
 KILL_S = 10.0
+"""Bound of the wait for killed processes, a choice: only a call that the kernel does not break off takes so long."""
 
 
 class LogWatch:
     """Counts the steps in a log file or a folder of them, from where they end when the watch begins."""
 
-    def __init__(self, log: Path, step: str) -> None:
+    def __init__(self, log: Path, step: str, *, redrawn: bool = False) -> None:
         self.log = log
         self.step = re.compile(step)
-        self.skip = {file: file.stat().st_size for file in self._files()}
-        self.began = time.time()
+        self.redrawn = redrawn
+        """The same step may be shown again."""
+        self.skip = {file: file.stat().st_size for file in log_files(log)}
         self.steps = 0
-        self.last_step = self.began
+        self.last_step = time.time()
 
     def look(self) -> int:
         """How many steps there are by now."""
-        text = "\n".join(self._text(file) for file in self._files())
-        count = sum(1 for _ in self.step.finditer(text))
+        found = [match[0] for file in log_files(self.log) for match in self.step.finditer(self._text(file))]
+        count = len(set(found) if self.redrawn else found)
         if count > self.steps:
             self.steps, self.last_step = count, time.time()
         return self.steps
 
     def silent_s(self) -> float:
         """How long nothing has been written."""
-        written = [file.stat().st_mtime for file in self._files()]
+        written = [file.stat().st_mtime for file in log_files(self.log)]
         return time.time() - max(written) if written else 0.0
 
     def step_lines(self) -> list[str]:
-        """Those so far."""
-        lines = [line for file in self._files() for line in re.split(r"[\r\n]+", self._text(file))]
+        """The lines with a step, so far."""
+        lines = [line for file in log_files(self.log) for line in re.split(r"[\r\n]+", self._text(file))]
         return [line for line in lines if self.step.search(line)]
-
-    def _files(self) -> list[Path]:
-        if self.log.is_dir():
-            return sorted(file for file in self.log.rglob("*") if file.is_file())
-        return [self.log] if self.log.exists() else []
 
     def _text(self, file: Path) -> str:
         return file.read_bytes()[self.skip.get(file, 0) :].decode(errors="replace")
@@ -84,7 +82,11 @@ def left_over(apart_from: set[int]) -> bool:
 
 def end_all() -> None:
     """Kill all that descends from this process, stopped or not, until there is nothing left; then remove the shared memory that
-    they would have removed."""
+    it would have removed.
+
+    It goes by descent from a reaper, not by groups: some programs put a part of themselves into a session of its own, and a fault
+    may kill what started it.
+    """
     shared = {path for child in psutil.Process().children(recursive=True) for path in _shared_memory(child.pid)}
     _kill_all()
     for path in shared:
@@ -108,22 +110,8 @@ def _kill_all() -> None:
             return
         for process in left:
             with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)  # psutil looks at the start time again
+                process.kill()  # psutil looks at the start time again
         for process in left:
             with suppress(ChildProcessError):
                 os.waitpid(process.pid, os.WNOHANG)
         time.sleep(0.05)
-
-
-def start(argv: list[str], out: Path, folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own, which appends to a file."""
-    with out.open("ab") as file:
-        return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )

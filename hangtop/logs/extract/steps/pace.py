@@ -9,12 +9,18 @@ from statistics import quantiles
 
 from msgspec import Struct
 
+from hangtop.common.level_shift import shift_of
 from hangtop.common.median import median
+from hangtop.common.whole_history import WholeHistory
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.records.log import Pace
+from hangtop.records.step_times import Was, until
 
 _GAPS = 256
 _HISTORY = 120
+_COUNTS = 8
+HEALTHY_STEPS = 3
+"""A run that makes this many steps after an error has survived it."""
 _COARSE_S = 10.0  # bars show whole seconds: for shorter gaps their own rate is more exact
 _SHOWN = ("loss", "grad_norm", "reward")
 _ENOUGH = 10
@@ -39,18 +45,25 @@ SMALL = 0.1
 class PaceMeter:
     """The pace by one kind of progress line. With many writers, the furthest one sets it.
 
-    `lines`: how many lines told a higher step than all before, whatever the increase. `coarse`: they count epochs.
+    `lines`: how many lines told a higher step than all before, whatever the increase; a count that begins again at its lowest
+    step, well below where it was, proves as much as a few of them. `coarse`: they count epochs. `in_rounds`:
+    the count reached its total and began again with the same one: it is of an epoch or an evaluation, not of the run.
     """
 
     def __init__(self) -> None:
         self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS)  # seconds, steps
+        self._whole: WholeHistory[tuple[ProgressSeen, float]] = WholeHistory()  # the line behind a gap, seconds a step
+        self._kept: ProgressSeen | None = None
         self._longest: float | None = None
         self._every: float | None = None
         self._top: ProgressSeen | None = None
         # The next gap is measured from here: steps written in one burst have no gap between them.
         self._since: ProgressSeen | None = None
+        self._lowest: float | None = None
         self.steps = self.lines = 0
         self.coarse = False
+        self.in_rounds = False
+        self._counts: dict[float, ProgressSeen] = {}
         self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
@@ -60,20 +73,30 @@ class PaceMeter:
         `late`: the line was held back and may be older than the lines above it.
         """
         top, step = self._top, seen.step
+        if step is not None:
+            self._lowest = step if self._lowest is None else min(self._lowest, step)
         self.coarse = seen.coarse
         if step is None:
             return self._remember(seen)
+        if seen.total is not None:
+            self._counts.pop(seen.total, None)
+            self._counts[seen.total] = seen
+            if len(self._counts) > _COUNTS:
+                del self._counts[next(iter(self._counts))]
         if top is None or top.step is None or step > top.step:
             if top is not None and top.step is not None:
                 self.steps += int(step - top.step)
                 self.lines += not late
             if self._since is None or self._gap(self._since, seen):
                 self._since = seen
+            self._keep(seen)
             self._top = seen
             return self._remember(seen)
         if step < top.step and seen.writer == top.writer:
-            self._top = self._since = seen  # a new epoch or a new attempt counts from its beginning
-            self.lines += not late
+            anew = step <= (self._lowest or 0.0) and top.step - step >= HEALTHY_STEPS * (self._every or 1.0)
+            self.in_rounds |= seen.total is not None and seen.total == top.total and top.step >= seen.total
+            self._top = self._since = self._kept = seen  # a new epoch or a new attempt counts from its beginning
+            self.lines += 0 if late else HEALTHY_STEPS if anew else 1
         return None
 
     def pace(self) -> Pace:
@@ -83,13 +106,33 @@ class PaceMeter:
         gaps = [seconds / steps for seconds, steps in self._gaps]
         ordered = sorted(gaps)
         cuts = quantiles(ordered, n=20, method="inclusive") if len(gaps) > 1 else gaps * 19
-        return Pace(self.steps, cuts[9], cuts[18], self._longest, self._mean_s(gaps, ordered), self._every or 1.0)
+        lately_s, was = self._changed()
+        mean_s = self._mean_s(gaps, ordered)
+        return Pace(self.steps, cuts[9], cuts[18], self._longest, mean_s, self._every or 1.0, lately_s, was)
+
+    def unfinished(self) -> tuple[int, float | None] | None:
+        """Offset and time of the newest line of a count that is longer than the latest one, and has not reached its total: the
+        latest is an evaluation within it."""
+        latest = next(reversed(self._counts), None)
+        longer = [
+            seen for total, seen in self._counts.items() if latest is not None and total > latest and (seen.step or 0.0) < total
+        ]
+        newest = max(longer, key=lambda seen: seen.offset, default=None)
+        return None if newest is None else (newest.offset, newest.at)
 
     def values(self) -> dict[str, tuple[float | None, ...]]:
         """The last values of each metric, oldest first; `None` for one that was not finite."""
         return {
             name: tuple(value if isfinite(value) else None for value in values) for name, values in self.history.items() if values
         }
+
+    def _changed(self) -> tuple[float | None, Was | None]:
+        """Seconds a step of late and before, where they changed for good since the count began; else nothing."""
+        told = self._whole.items()
+        shift = shift_of([step_s for _, step_s in told])
+        if shift is None:
+            return None, None
+        return shift.now, until(shift.before, [(seen.step, seen.at) for seen, _ in told[shift.at - 1 :]])
 
     def _mean_s(self, gaps: list[float], ordered: list[float]) -> float | None:
         """The mean gap; without the longest one if no other is like it and the run made twice as many steps after it as before.
@@ -118,6 +161,20 @@ class PaceMeter:
             self._longest = max(self._longest or 0.0, gap / steps)
             self._every = min(self._every or steps, steps)
         return gap > 0
+
+    def _keep(self, seen: ProgressSeen) -> None:
+        """Takes in the time since the line that was kept last, for the past of the pace: never now by one clock and then by
+        another, so that a change of the clock is no change of the pace."""
+        kept = self._kept
+        if kept is not None:
+            steps = (seen.step or 0.0) - (kept.step or 0.0)
+            by_bar = (kept.at is None or seen.at is None) and kept.elapsed_s is not None and seen.elapsed_s is not None
+            gap = (seen.elapsed_s or 0.0) - (kept.elapsed_s or 0.0) if by_bar else _between(kept, seen, steps)
+            if gap is not None and (gap == 0 or 0 < gap < _COARSE_S * by_bar):
+                return
+            if gap is not None and gap > 0 and steps > 0:
+                self._whole.add(seen.offset, (seen, gap / steps))
+        self._kept = seen
 
     def _remember(self, seen: ProgressSeen) -> LossSpike | None:
         for name, values in self.history.items():

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hangtop.logs.catalog.profile import Profile, ProgressLine, Stage
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.file_facts import ProgressSeen
+from hangtop.logs.file_facts import ProgressSeen, Round
 from hangtop.logs.lines.block_lines import Line
 from hangtop.logs.lines.timestamps import seconds
 
@@ -21,6 +21,12 @@ _OWN = ("total", "step_s", "step_ms")
 _LONGEST = 2_000
 
 _NO_LOSS_OF_TRAINING = re.compile(r"(?:^|[_/.-])(?i:val|valid|validation|eval|evaluation|test|dev|best|aux)[_/.A-Z-]")
+
+_ROUND = re.compile(
+    r"(?i)(?<![a-z])(?:epochs?|ep|round|episode|trial|fold|phase|cycle)\b(?:\([a-z]+\))?[ #:\[(=]{0,4}(?P<n>\d{1,6})\b"
+    r"(?![.\d])(?: ?(?:/|of) ?(?P<of>\d{1,6})\b)?"
+)
+_ROUND_WITHIN = 120
 
 Groups = dict[str, str | None]
 """What each group of a progress line's regex holds; `None` for one that the line does not have."""
@@ -57,8 +63,15 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> ProgressSeen |
         step_s=_step_s(groups) or step_s or (None if step_ms is None else step_ms / 1e3),
         elapsed_s=None if (elapsed := said("elapsed")) is None else seconds(elapsed),
         eta_s=None if (eta := said("eta")) is None else seconds(eta),
+        round=None if progress.coarse else round_in(line.text),
         metrics=metrics,
     )
+
+
+def round_in(text: str) -> Round | None:
+    """The epoch, trial or fold that the beginning of a line names."""
+    found = _ROUND.search(text[:_ROUND_WITHIN])
+    return None if found is None else Round(int(found["n"]), None if found["of"] is None else int(found["of"]))
 
 
 def number(text: str | None) -> float | None:

@@ -123,6 +123,16 @@ class Actor(ApiRecord, frozen=True, gc=False):
         """A process for it is wanted, or is being constructed."""
         return self.state in ("PENDING_CREATION", "RESTARTING")
 
+    @property
+    def died_untold(self) -> bool:
+        """It is dead, and this list does not say why."""
+        return self.state == "DEAD" and self.exit_detail in (None, "", "-")
+
+    @property
+    def waits(self) -> bool:
+        """It has no process yet, and may never get one."""
+        return self.state in ("PENDING_CREATION", "DEPENDENCIES_UNREADY")
+
 
 class Raylet(ApiRecord, frozen=True, gc=False):
     node_id: str = ""
@@ -179,7 +189,20 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     actor_id: str | None = None
     worker_id: str | None = None
     start_time_ms: ApiNumber = None
+    creation_time_ms: ApiNumber = None
+    death_cause: Mapping[str, Any] | None = None
     serialized_runtime_env: str | None = None
+
+    @property
+    def death_words(self) -> str:
+        """Ray's reason of a death in full: each kind has a record of its own, with the text under one of these names."""
+        records = [record for record in (self.death_cause or {}).values() if isinstance(record, Mapping)]
+        said = (str(record[name]) for record in records for name in DEATH_TEXTS if record.get(name))
+        return next(said, "")
+
+
+DEATH_TEXTS = ("formatted_exception_string", "error_message")
+"""Where the records of `ActorDeathCause` keep their text (src/ray/protobuf/common.proto)."""
 
 
 class RuntimeEnv(msgspec.Struct, frozen=True):

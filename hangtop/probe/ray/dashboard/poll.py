@@ -29,7 +29,10 @@ ESSENTIAL, NOT_THERE = (ACTORS, NODES, GROUPS), (404, 405)
 STATE_LIMIT = 2_000
 """With more actors than this, no list of the state API is asked for."""
 _RUNNING = "filter_keys=state&filter_predicates=%3D&filter_values=RUNNING"
+_CREATING = "filter_keys=type&filter_predicates=%3D&filter_values=ACTOR_CREATION_TASK"
 TASKS = f"/api/v0/tasks?detail=1&timeout=2&limit={STATE_LIMIT}&{_RUNNING}"
+CREATIONS = f"/api/v0/tasks?detail=1&timeout=2&limit={STATE_LIMIT}&{_CREATING}"
+"""When actors were asked for. Of those that wait nothing else tells."""
 DETAILS = f"/api/v0/actors?detail=1&timeout=2&limit={STATE_LIMIT}"
 MOST_PAGES = 128
 """Node pages in one read; of more nodes the rest comes with the next one."""
@@ -55,7 +58,9 @@ class NodeView(Struct, frozen=True):
 
 
 class ApiView(Struct, frozen=True):
-    """All that a dashboard told so far. Old parts stay; `api` says how old they are. `actors` and `nodes`: by their ids."""
+    """All that a dashboard told so far. Old parts stay; `api` says how old they are. `actors` and `nodes`: by their ids.
+    `running_since`: by worker, when its call began; `asked_since`: by actor that waits, when it was asked for; `built_since`:
+    when its constructor began; `deaths`: by actor that is dead, why, where the list of actors does not tell."""
 
     api: RayApi = RayApi()
     session: str = ""
@@ -65,6 +70,9 @@ class ApiView(Struct, frozen=True):
     groups: tuple[api_schema.PlacementGroupRow, ...] = ()
     demand: tuple[Demand, ...] = ()
     running_since: dict[str, float] = {}
+    asked_since: dict[str, float] = {}
+    built_since: dict[str, float] = {}
+    deaths: dict[str, str] = {}
     runtime_envs: dict[str, str] = {}
     jobs: tuple[api_schema.Job, ...] = ()
 
@@ -77,6 +85,8 @@ class DashboardPoll:
         self.view = ApiView(RayApi(dashboard.address))
         self._due: dict[str, float] = {}
         self._envs_of: frozenset[str] = frozenset()
+        self._waiting_of: frozenset[str] = frozenset()
+        self._deaths_of: frozenset[str] = frozenset()
         self._unread: set[str] = set()
         """Nodes with a page still to be read."""
         self._strange: set[str] = set()
@@ -94,7 +104,7 @@ class DashboardPoll:
         self._read_rest(answers, now)
         api = self._judge(answers, now)
         if api.answer == "ok":
-            self._second_round(moved, lists=bool(api.gcs_ok) and len(self.view.actors) <= STATE_LIMIT)
+            self._second_round(moved, now, lists=bool(api.gcs_ok) and len(self.view.actors) <= STATE_LIMIT)
         self._keep(api=replace(api, strange=tuple(sorted(self._strange))))
         return self.view
 
@@ -153,13 +163,20 @@ class DashboardPoll:
         self._learn("demand", STATUS, answers, _demand)
         self._learn("jobs", JOBS, answers, api_schema.jobs_of)
 
-    def _second_round(self, moved: list[str], *, lists: bool) -> None:
-        """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote
-        environments. `lists`: the state API may be asked for lists."""
+    def _second_round(self, moved: list[str], now: float, *, lists: bool) -> None:
+        """The pages of nodes that moved, and what no other answer tells: now and then since when tasks run, once each since when
+        actors are asked for, and remote environments. `lists`: the state API may be asked for lists."""
         moved, self._unread = moved[:MOST_PAGES], set(moved[MOST_PAGES:])
         alive = frozenset(actor.actor_id for actor in self.view.actors.values() if actor.state == "ALIVE")
-        more = [TASKS] if lists and alive and TASKS not in self._due else []
-        if lists and alive - self._envs_of and len(self.view.nodes) > 1:
+        waiting = frozenset(actor.actor_id for actor in self.view.actors.values() if actor.waits)
+        more = [TASKS] if lists and alive and now >= self._due.get(TASKS, 0.0) else []
+        if lists and waiting - self._waiting_of:
+            more.append(CREATIONS)
+        untold = frozenset(actor.actor_id for actor in self.view.actors.values() if actor.died_untold)
+        if lists and (
+            (alive - self._envs_of and len(self.view.nodes) > 1)
+            or (untold - self._deaths_of and now >= self._due.get(DETAILS, 0.0))
+        ):
             more.append(DETAILS)
         asked = [*(f"/nodes/{node}" for node in moved), *more]
         answers = self.dashboard.get_all(asked) if asked else []
@@ -174,17 +191,32 @@ class DashboardPoll:
         for path, answer in zip(more, answers[len(moved) :], strict=True):
             rows = self._decoded(path, answer, lambda body: api_schema.rows_of(body, api_schema.StateRow))
             if rows is not None:
-                self._read_list(path, rows, alive)
+                self._read_list(path, rows, alive, waiting)
+            if path == DETAILS:
+                self._deaths_of, self._due[DETAILS] = untold, now + SELDOM_S
+            if path == TASKS:
+                self._due[TASKS] = now + max(SELDOM_S, 100 * answer.took_s)
 
-    def _read_list(self, path: str, rows: Collection[api_schema.StateRow], alive: frozenset[str]) -> None:
-        if path == TASKS:
-            self._due[TASKS] = float("inf")
+    def _read_list(
+        self, path: str, rows: Collection[api_schema.StateRow], alive: frozenset[str], waiting: frozenset[str]
+    ) -> None:
+        if path == CREATIONS:
+            self._waiting_of = waiting
+            asked = ((row.actor_id, api_schema.number(row.creation_time_ms) / 1000) for row in rows)
+            built = ((row.actor_id, api_schema.number(row.start_time_ms) / 1000) for row in rows)
+            self._keep(
+                asked_since={actor: at for actor, at in asked if actor and at},
+                built_since={actor: at for actor, at in built if actor and at},
+            )
+        elif path == TASKS:
             began = ((row.worker_id, api_schema.number(row.start_time_ms) / 1000) for row in rows)
             self._keep(running_since={worker: at for worker, at in began if worker and at})
         else:
             self._envs_of = alive
             envs = {row.actor_id: row.serialized_runtime_env for row in rows if row.actor_id and row.serialized_runtime_env}
-            self._keep(runtime_envs=envs)
+            self._keep(
+                runtime_envs=envs, deaths={row.actor_id: row.death_words for row in rows if row.actor_id and row.death_words}
+            )
 
     def _judge(self, answers: Mapping[str, api_schema.Answer], now: float) -> RayApi:
         """How it answers, as one word, and since when."""

@@ -86,6 +86,17 @@ class Daemon(OfSession, frozen=True, kw_only=True):
         )
 
 
+def missing_daemons(daemons: Iterable[Daemon]) -> tuple[DaemonKind, ...]:
+    """What must run beside these daemons of one session, and was never seen: the head has a GCS and a raylet, both or none."""
+    known = tuple(daemons)
+    alive = [daemon for daemon in known if daemon.gone_at is None and daemon.state != "Z"]
+    kinds = {daemon.kind for daemon in known}
+    heads = any(daemon.kind == "raylet" and "--head" in daemon.start.words for daemon in alive)
+    if heads and "gcs_server" not in kinds:
+        return ("gcs_server",)
+    return ("raylet",) if any(daemon.kind == "gcs_server" for daemon in alive) and "raylet" not in kinds else ()
+
+
 def addresses_of(daemons: Iterable[Daemon], hostname: str) -> tuple[str, ...]:
     """Every `host:port` of a session, GCS first: as its daemons name them, and by the other names of this machine where the
     listening daemon is here. 127.0.0.1 is left out where it means another machine."""

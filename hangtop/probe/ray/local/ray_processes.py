@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from hangtop.probe.ray.local.daemons import LEADING, Daemon, DaemonStart, OfSession, daemon_by_title, daemon_of
 from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
+from hangtop.probe.ray.local.worker_starts import WorkerStarts
 from hangtop.records.ray.titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import is_on_our_network
@@ -28,6 +29,8 @@ UNKNOWN = -1
 """A user id that no user has."""
 YOUNG_S = 5.0
 """A younger process may still become another program: its command line is read again."""
+NO_JOB = "ffffffff"
+"""Stands for the job in the name of the output file of a worker that was started in reserve."""
 OF_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
 
 
@@ -44,11 +47,13 @@ class LocalWorker(OfSession, frozen=True, kw_only=True):
 
 
 class RayProcesses(Struct, frozen=True):
-    """All of Ray at one moment, with daemons that ended. `pids`: the whole process table."""
+    """All of Ray at one moment, with daemons that ended. `pids`: the whole process table. `starting`: pid of a raylet → when a
+    worker that it starts, or what makes a worker's environment, last moved."""
 
     daemons: tuple[Daemon, ...] = ()
     workers: tuple[LocalWorker, ...] = ()
     pids: frozenset[int] = frozenset()
+    starting: Mapping[int, float] = {}
 
 
 class RayTable:
@@ -63,6 +68,7 @@ class RayTable:
         self._daemons: dict[Identity, Daemon] = {}
         self._workers: dict[Identity, LocalWorker] = {}
         self._owners = SessionOwners()
+        self._starts = WorkerStarts()
 
     def read(self, now: float) -> RayProcesses:
         """All of Ray on this machine, as of unix time `now`."""
@@ -75,10 +81,12 @@ class RayTable:
         self._update_daemons(stats, commands, now)
         self._update_workers(stats, commands)
         owners = self._owners.of(self._daemons.values())
+        known = {i.pid: False for i in self._workers} | {i.pid: True for i, d in self._daemons.items() if d.gone_at is None}
         return RayProcesses(  # without processes that name another user's session
             tuple(d for d in self._daemons.values() if d.folder is None or d.uid == owners.get(d.folder, UNKNOWN)),
             tuple(w for w in self._workers.values() if w.folder is None or w.uid == owners.get(w.folder, w.uid)),
             frozenset(self._table.stats),
+            self._starts.moved(self._table, self._living_raylets(), known, now),
         )
 
     def _living_raylets(self) -> set[int]:

@@ -26,6 +26,10 @@ PLAN: dict[str, Any] = json.loads((HERE / "runtools.json").read_text(encoding="u
 CONTROL = Path(PLAN["control"])
 MARKS_OF_A_SITE = 2000
 READY = str(HERE.parent / "shards.ready")
+LOCAL_RANK = os.environ.get("LOCAL_RANK", "")
+"""As the process was born with it: some libraries set it later."""
+RAY_WORKER = "default_worker.py"
+"""Its arguments differ from run to run."""
 converged = False
 
 __all__ = ["asyncio", "due", "seen", "threading"]
@@ -94,8 +98,9 @@ def _this_process() -> _Here:
 
 def _key() -> str:
     """A name of this process that it has in every run of the program."""
-    told = [re.sub(r"\d{4,}", "#", word.replace(PLAN["folder"], "@")) for word in sys.argv[1:]]
-    return json.dumps([os.environ.get("RANK", ""), multiprocessing.current_process().name, told])
+    argv = [] if Path(sys.argv[0]).name == RAY_WORKER else sys.argv[1:]
+    told = [re.sub(r"\d{4,}", "#", word.replace(PLAN["folder"], "@")) for word in argv]
+    return json.dumps([os.environ.get("RANK", LOCAL_RANK), multiprocessing.current_process().name, told])
 
 
 def _rank() -> int | None:
@@ -108,7 +113,8 @@ def _rank() -> int | None:
             if isinstance(rank, int):
                 return rank
             frame = frame.f_back
-    return int(os.environ["RANK"]) if os.environ.get("RANK", "").isdigit() else None
+    named = os.environ.get("RANK") or os.environ.get("LOCAL_RANK", "")
+    return int(named) if named.isdigit() else None
 
 
 def done() -> None:

@@ -1,0 +1,169 @@
+"""The last lines of a log that nobody writes any more: do they tell of a death, or of an end?
+
+Only their order makes words proof: what is said last, by a process that is gone, and after the last step. The same words in the
+middle of a log prove nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hangtop.diagnosis.facts.silence_limits import FINISH
+from hangtop.diagnosis.members.writer_presence import nobody_writes
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.log import Finding, LogLine
+
+LAST_LINES = 6
+"""A shell, a launcher and the interpreter say a line or two each after the program's own last one."""
+TRACEBACK_LINES = 40
+"""What handles an error says so above its traceback."""
+ANEW_S, ANEW_MOST_S, GAPS = 3.0, 5.0, 3.0
+"""A program may open its log anew for each line: nobody has it open between two lines. So long, or so many of its own step gaps,
+it is given to write the next one."""
+
+_EXCEPTION = r"^(?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Fault|Failure)\b(?::|\(|$)"
+_RAISED = re.compile(_EXCEPTION)
+"""The last line of a traceback."""
+_DIED = re.compile(
+    _EXCEPTION + r"|\b(?:[Ff]ail(?:ed|ure)?|FAILED|[Aa]bort(?:ed)?|[Pp]anic(?:ked)?|[Aa]ssert\w*|[Ff]atal|FATAL)\b"
+    r".{0,160}\bat '?[\w./-]+[.:]\w+:\d+"
+    r"|\bline \d+: +\d+ (?:Killed|Terminated|Hangup|Aborted|Bus error|Segmentation fault|Illegal instruction|Floating point exc)"
+    r"|^(?:zsh: )?(?:[Kk]illed|[Aa]bort(?:ed)?|[Bb]us error|[Ss]egmentation fault|[Ii]llegal instruction|[Tt]erminated)\b"
+    r"|\bcore dumped\b|\bnon-?zero exit\b"
+    r"|\bexit(?:ed|ing|s)?(?: with)?(?: exit)?(?: |-)?(?:code|status)[ :=]{0,3}-?[1-9]|\breturncode[ =:]+-?[1-9]"
+    r"|\b(?:killed by|caught|received|got|died (?:of|from|with)) signal[ :]+\d|\b(?:killed by|died of) SIG[A-Z]+"
+    r"|^(?:FATAL|CRITICAL|PANIC|panic|fatal(?: error)?)\b[ :]"
+)
+_LEAKED = re.compile(r"resource_tracker: There appear to be \d+ leaked|leaked (?:semaphore|shared_memory) objects")
+"""The tracker of multiprocessing cleans up after a process that left nothing in order: one that a signal ended
+(multiprocessing/resource_tracker.py). Some programs leave so after a good end, too."""
+_EARLY = re.compile(
+    r"(?i)\bearly[- _]?stop(?:ping|ped)?\b(?![ \w]{0,12}(?:counter|patience|callback|enabled|disabled|metric|=))"
+    r"|\bstopp(?:ed|ing) (?:the |training )*early\b|\bstopp(?:ing|ed) training\b|\bsignaling trainer to stop\b"
+    r"|\btime(?: limit| budget)? (?:is |was |has been )?(?:over|up|reached|spent|used up)\b"
+    r"|^\W{0,4}(?:solved|converged)\b|\b(?:target|goal|threshold)(?: \w+)? (?:was |has been )?(?:reached|met)\b"
+)
+"""Its last words where a run ends before its last step because it has what it wanted, or the time that it was given is over."""
+_RUN_DONE = re.compile(
+    r"(?i)\ball (?:done|finished)\b"
+    r"|\b(?:run|job|script|experiment|everything|pretraining|fine-?tuning|fit|program) (?:is |has |was )?"
+    r"(?:done|finished|completed?|ended|over)\b"
+    r"|\b(?:finished|completed|ended) (?:all|the run|training)\b"
+    r"|\b(?:saved|wrote|written|exported|saving) (?:the )?(?:final|last|trained)\b|\bfinal (?:model|checkpoint|weights)\b"
+    r"|\btotal (?:training |run |elapsed )?time\b|全部完成|训练完成|运行结束"
+)
+_PART_DONE = re.compile(
+    r"(?i)^\W{0,4}(?:all )?(?:done|finished|complete[d]?|success(?:fully)?|goodbye|bye|the end)\b"
+    r"|\b(?:done|finished|completed|ended) (?:in|after|successfully|at)\b"
+    r"|\bsuccessfully (?:finished|completed|trained)\b"
+)
+"""Said of the run or of a part of it. In a line that marks a stage, or above one or above a step that is begun, it was a part."""
+_BEGINS = re.compile(
+    r"(?:^|[-:|>\]] )\W{0,3}(?!Warn|Miss|Dur|Noth|Everyth|Sav|Stor|Writ|Upload|Export|Sync|Clean|Clos|Shut|Stopp|Exit|Leav"
+    r"|Destroy|Delet|Remov|Releas|Finish|Finali|End)[A-Z][a-z]{2,}ing\b(?!.*(?i:\b(?:done|finish|complet|ended|success|over)))"
+)
+"""A step that is begun, by its first word: "Building the model". What a program does when it leaves is none."""
+_CODES = re.compile(r"(?i)\b(?:return(?:ed|code)?s?|exit(?:ed|code)?s?|codes?|status(?:es)?)\b[^\d\n]{0,24}\b0(?:\W+0)*\W*$")
+"""What a launcher says last of the processes that it waited for: "trainers returned [0, 0]"."""
+
+
+def over(snapshot: Snapshot) -> bool:
+    """Nobody writes the log any more: proven, and no program that opens it anew for each line can be between two of them."""
+    return _alone_s(snapshot) > _anew_s(snapshot)
+
+
+def may_be_over(snapshot: Snapshot) -> bool:
+    """Nobody writes the log, and a moment will tell whether somebody opens it anew."""
+    return 0.0 <= _alone_s(snapshot) <= min(_anew_s(snapshot), ANEW_MOST_S)
+
+
+def _alone_s(snapshot: Snapshot) -> float:
+    """For how long nobody has written, where it is proven that nobody writes; less than 0 elsewhere."""
+    return -1.0 if not nobody_writes(snapshot.state) or snapshot.unwritten_s is None else snapshot.unwritten_s
+
+
+def _anew_s(snapshot: Snapshot) -> float:
+    p95_s = snapshot.log.pace.p95_s
+    return ANEW_MOST_S if p95_s is None else max(ANEW_S, GAPS * p95_s)
+
+
+def unheard(snapshot: Snapshot) -> bool:
+    """Nobody is seen, here or elsewhere, it is silent for longer than anything explains, and the last line is an exception. A
+    panic may be that of a helper, and what is said behind a good end is the noise of leaving."""
+    procs, silence_s = snapshot.state.procs, snapshot.silence_s
+    seen = procs is not None and (procs.processes or procs.leads or any(writer.alive for writer in procs.writers))
+    if seen or _done(snapshot) or silence_s is None or silence_s <= snapshot.limit.stalled_s:
+        return False
+    last = next(_last(snapshot), None)
+    if last is None or _RAISED.search(last.text.strip()) is None:
+        return False
+    return not any(_handled(line.text) for line in snapshot.state.tail[-TRACEBACK_LINES:])
+
+
+def died_saying(snapshot: Snapshot) -> LogLine | None:
+    """The first of the last lines, after the last step or stage, that tells of a death; none where all steps were counted out and
+    the run told of a good end after it."""
+    done, told = _done(snapshot), None
+    last = ended_saying(snapshot) if _counted_out(snapshot) else None
+    for line in _last(snapshot):
+        text = line.text.strip()
+        if line is last and told is None:
+            return None
+        if _handled(text):
+            continue
+        if _DIED.search(text) or (_LEAKED.search(text) and not done):
+            told = line
+    return told
+
+
+def outlived(snapshot: Snapshot, finding: Finding) -> bool:
+    """Whether all steps were counted out, nobody is left, and a line behind this message tells of a good end: a shell, or the
+    program that caught it, went on to its end."""
+    line = ended_saying(snapshot) if _counted_out(snapshot) and over(snapshot) else None
+    return line is not None and line.file == finding.file and line.offset > finding.last_offset
+
+
+def _counted_out(snapshot: Snapshot) -> bool:
+    progress = snapshot.log.progress
+    reached = progress.step is not None and progress.total is not None and progress.step >= progress.total
+    return reached and not progress.partial
+
+
+def _done(snapshot: Snapshot) -> bool:
+    progress = snapshot.log.progress
+    at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
+    return at_end or (snapshot.stage is not None and snapshot.stage.id == FINISH)
+
+
+def ended_saying(snapshot: Snapshot) -> LogLine | None:
+    """The last line that tells of a good end: an early stop, or any end where no known total is left to reach."""
+    progress = snapshot.log.progress
+    short = progress.step is not None and progress.total is not None and progress.step < progress.total - 1
+    went_on = False
+    for place, line in enumerate(_last(snapshot, steps=True)):
+        if place == 0 and not short and _CODES.search(line.text):
+            return line
+        went_on = went_on or line.kind == "stage"
+        told = _RUN_DONE.search(line.text) or (not went_on and _PART_DONE.search(line.text))
+        went_on = went_on or _BEGINS.search(line.text) is not None
+        if _EARLY.search(line.text) or (not short and told):
+            return line
+    return None
+
+
+def _last(snapshot: Snapshot, *, steps: bool = False) -> Iterator[LogLine]:
+    """The last lines that say anything, newest first; up to the last step or stage, unless `steps` count too."""
+    seen = 0
+    for line in reversed(snapshot.state.tail):
+        if seen >= LAST_LINES or (not steps and line.kind in ("progress", "stage")):
+            return
+        if line.text.strip():
+            seen += 1
+            yield line
+
+
+def _handled(text: str) -> bool:
+    from hangtop.logs.extract.quoted_text import is_handled  # only now: the log's grammar would be a tenth of the screen's start
+
+    return is_handled(text)

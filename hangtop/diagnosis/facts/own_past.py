@@ -1,0 +1,38 @@
+"""What a run that goes on, or is slow, tells of itself beside its verdict: hints that change no verdict. Pure."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.facts.gpu_evidence import lasting_evidence
+from hangtop.diagnosis.facts.gpu_load import gpu_load
+from hangtop.diagnosis.facts.learning_hints import learning_hints
+from hangtop.diagnosis.facts.machine_evidence import stall_evidence
+from hangtop.diagnosis.facts.stage_shares import stage_evidence
+from hangtop.diagnosis.facts.start_up import long_stage
+from hangtop.diagnosis.facts.step_time_evidence import breakdown, grown, slower
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.verdict import Evidence
+
+MOST = 3
+"""Lines beside a verdict; all of them are on the page that tells why."""
+
+
+def beside_verdict(snapshot: Snapshot, *, slow: bool) -> tuple[Evidence, ...]:
+    """The gravest hints. `slow`: what the whole machine waits for is told too, and where nothing has changed, what takes most of
+    the time."""
+    told = hints(snapshot, slow=slow)
+    usual = shares(snapshot) if slow and not any(fact.source == "log" for fact in told) else ()
+    stalls = stall_evidence(snapshot.state.machine) if slow or slower(snapshot.log) else ()
+    return (*told, *stalls, *usual)[:MOST]
+
+
+def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
+    """All that is unusual. Of a run that is `slow` GPUs say it beside the verdict's own evidence."""
+    idle = () if slow else lasting_evidence(snapshot.state, snapshot.now)
+    load = gpu_load(snapshot.state, snapshot.now) if snapshot.log.progress.step is not None else ()
+    return (*grown(snapshot), *learning_hints(snapshot.log.progress), *long_stage(snapshot), *idle, *load)
+
+
+def shares(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """Where the time goes, by the step times of the log, else by its stages."""
+    told = breakdown(snapshot.log) or stage_evidence(snapshot.log)
+    return () if told is None else (told,)

@@ -1,0 +1,99 @@
+"""Why steps take longer than they did, in the run's own numbers: which part of a step grew, and since when. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hangtop.common.text import count, moment, pace
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.log import LogReading
+from hangtop.records.step_times import Part, PartTime, StepTimes, Was
+from hangtop.records.verdict import Evidence
+
+WORDS: dict[Part, str] = {
+    "data": "loading of data",
+    "forward": "the forward pass",
+    "backward": "the backward pass",
+    "training": "training",
+    "optimizer": "the optimizer",
+    "sync": "synchronisation",
+    "save": "saving",
+    "generation": "generation",
+    "reward": "the reward",
+    "logprobs": "log-probabilities",
+    "teacher": "the teacher",
+    "evaluation": "evaluation",
+    "other": "other work",
+}
+SLOWER = 1.5
+"""A step is slower when it takes this many times what it took: less is a longer batch, or a neighbour on the machine."""
+SHARE_GREW, PART_GREW = 0.15, 1.3
+"""A part explains it when its share grew by this much of a step, and its own seconds by this factor: a share also grows where
+another part got faster."""
+LEAST_STEP_S = 0.05
+MOST_PARTS = 4
+SLOW_TOKENS_S, MOSTLY = 100.0, 0.5
+"""Generation that takes most of a step at fewer tokens a second is slow (troubleshooting guide of LightRFT, "generation is too
+slow")."""
+
+
+def grown(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """What changed for the worse and stayed so, the part of the step first; nothing where the run goes as it always did."""
+    log = snapshot.log
+    lines = (*_parts(log.step_times, snapshot.now), *_tokens(log.step_times, snapshot.now), *_pace(log, snapshot.now))
+    return tuple(Evidence("log", line) for line in lines)
+
+
+def breakdown(log: LogReading) -> Evidence | None:
+    """Where the time of a step goes now; `None` where the log does not tell."""
+    told = [f"{WORDS[part.part]} {percent(part.share)}" for part in log.step_times.parts[:MOST_PARTS] if part.share >= 0.01]
+    return Evidence("log", f"of a step: {', '.join(told)}") if told else None
+
+
+def slower(log: LogReading) -> bool:
+    """Whether steps take longer for good than they did."""
+    was, now_s = log.pace.was, log.pace.lately_s
+    return was is not None and now_s is not None and now_s >= max(LEAST_STEP_S, SLOWER * was.value)
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _parts(times: StepTimes, now: float) -> Iterator[str]:
+    for part in sorted(times.parts, key=_more_s, reverse=True):
+        if part.was is not None and part.was_s is not None and _grew(part):
+            seconds = f"{pace(part.part_s)} s, before {pace(part.was_s)} s"
+            then = f"it was {percent(part.was.value)} {_until(part.was, now)}"
+            yield f"{percent(part.share)} of the step is {WORDS[part.part]}, {then} ({seconds})"
+
+
+def _grew(part: PartTime) -> bool:
+    was, was_s = part.was, part.was_s or 0.0
+    return was is not None and part.share - was.value >= SHARE_GREW and part.part_s >= PART_GREW * was_s
+
+
+def _more_s(part: PartTime) -> float:
+    return part.part_s - (part.part_s if part.was_s is None else part.was_s)
+
+
+def _pace(log: LogReading, now: float) -> Iterator[str]:
+    if slower(log) and log.pace.was is not None:
+        yield f"a step takes {pace(log.pace.lately_s)} s, it took {pace(log.pace.was.value)} s {_until(log.pace.was, now)}"
+
+
+def _tokens(times: StepTimes, now: float) -> Iterator[str]:
+    tokens_s, were = times.tokens_s, times.tokens_were
+    if tokens_s is None:
+        return
+    generation = next((part.share for part in times.parts if part.part == "generation"), 0.0)
+    if were is not None and were.value >= SLOWER * tokens_s:
+        yield f"the engine generates {tokens_s:,.0f} tokens a second, it was {were.value:,.0f} {_until(were, now)}"
+    elif tokens_s < SLOW_TOKENS_S and generation >= MOSTLY:
+        yield f"generation takes {percent(generation)} of the step, at {tokens_s:,.0f} tokens a second"
+
+
+def _until(was: Was, now: float) -> str:
+    if was.until_step is not None:
+        return f"until {'about ' if was.about else ''}step {count(was.until_step)}"
+    return "before" if was.until_at is None else f"until {moment(was.until_at, now)}"

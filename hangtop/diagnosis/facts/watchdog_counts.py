@@ -1,0 +1,53 @@
+"""How many collectives each rank had launched when its watchdog spoke: torch writes it at a timeout (ProcessGroupNCCL.cpp).
+
+The rank that launched fewer than its peers is the one that they wait for, even where all of them complain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from hangtop.common.memo import memoized
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.log import LogLine
+from hangtop.records.verdict import Culprit
+
+_ENQUEUED = re.compile(r"[Ll]ast enqueued (?:NCCL )?work: (\d+)")
+_WAITS_IN = re.compile(r"collective operation timeout: Work\w+\(SeqNum=(\d+)")
+_RANK = re.compile(r"\bRank (\d+)\]")
+_GROUP = re.compile(r"\[PG (?:ID |GUID )?(\w+)")
+SAID = (
+    (_ENQUEUED, "launched {:,} of {:,} collectives"),
+    (_WAITS_IN, "waits in collective {:,}, its peers in {:,}"),
+)
+DEFAULT_GROUP = ("", "0", "default", "0(default_pg)")
+
+
+@memoized
+def launched_fewer(snapshot: Snapshot) -> tuple[Culprit, ...]:
+    """The ranks that launched fewer collectives of the whole run's group than most, by the last lines of the log."""
+    tail = snapshot.state.tail
+    for pattern, words in SAID:
+        counts = _counts(tail, pattern)
+        most = max(counts.values(), default=0)
+        behind = {rank: count for rank, count in counts.items() if count < most}
+        if behind and 2 * len(behind) < len(counts):
+            pids = snapshot.pid_of
+            told = {rank: words.format(count, most) for rank, count in sorted(behind.items())}
+            return tuple(Culprit(rank, pids.get(rank), None, "likely", (why,)) for rank, why in told.items())
+    return ()
+
+
+def _counts(lines: Iterable[LogLine], pattern: re.Pattern[str]) -> dict[int, int]:
+    """By rank, the last that it told of the group of all ranks."""
+    found: dict[int, int] = {}
+    for line in lines:
+        if (told := pattern.search(line.text)) is None:
+            continue
+        text = f"{line.prefix}{line.text}"
+        group, named = _GROUP.search(text), _RANK.search(text)
+        rank = int(named[1]) if named else line.rank
+        if rank is not None and (group is None or group[1] in DEFAULT_GROUP):
+            found[rank] = int(told[1])
+    return found

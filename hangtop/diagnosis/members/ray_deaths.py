@@ -1,0 +1,25 @@
+"""Whose fault a crash of a run on Ray was: by the pid in Ray's own message, else by what Ray tells of its dead actors. Pure."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+from hangtop.records.log import Finding
+from hangtop.records.ray.cluster import RayActor
+from hangtop.records.verdict import Culprit
+from hangtop.state.run_state import RunState
+
+
+def failed_worker(state: RunState, finding: Finding) -> tuple[Culprit, ...]:
+    """The worker that this message is about, else the actor that died first, unless it was meant to end."""
+    actors = [actor for cluster in clusters_of_run(state) for actor in cluster.actors]
+    if finding.pid is not None:
+        told = next((actor for actor in actors if actor.ray_pid == finding.pid), None)
+        why = "Ray's message names its pid"
+        return (Culprit(None, finding.pid, None, "likely", (why,)) if told is None else _culprit(told, why),)
+    died = [actor for actor in actors if actor.death is not None and not actor.death.intended and actor.state == "dead"]
+    first = min(died, key=lambda actor: actor.since or 0.0, default=None)
+    return () if first is None or first.death is None else (_culprit(first, first.death.cause),)
+
+
+def _culprit(actor: RayActor, why: str) -> Culprit:
+    return Culprit(actor.rank, actor.pid or actor.ray_pid, actor.host, "likely", (f"{actor.cls}: {why}",))

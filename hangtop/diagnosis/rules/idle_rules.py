@@ -1,0 +1,91 @@
+"""Rules over runs that stand on purpose: somebody sits at a prompt, or a server waits to be asked."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, silence, stack_evidence
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.member_status import AT_TERMINAL, MemberStatus
+from hangtop.records.stack import listening
+from hangtop.records.verdict import Evidence, Verdict
+from hangtop.stacks.frames import owner
+
+DEBUGGERS = ("pdb.py", "debugger.py", "rpdb.py", "public_api.py", "api.py")
+"""Files in which a prompt is that of a debugger."""
+NOTEBOOK = "ipykernel/"
+
+
+def prompt(snapshot: Snapshot) -> Verdict | None:
+    """A rank stands at the prompt of a debugger or a console, or reads from a terminal: it goes on when a person types.
+
+    Stands before `straggler`: the peers wait for a person, and nothing is broken.
+    """
+    at_prompt = [member for member in snapshot.members if member.status == "waits" and _is_asking(member)]
+    if not snapshot.is_quiet or not at_prompt or any(member.alive for member in snapshot.members):
+        return None
+    first = at_prompt[0]
+    peers = [member for member in snapshot.members if member.waits_for_peers]
+    debugs = first.activity is not None and PurePath(first.activity.call.file).name in DEBUGGERS
+    own = f" in {first.activity.own.name}" if first.activity is not None else ""
+    stands = (
+        f"stand{plural_s(at_prompt)} at the prompt of a debugger" if debugs else f"wait{plural_s(at_prompt)} for a person to type"
+    )
+    waiting = f"; {count(peers)} wait{plural_s(peers)} for it" if peers else ""
+    evidence = [
+        Evidence("procs" if member.activity is None else "stacks", f"{member.name}: {member.text}") for member in at_prompt[:2]
+    ]
+    return Verdict(
+        word="waiting",
+        headline=f"{names(at_prompt)} {stands}{own}{waiting}.",
+        refute="nobody can reach that prompt: its input is no terminal",
+        kind="stopped",
+        confidence="likely",
+        culprits=as_culprits(at_prompt, "likely"),
+        evidence=(*evidence, *([stack_evidence(peers)] if peers else []), silence(snapshot)),
+        next=(("s", "stacks"),),
+    )
+
+
+def _is_asking(member: MemberStatus) -> bool:
+    return member.does == "prompt" or (member.activity is None and member.call == AT_TERMINAL)
+
+
+def idle(snapshot: Snapshot) -> Verdict | None:
+    """All processes wait to be asked: a server at its port in its event loop, a notebook between two cells. No rank is known, and
+    no steps were told after which they would owe more.
+
+    Stands before `standing_still`: who waits to be asked stands still on purpose.
+    """
+    members = snapshot.members
+    if not snapshot.is_quiet or not members or snapshot.log.ray is not None or any(member.rank is not None for member in members):
+        return None
+    notebook = any(_is_notebook(member) for member in members)
+    if not all(_waits_to_be_asked(member) for member in members) or (snapshot.log.progress.step is not None and not notebook):
+        return None
+    at_port = listening(snapshot.state.looks)
+    server = next((member for member in members if member.pid in at_port), None)
+    if server is None:
+        return None
+    what = "a notebook between two cells" if notebook else "it listens, and nobody asks"
+    return Verdict(
+        word="running",
+        headline=f"Idle since {snapshot.silent_since}: {what}.",
+        refute="somebody waits for its answer",
+        evidence=(Evidence("stacks", f"{server.name}: {server.text}, at a port of its own"),),
+        next=(("s", "stacks"),),
+    )
+
+
+def _waits_to_be_asked(member: MemberStatus) -> bool:
+    """In an event loop, in the loop of a server, or in `accept`."""
+    thread = member.activity.thread if member.activity is not None else None
+    return member.status == "waits" and thread is not None and (member.does == "idle" or thread.wait == "accept")
+
+
+def _is_notebook(member: MemberStatus) -> bool:
+    """Its main thread is in the kernel's own loop, and in no cell."""
+    frames = member.frames
+    return any(f"/{NOTEBOOK}" in f"/{frame.file}" for frame in frames) and not any(
+        owner(frame.file) == "user" for frame in frames[1:]
+    )

@@ -1,0 +1,233 @@
+"""A member's status by what the kernel tells of its wait: bytes that move there keep it alive, and so does a process at the other
+end that works; one that is stopped or idles there is what it waits for in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from msgspec.structs import replace
+
+from hangtop.common.text import moment
+from hangtop.diagnosis.facts.beside_the_run import stuck_beside, work_beside
+from hangtop.diagnosis.facts.held_in_turn import turn_of
+from hangtop.diagnosis.facts.long_sleeps import Sleep, sleep_of
+from hangtop.diagnosis.facts.other_side import OtherSide, named, only_listens, side_of
+from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
+from hangtop.diagnosis.status.member_status import AT_TERMINAL, MemberStatus, silent_since, works
+from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends
+from hangtop.records.watched_waits import AGAIN, WatchedProcess
+from hangtop.stacks.activity import waits_within
+from hangtop.stacks.loops import Sources, asks_in_c, by_turns, loop_around, recently
+from hangtop.state.run_state import RunState
+
+OPEN = frozenset({"waits", "unknown", "blocked", "works"})
+"""What these facts may change. Who waits for peers is told by these; a loop waits for nobody."""
+
+NEVER_LEFT = frozenset({"file lock", "open", "read", "write", "receive", "send", "connect"})
+"""Calls without a time limit of their own."""
+
+WAKES = frozenset({"poll", "futex", "sleep", None})
+"""Calls to which a program comes back again and again: to be seen in one at each look is no proof that it stood there."""
+
+
+def current_watch(state: RunState, pause_s: float = 0.0) -> Watch | None:
+    """The last watch, if it began after the log last told anything new. `pause_s`: the silence that a sleep explains."""
+    silent = silent_since(state)
+    if state.waits is None or state.waits.started_at < silent:
+        return None
+    return watch_of(state.waits, silent or None, pause_s)
+
+
+def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:
+    """The members, with what the last watch of their waits tells. `pause_s`: the silence that a sleep explains."""
+    watch = current_watch(state, pause_s)
+    if watch is None:
+        return tuple(members)
+    known = tuple(members)
+    sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
+    told = tuple(_told(watch, member, {other.pid for other in known}, sources) for member in known)
+    asked = [(member.pid, *member.side.path) for member in told if member.side is not None and member.activity is not None]
+    return tuple(member for member in told if not any(_is_tool(member, path) for path in asked))
+
+
+def with_pauses(state: RunState, others: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:
+    """Processes beside the members; of those that sleep, with the moment at which that ends."""
+    watch = current_watch(state, pause_s)
+    sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
+    return tuple(other if watch is None else _paused(watch, other, sources) for other in others)
+
+
+def _paused(watch: Watch, other: MemberStatus, sources: Sources) -> MemberStatus:
+    found = watched(watch, other) if other.status == "waits" else None
+    sleep = sleep_of(watch, *found) if found is not None else None
+    if found is None or sleep is None or _comes_back(other, found[1], sources):
+        return other
+    return _asleep(watch, other, sleep)
+
+
+def _is_tool(member: MemberStatus, path: tuple[int, ...]) -> bool:
+    """A program without a number and without a Python stack, which a member has started and waits for: it helps that member."""
+    below = member.pid in path[1:] and member.process.ppid in path
+    return below and member.rank is None and member.activity is None
+
+
+def watched(watch: Watch, member: MemberStatus) -> tuple[WatchedProcess, ThreadWait] | None:
+    """The process of a member as it was watched, and the thread that tells what it does."""
+    process = watch.processes.get(member.pid)
+    if process is None or process.start_ticks != member.process.start_ticks:
+        return None
+    thread = _as_it_does(process, member) or thread_of(
+        process, member.activity.thread.tid if member.activity is not None else None
+    )
+    return None if thread is None else (process, thread)
+
+
+def ends_of(watch: Watch, member: MemberStatus) -> tuple[OtherEnd, ...]:
+    """The ends of what this member waits at, outside its own process; none where it was not watched."""
+    found = watched(watch, member)
+    return () if found is None else outer_ends(found[1])
+
+
+def _as_it_does(process: WatchedProcess, member: MemberStatus) -> ThreadWait | None:
+    """Of threads that are alike one was watched for all: of one that sleeps, any sleeper."""
+    if member.activity is None or any(thread.call.tid == member.activity.thread.tid for thread in process.threads):
+        return None
+    return next((thread for thread in process.threads if member.does == thread.call.kind == "sleep"), None)
+
+
+def _told(watch: Watch, member: MemberStatus, members: Collection[int], sources: Sources) -> MemberStatus:
+    """`members`: one that works speaks for itself, and those that wait for it are its peers."""
+    if member.status == "stopped":
+        return _in_turn(watch, member)
+    found = watched(watch, member) if member.status in OPEN else None
+    if found is None or (member.status == "works" and not member.doubted):
+        return member
+    process, thread = found
+    if _waits_for_ever(member, process):
+        member = replace(member, status="waits", doubted=False)
+    if _reads_terminal(member, process, thread):
+        text = f"waits for a person to type at {thread.ends[0].object.path or 'its terminal'}"
+        return replace(member, status="waits", call=AT_TERMINAL, text=text, moved=False)
+    if (moved := moves_of(watch, process, thread)) is not None:
+        text = f"{member.text}, and {moved.text}"
+        return replace(member, status="works", text=text, figures=moved.figures, doubted=moved.doubted)
+    sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") else None
+    if sleep is not None and not _comes_back(member, thread, sources):
+        return _asleep(watch, member, sleep)
+    if _looks_for_something(member, sources):
+        return _looking(watch, member)
+    if _asks_for_lock(member, thread, sources):
+        return _at_lock(watch, member, process, thread, members)
+    side = None if member.status == "blocked" else side_of(watch, process, thread)
+    if side is None or (side.kind == "works" and side.pid in members):
+        return member
+    text = _waits_for(member, side)
+    if side.kind == "works":
+        return replace(member, status="works", text=text, side=side, doubted=side.doubted)
+    if side.kind == "unseen":
+        return replace(member, status="waits", text=text, side=side, doubted=False) if member.status != "works" else member
+    in_vain = member.status == "waits" or _only_asks_again(member, process, thread) or _stands(member, process, thread)
+    if side.kind == "stopped" or (side.kind in ("idle", "nobody", "dead") and in_vain):
+        unseen = member.activity is None and process.stood and thread.call.kind not in WAKES
+        return replace(member, status="waits", text=text, side=side, moved=False if unseen else member.moved, doubted=False)
+    return member
+
+
+def _reads_terminal(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
+    """Whether a program without a Python stack, such as zstd(1) that asks whether it may overwrite, reads from a terminal.
+    Of a Python program its stack tells that."""
+    at = [end.object.kind for end in thread.ends]
+    unseen = member.status == "unknown" and member.activity is None
+    return unseen and process.stood and thread.call.kind == "read" and at == ["terminal"] and not process.moves
+
+
+def _in_turn(watch: Watch, member: MemberStatus) -> MemberStatus:
+    """One that is stopped, and may be let go on soon. Ranks work together: one of them that is stopped holds the others up."""
+    turn = turn_of(watch, member.pid) if member.rank is None and member.process.role != "rank" else None
+    if turn is None:
+        return member
+    until = moment(turn.until, watch.reading.started_at)
+    text = f"stands, stopped, while {named(turn.other)} works: their parent sleeps until {until}"
+    return replace(member, status="works", text=text, until=turn.until, doubted=False)
+
+
+def _only_asks_again(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
+    """Whether it was taken for at work only because it wakes: its call has a limit, after which it is made again, it was in no
+    other at any look, and no byte came or went meanwhile."""
+    if member.status != "works" or not thread.call.timed or not process.stood or thread.call.tid != member.pid:
+        return False
+    moves = any(each.received_in or each.acked_in or each.taken_in or each.queued for each in process.sockets) or process.moves
+    return not moves and not by_turns(member.process) and not works(member.process)
+
+
+def _waits_for_ever(member: MemberStatus, process: WatchedProcess) -> bool:
+    """Whether it was taken for at work only because its main thread wakes, as that of a server that looks for its end twice a
+    second: the thread that tells, and all others beside the main one, wait for each other without a limit."""
+    known = member.activity
+    if known is None or known.thread.tid in (None, member.pid) or not waits_within(known) or not process.complete:
+        return False
+    wakes_only = member.status == "works" and member.doubted and not by_turns(member.process) and not works(member.process)
+    first, others = process.threads[:1], process.threads[1:]
+    looks = all(thread.call.kind == "poll" and only_listens(thread) for thread in first) and process.woken_in >= AGAIN
+    stand = bool(others) and all(each.call.kind == "futex" and each.call.timed is False for each in others)
+    return wakes_only and looks and stand
+
+
+def _stands(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
+    """Whether a program without a Python stack, such as flock(1), stood in one call that only the other end can end."""
+    return member.status == "unknown" and member.activity is None and process.stood and thread.call.kind in NEVER_LEFT
+
+
+def _looks_for_something(member: MemberStatus, sources: Sources) -> bool:
+    """Whether it sleeps in a loop that asks for what another process may give, such as a file."""
+    asleep = member.activity is not None and member.does == "sleep" and member.status == "waits"
+    return asleep and member.activity is not None and loop_around(member.activity, sources) in ("waits", "asks")
+
+
+def _looking(watch: Watch, member: MemberStatus) -> MemberStatus:
+    """One that asks for what another process may give, by the processes that the same job started beside the members."""
+    if (busy := work_beside(watch)) is not None:
+        return replace(member, status="works", text=f"{member.text}, and {busy}", doubted=True)
+    if (side := stuck_beside(watch)) is not None:
+        return replace(member, text=f"{member.text}, perhaps for {side.text}", side=side)
+    return member
+
+
+def _waits_for(member: MemberStatus, side: OtherSide) -> str:
+    where = "" if member.activity is None else f"in {member.activity.own.name} ({member.activity.where}) "
+    return f"waits {where}for {side.text}"
+
+
+def _at_lock(
+    watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, members: Collection[int]
+) -> MemberStatus:
+    """One that asks for a lock again and again, by who has it. A holder that wakes now and then may go on, and give it back."""
+    side = side_of(watch, process, replace(thread, ends=thread.locked))
+    if side is None or (side.kind == "works" and side.pid in members):
+        return member
+    if side.kind == "works":
+        return replace(member, status="works", text=_waits_for(member, side), side=side, doubted=side.doubted)
+    holder = watch.processes.get(side.pid or 0)
+    if holder is not None and holder.woken_in:
+        return member
+    return replace(member, status="waits", text=_waits_for(member, side), side=side, doubted=False)
+
+
+def _asks_for_lock(member: MemberStatus, thread: ThreadWait, sources: Sources) -> bool:
+    """Whether it sleeps in a call that does not say so, and a file that it has open is locked by another."""
+    known = member.activity
+    its = known is not None and known.thread.tid in (None, thread.call.tid)
+    return bool(thread.locked) and known is not None and its and asks_in_c(known, sources)
+
+
+def _comes_back(member: MemberStatus, thread: ThreadWait, sources: Sources) -> bool:
+    """Whether it looks for something and sleeps in between, or sleeps for ever: nothing leaves the loop around its sleep, or it
+    was seen to wake since it is watched at all, which is for longer."""
+    endless = member.activity is not None and loop_around(member.activity, sources) in ("waits", "endless")
+    return endless or (thread.call.tid == member.pid and bool(recently(member.process).switches_s))
+
+
+def _asleep(watch: Watch, member: MemberStatus, sleep: Sleep) -> MemberStatus:
+    text = f"{member.text} until {moment(sleep.until, watch.reading.started_at)}"
+    told = replace(member, text=text, until=sleep.until)
+    return replace(told, status="works", doubted=False) if sleep.is_pause else told

@@ -1,0 +1,61 @@
+"""A traceback, from its first line up to its exception: where in the code it was raised."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice, takewhile
+
+from msgspec import Struct
+
+from hangtop.common.clean_text import clean_text
+from hangtop.logs.extract.message_origin import MessageOrigin
+from hangtop.logs.extract.signature_count import SignatureCount
+from hangtop.logs.lines.block_lines import Line, Lines, Span
+
+FRAME = re.compile(
+    r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?'
+    r"|[│|] (?P<file2>\S{1,200}\.py):(?P<line2>\d+) in (?P<function2>[\w<>.]{1,80})"
+)
+"""A frame as Python writes it, and as rich draws it."""
+_NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
+"""Files of installed packages, of Python itself and of launchers. A reader of a traceback looks for the other frames."""
+
+
+_RAISES = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Timeout|Died)\b")
+_LOOK = 3
+
+
+def broken_by(line: Line, lines: Lines, span: Span) -> bool:
+    """Whether this line only broke into a traceback whose next frames follow: another process without a prefix wrote it."""
+    if _RAISES.match(line.text):
+        return False
+    below = islice((each for each in lines.below(span) if each.writer == line.writer), _LOOK)
+    return any(FRAME.match(each.text) for each in takewhile(lambda each: "Traceback (most" not in each.text, below))
+
+
+class OpenTraceback(Struct):
+    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far;
+    `own`: the innermost one of the run's own code. `handled`: the run goes on in spite of this one. `wraps`: an exception was
+    seen that only wraps the one to come, whose frames follow; `said`: the process that it names. `passes_on`: it was raised from
+    an exception that the same writer told before (`raise … from`), which is the cause."""
+
+    tally: SignatureCount
+    left: int
+    handled: bool = False
+    wraps: bool = False
+    passes_on: bool = False
+    said: MessageOrigin | None = None
+    frame: str = ""
+    own: str = ""
+
+    def add_frame(self, frame: re.Match[str]) -> None:
+        """Takes in its next frame."""
+        file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
+        self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
+        self.frame = clean_text(f"{file}:{line}" + (f" in {function}" if function else ""))
+        if not _NOT_OWN.search(file):
+            self.own = self.frame
+
+    def place(self) -> dict[str, str]:
+        """Where it was raised, as a group of a finding: `own`, else `frame`."""
+        return {"own": self.own} if self.own else {"frame": self.frame} if self.frame else {}

@@ -1,0 +1,59 @@
+"""Where the time of a step goes now, and where it went earlier in the same run: medians over the steps that the logs tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from hangtop.common.level_shift import Shift, shift_of
+from hangtop.common.median import median
+from hangtop.logs.attempts import Attempts
+from hangtop.logs.file_facts import FileFacts, TimesOfStep, TokenRate
+from hangtop.records.step_times import Part, PartTime, StepTimes, Was, until
+
+LATELY = 12
+"""Of so many of the newest steps the medians are those of now, where nothing changed."""
+LEAST_TOLD = 5
+Told = TypeVar("Told", TimesOfStep, TokenRate)
+
+
+def step_times_of(facts: Sequence[FileFacts], attempts: Attempts) -> StepTimes:
+    """By the form of line that tells of most steps of this attempt, then of most parts."""
+    told = [_present(rows, file, attempts) for file in facts for rows in file.step_times.values()]
+    rows = max(told, key=lambda rows: (len(rows), len(rows[-1].parts) if rows else 0), default=())
+    rates = max((_present(file.token_rates, file, attempts) for file in facts), key=len, default=())
+    parts = _parts(rows) if len(rows) >= LEAST_TOLD else ()
+    if len(rates) < LEAST_TOLD:
+        return StepTimes(parts, len(rows) if parts else 0)
+    tokens = [rate.tokens_s for rate in rates]
+    shift = shift_of(tokens)
+    were = None if shift is None else Was(shift.before, until_at=rates[shift.at - 1].at)
+    return StepTimes(parts, len(rows) if parts else 0, _now(tokens, shift), were)
+
+
+def _present(told: Sequence[Told], file: FileFacts, attempts: Attempts) -> tuple[Told, ...]:
+    is_present = attempts.is_present(file.file)
+    return tuple(each for each in told if is_present(each.offset, each.at))
+
+
+def _parts(rows: Sequence[TimesOfStep]) -> tuple[PartTime, ...]:
+    names = dict.fromkeys(part for row in rows for part in row.parts)
+    return tuple(sorted((_part(part, rows) for part in names), key=lambda part: -part.share))
+
+
+def _part(part: Part, rows: Sequence[TimesOfStep]) -> PartTime:
+    seconds = [row.parts.get(part, 0.0) for row in rows]
+    shares = [min(1.0, part_s / (row.total_s or part_s or 1.0)) for part_s, row in zip(seconds, rows, strict=True)]
+    shift = shift_of(shares)
+    if shift is None:
+        return PartTime(part, _rounded(_now(shares, None)), _rounded(_now(seconds, None)))
+    was = until(_rounded(shift.before), [(row.step, row.at) for row in rows[shift.at - 1 :]])
+    return PartTime(part, _rounded(shift.now), _rounded(median(seconds[shift.at :])), was, _rounded(median(seconds[: shift.at])))
+
+
+def _now(values: Sequence[float], shift: Shift | None) -> float:
+    return median(values[-LATELY:]) if shift is None else shift.now
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")

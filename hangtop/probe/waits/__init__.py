@@ -1,0 +1,1 @@
+"""The source that watches what processes wait for."""

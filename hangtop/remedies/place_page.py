@@ -1,0 +1,128 @@
+"""The page of a place, or of a stage of a framework, for `hangtop explain`: what it means, causes, remedies, sources. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from hangtop.common.text import cells, wrap
+from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.catalog.profile import Profile, Stage
+from hangtop.remedies.catalogue import Places
+from hangtop.remedies.place import Cause, Do, Place, filled
+
+WIDTH = 100
+Say = Callable[[str], str]
+BLANKS = {
+    "who": "the rank", "pid": "PID", "any_pid": "PID", "peer_pid": "PID", "end": "PID", "holder": "PID", "tracer": "PID",
+    "worker": "PID", "dead_worker": "PID", "stopped_worker": "PID", "own_pid": "PID", "own_end": "PID", "own_holder": "PID",
+    "own_stopped_worker": "PID", "stranger": "PID", "log": "LOG", "path": "FILE", "folder": "FOLDER",
+    "mount": "MOUNT", "device": "DEVICE", "address": "MASTER_ADDR", "port": "MASTER_PORT", "remote": "HOST:PORT",
+    "remote_host": "HOST", "remote_port": "PORT", "own": "FUNCTION", "second": "ANOTHER",
+    "trouble": "a part of Ray is sick", "mend": "start Ray again", "dead_actor": "an actor is dead", "where": "FILE:LINE",
+    "missing": "rank N", "apart": "rank N", "culprits": "rank N", "call": "the collective", "exit": "its exit code",
+    "worker_end": "its end", "worker_does": "FUNCTION (FILE:LINE)", "does": "works", "asks": "GPUs", "asker": "an actor",
+    "lack": "too few there", "until": "that moment", "pids": "PIDS", "checkpoints": "CHECKPOINTS",
+}  # fmt: skip
+"""What stands in a page for what is only known of a run."""
+
+
+def place_page(place: Place, framework: str | None = None, say: Say = str) -> str:
+    """The page on one place; with a framework without the remedies of others. `say`: puts a text in its reader's language."""
+    lines = [f"{place.id}  {say(place.title)}", "", *_section("What it means", [place.text], say)]
+    for number, cause in enumerate(place.cause, 1):
+        if cause.fits(None if framework is None else {framework}):
+            lines += _cause_lines(cause, number, framework, say)
+    lines += _section("What makes it worse", place.worse, say) if place.worse else []
+    lines += _section("What the usual advice gets wrong", [place.folklore], say) if place.folklore else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _cause_lines(cause: Cause, number: int, framework: str | None, say: Say) -> list[str]:
+    lines = _hanging(f"{number}. ", say(filled(cause.text, BLANKS)))
+    if cause.tell:
+        shows = f"   ({say(filled(cause.shows, BLANKS))})" if cause.shows else ""
+        lines += _hanging(f"   {say('tell')}: ", filled(cause.tell, BLANKS) + shows)
+    for do in cause.do:
+        if do.fits(None if framework is None else {framework}):
+            lines += _hanging(f"   {say('do')}:   ", _do(do, framework, say))
+    return [*lines, *_hanging(f"   {say('known')}: ", cause.source), ""]
+
+
+def _do(do: Do, framework: str | None, say: Say) -> str:
+    only = f"[{', '.join(do.frameworks)}] " if do.frameworks and framework is None else ""
+    paste = f"   {say(do.where)}: {filled(do.set, BLANKS)}" if do.set else ""
+    preset = f"   (hangtop restart --preset {do.preset})" if do.preset else ""
+    return f"{only}{say(filled(do.text, BLANKS))}{paste}{preset}"
+
+
+def stage_named(query: str, catalog: Catalog) -> tuple[Profile, Stage] | None:
+    """The stage that `gkd:weight_sync` names; one that a profile lacks may be of the profile that it refines."""
+    name, colon, stage_id = query.partition(":")
+    profile = catalog.profiles.get(name) if colon else None
+    while profile is not None:
+        found = next((stage for stage in profile.stage if stage.id == stage_id), None)
+        if found is not None:
+            return profile, found
+        profile = catalog.profiles.get(profile.refines or "")
+    return None
+
+
+def stage_page(profile: Profile, stage: Stage, places: Places, say: Say = str) -> str:
+    """The page on one stage of a framework: its limits, causes and remedies, and the places for which it speaks."""
+    frameworks = (profile.name, profile.framework, profile.refines or profile.name)
+    lines = [
+        f"{profile.name}:{stage.id}  {say(stage.title)} · {profile.title}"
+        if say is not str
+        else f"{profile.name}:{stage.id}  {stage.title} of {profile.title}",
+        "",
+    ]
+    if limits := list(_limits(stage)):
+        lines += _section("How long it takes", [", ".join(limits)], say)
+    if hint := profile.stall_hint.get(stage.id, ""):
+        lines += _section("Silence there", [hint], say)
+    lines += _section("Why it stands there", stage.causes, say) if stage.causes else []
+    lines += (
+        _section("What to do, in this order", [f"{n}. {say(fix)}" for n, fix in enumerate(stage.fixes, 1)], say)
+        if stage.fixes
+        else []
+    )
+    lines += _section(say("Sources"), [" · ".join(stage.cite)], str) if stage.cite else []
+    for place in places.values():
+        if stage.id in place.stages:
+            causes = [cause for cause in place.cause if cause.fits(frameworks)]
+            framework = next((name for name in frameworks for do in _dos(causes) if name in do.frameworks), profile.name)
+            lines += [line for number, cause in enumerate(causes, 1) for line in _cause_lines(cause, number, framework, say)]
+            lines += _section("What makes it worse", place.worse, say) if place.worse else []
+            lines += _section("What the usual advice gets wrong", [place.folklore], say) if place.folklore else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _dos(causes: Iterable[Cause]) -> Iterator[Do]:
+    return (do for cause in causes for do in cause.do)
+
+
+def _limits(stage: Stage) -> Iterator[str]:
+    for words, seconds in (
+        ("about", stage.typical_s),
+        ("slow after", stage.slow_after_s),
+        ("stalled after", stage.stalled_after_s),
+    ):
+        if seconds is not None:
+            yield f"{words} {seconds:.0f} s"
+
+
+def listing(places: Places, say: Say = str) -> Iterator[str]:
+    """One line a place."""
+    wide = max(map(len, places), default=0)
+    yield f"{say('places')}:"
+    for place in places.values():
+        yield f"  {place.id:<{wide}}  {say(place.title)}"
+
+
+def _section(title: str, paragraphs: Iterable[str], say: Say) -> list[str]:
+    return [say(title), *(f"  {line}" for text in paragraphs for line in wrap(say(text), WIDTH - 2)), ""]
+
+
+def _hanging(head: str, text: str) -> list[str]:
+    first, *rest = wrap(text, WIDTH - cells(head)) or [""]
+    return [head + first, *(" " * cells(head) + line for line in rest)]

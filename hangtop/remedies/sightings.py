@@ -1,0 +1,121 @@
+"""In which places a run stands: by the rule of its verdict, by what the members in question wait in, by the stage of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.records.verdict import Verdict
+from hangtop.records.waiting import OtherEnd
+from hangtop.remedies.catalogue import Places
+from hangtop.remedies.place import Place
+from hangtop.remedies.seen import Seen, evidence_of, kernel_ends, of_member, of_run, since_words
+
+MOST_MEMBERS = 4
+"""Members in question that are looked at: more of them mostly stand alike."""
+APART = frozenset({"waits", "loops", "dataloader", "unknown", "blocked", "stopped", "gone"})
+"""Neither at work nor waiting for peers."""
+EXPLAINED = frozenset({"lock", "queue", "join", "child", "sleep", "prompt", "dataloader", "build_lock"})
+"""What a thread waits for says more than the name of its function."""
+
+
+class Sighting(Struct, frozen=True):
+    """A place in which the run stands. `why`: the evidence, as a sentence; `seen`: what fills the slots of its texts."""
+
+    place: Place
+    why: str
+    seen: Seen
+
+
+class Sightings(Struct, frozen=True):
+    """`known`: where the run was seen to stand; `by_stage`: places for which its log alone speaks, that of its stage first."""
+
+    known: tuple[Sighting, ...]
+    by_stage: tuple[Sighting, ...]
+
+    @property
+    def sure(self) -> bool:
+        """Whether nothing else need be told."""
+        return any(sighting.place.sure for sighting in self.known)
+
+
+def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings:
+    """The places, the one that explains most first; each once."""
+    run, members = of_run(snapshot, verdict), in_question(snapshot, verdict)
+    seen = run | of_member(snapshot, members[0]) if members else run
+    rule = f"slow {verdict.rule}" if verdict.word == "slow" else verdict.rule
+    by_rule = [Sighting(place, _why(verdict), seen) for place in places.values() if rule in place.rules]
+    standing: list[Sighting] = []
+    if not any(sighting.place.sure for sighting in by_rule):
+        standing = [sighting for member in members[:MOST_MEMBERS] for sighting in _of_member(snapshot, member, run, places)]
+    known = _once(sighting for sighting in (*standing, *by_rule) if not sighting.place.last)
+    if verdict.state.ended or any(sighting.place.sure for sighting in known):
+        return Sightings(known, ())
+    told, stage = {sighting.place.id for sighting in known}, snapshot.stage.id if snapshot.stage is not None else None
+    here = (place for place in places.values() if stage in place.stages and place.id not in told)
+    by_stage = [Sighting(place, since_words(snapshot), seen) for place in here]
+    return Sightings(known, (*by_stage, *(sighting for sighting in by_rule if sighting.place.last and not known)))
+
+
+def _once(found: Iterable[Sighting]) -> tuple[Sighting, ...]:
+    """The first of each place."""
+    first: dict[str, Sighting] = {}
+    for sighting in found:
+        first.setdefault(sighting.place.id, sighting)
+    return tuple(first.values())
+
+
+def in_question(snapshot: Snapshot, verdict: Verdict) -> Sequence[MemberStatus]:
+    """The members that the verdict accuses; else those that stand apart, else all, where each waits for the others. Of a run that
+    is slow those that work."""
+    pids = {culprit.pid for culprit in verdict.culprits if culprit.pid is not None}
+    ranks = {culprit.rank for culprit in verdict.culprits if culprit.rank is not None}
+    everyone = (*snapshot.members, *snapshot.beside)
+    accused = [member for member in everyone if member.pid in pids or member.rank in ranks]
+    if verdict.word == "slow" and not accused:
+        accused = [member for member in everyone if member.alive]
+    apart = [member for member in snapshot.members if member.status in APART]
+    return accused or apart or [member for member in snapshot.members if not member.alive]
+
+
+def _of_member(snapshot: Snapshot, member: MemberStatus, run: Seen, places: Places) -> Iterator[Sighting]:
+    """The places in which one member stands: by the kernel, by its frames, by what it does."""
+    seen, why = run | of_member(snapshot, member), evidence_of(snapshot, member)
+    at = at_kernel(member, kernel_ends(snapshot, member))
+    by_kernel = [place for place in places.values() if at in place.at]
+    by_frames = [place for place in places.values() if any(map(place.holds, member.frames))]
+    by_doing = [place for place in places.values() if not place.files and member.does in place.does]
+    phase = member.activity.phase if member.activity is not None else None
+    if phase != "weights" and member.does in EXPLAINED:
+        phase = None
+    by_phase = [place for place in places.values() if phase is not None and phase in place.phases]
+    loops = [place for place in places.values() if "loop" in place.at] if member.status == "loops" else []
+    for place in (*by_kernel, *loops, *by_frames, *by_doing, *by_phase):
+        yield Sighting(place, why, seen)
+        if place.sure:
+            return
+
+
+def at_kernel(member: MemberStatus, ends: Iterable[OtherEnd]) -> str:
+    """What the kernel tells of a member's wait, in a word: it or the process at the other end is stopped, that one is dead, or
+    nobody is there; a lock of a file, a pipe that nobody empties; empty for all else."""
+    if member.status == "stopped":
+        return "traced" if member.process.tracer_pid else "stopped"
+    if member.status in ("gone", "blocked"):
+        return member.status
+    if member.side is not None and member.side.kind in ("stopped", "dead", "nobody"):
+        return f"other side {member.side.kind}"
+    kinds = {end.object.kind for end in ends}
+    if "file lock" in kinds:
+        return "file lock"
+    writes = any(end.object.kind in ("pipe", "fifo") and end.object.writes and not end.object.reads for end in ends)
+    return "full pipe" if writes else ""
+
+
+def _why(verdict: Verdict) -> str:
+    """The evidence of the verdict itself."""
+    fact = next((fact for fact in verdict.evidence if fact.supports and fact.source != "log"), None)
+    return verdict.headline if fact is None else f"{fact.source}: {fact.text}"

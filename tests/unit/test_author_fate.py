@@ -1,0 +1,245 @@
+"""A message is not a death: what is said of an error while its writer lives, and once it is gone."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.judge import diagnose
+from hangtop.records.log import Finding, LogLine, LogReading, Progress, WrittenAt
+from hangtop.records.process import Process, ProcessReading, Writer
+from hangtop.records.verdict import Verdict
+from hangtop.state.run_state import RunState
+from tests.unit.test_verdict import NOW, OOM, SPEC, run
+
+SAID = replace(OOM, rank=None, at=NOW - 60, written=WrittenAt(NOW - 60, NOW - 60, NOW - 60))
+TRAIN = Process(77, NOW - 900, 9, 1, "python", "python train.py", "S", role="other", wrote_bytes=4_000)
+SHELL = Process(70, NOW - 901, 8, 1, "bash", "bash run.sh", "S", role="other", wrote_bytes=0)
+KEEPER = Process(78, NOW - 59, 99, 70, "sleep", "sleep infinity", "S", role="other", wrote_bytes=0)
+ALIVE = Writer(77, NOW - 900, "python", "python train.py")
+
+
+def said_of(*processes: Process, finding: Finding = SAID, silence_s: float = 2.0, **procs: object) -> Verdict:
+    reading = ProcessReading(writers=(ALIVE,), processes=processes)
+    state = replace(run(silence_s, findings=(finding,)), procs=replace(reading, **procs))
+    return diagnose(state, SPEC, NOW)
+
+
+def test_an_error_whose_writer_lives_and_writes_on_is_reported() -> None:
+    told = said_of(TRAIN, finding=replace(SAID, count=12))
+    assert (told.word, told.headline) == ("running", "Starting: 12 errors reported, the run goes on.")
+    assert any(OOM.text in fact.text for fact in told.evidence)
+
+
+def test_who_wrote_the_error_is_gone_and_only_what_keeps_the_container_is_left() -> None:
+    assert said_of(SHELL, KEEPER, silence_s=60.0).word == "crashed"
+    unread = replace(TRAIN, wrote_bytes=None)
+    assert said_of(SHELL, unread).word == "running", "what could not be counted may have written it"
+
+
+def test_what_was_started_again_after_the_error_and_writes_is_a_run() -> None:
+    again = replace(TRAIN, pid=79, started_at=NOW - 50)
+    assert said_of(SHELL, again).word == "running"
+    assert said_of(SHELL, replace(again, wrote_bytes=0), silence_s=60.0).word == "crashed"
+
+
+@pytest.mark.parametrize(("pid", "word"), [(77, "running"), (4242, "crashed")])
+def test_a_message_that_names_a_process_tells_of_that_one(pid: int, word: str) -> None:
+    named = replace(SAID, text=f"run.sh: line 3: {pid} Killed    python worker.py")
+    assert said_of(SHELL, TRAIN, finding=named).word == word
+
+
+def test_a_rank_that_died_beside_peers_that_live_is_a_crash_and_one_that_lives_is_none() -> None:
+    ranks = [replace(TRAIN, pid=100 + rank, role="rank", rank=rank, world=4) for rank in range(4)]
+    of_two = replace(SAID, rank=2)
+    assert said_of(*ranks, finding=of_two).word == "running"
+    assert said_of(*(ranks[:2] + ranks[3:]), finding=of_two).word == "crashed"
+    ended = replace(ranks[2], state="X", exit_code=1)
+    assert said_of(*(ranks[:2] + ranks[3:]), finding=of_two, ended=(ended,)).word == "crashed"
+
+
+def test_a_death_that_names_its_rank_is_past_once_that_rank_lives_as_another_process() -> None:
+    """torchrun starts all ranks again, and these say nothing while they read their snapshot."""
+    ranks = [replace(TRAIN, pid=100 + rank, started_at=NOW - 61, role="rank", rank=rank, wrote_bytes=0) for rank in range(2)]
+    named = replace(SAID, rank=1, text="failed (exitcode: -9) local_rank: 1 (pid: 88) of binary: python")
+    assert said_of(*ranks, finding=named, silence_s=60.0).word == "running"
+    assert said_of(ranks[0], finding=named, silence_s=60.0).word == "crashed", "it was not started again"
+
+
+def test_nothing_is_certain_within_seconds_of_the_message_while_processes_live() -> None:
+    assert said_of(SHELL, KEEPER, silence_s=3.0).confidence == "likely"
+    assert said_of(SHELL, KEEPER, silence_s=30.0).confidence == "certain"
+
+
+def test_a_program_that_ended_with_0_had_caught_its_errors_and_a_shell_that_did_tells_nothing() -> None:
+    ended = replace(ALIVE, alive=False, gone_at=NOW - 1, exit_code=0)
+    assert said_of(writers=(ended,)).word == "finished"
+    assert said_of(writers=(replace(ended, name="bash"),)).word == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("code", "word"), [(1, "crashed"), (-11, "crashed"), (-15, "finished"), (0, "finished"), (None, "finished")]
+)
+def test_an_exit_with_an_error_after_the_finish_counts_and_a_signal_from_outside_does_not(code: int | None, word: str) -> None:
+    ended = replace(ALIVE, alive=False, gone_at=NOW - 5, exit_code=code)
+    state = replace(run(5, stage="finish"), procs=ProcessReading(writers=(ended,)))
+    assert diagnose(state, SPEC, NOW).word == word
+
+
+def ended_with(*texts: str, silence_s: float = 30.0, procs: ProcessReading | None = None, **log: object) -> Verdict:
+    """Nobody writes the log any more; these are its last lines."""
+    tail = tuple(LogLine(0, 10 * place, None, None, "", text) for place, text in enumerate(texts))
+    state: RunState = run(silence_s, **log)  # type: ignore[arg-type]
+    return diagnose(replace(state, tail=tail, procs=procs or ProcessReading()), SPEC, NOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WorkerLostError: peer 3 is not there any more",
+        "my.pkg.OddException",
+        "check failed at src/loop.cc:119",
+        "run.sh: line 7: 4242 Bus error               python train.py",
+        "Segmentation fault",
+        "zsh: killed     python train.py",
+        "child 2 exited with code 137",
+        "UserWarning: resource_tracker: There appear to be 12 leaked semaphore objects to clean up at shutdown",
+    ],
+)
+def test_last_words_that_tell_of_a_death_are_a_crash_once_nobody_writes(text: str) -> None:
+    assert ended_with("loading", text).word == "crashed"
+    assert ended_with("loading", text, procs=ProcessReading(hidden=1)).word == "running", "somebody may write it unseen"
+    assert ended_with(text, *("more" for _ in range(8))).word == "running", "it was not the last that was said"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["exited with code 0", "no errors; failed: 0", "trainers returned [0, 0]", "ValueError: skipped, retrying", "error rate 0.3"],
+)
+def test_other_last_words_are_no_death(text: str) -> None:
+    assert ended_with("loading", text).word != "crashed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Early stopping",
+        "Stopping training early.",
+        "Solved! Running reward is now 195.2",
+        "target accuracy reached: 0.95",
+        "All done in 2.4s",
+        "Saved final model to out/m.pt",
+        "workers returned [0, 0]",
+        "all exited with code 0",
+    ],
+)
+def test_last_words_that_tell_of_an_end_are_a_finish_once_nobody_writes(text: str) -> None:
+    assert ended_with("loading", text).word == "finished"
+    alive = ProcessReading(writers=(ALIVE,), processes=(TRAIN,))
+    assert ended_with("loading", text, procs=alive).word == "running"
+
+
+def test_an_error_behind_the_last_step_is_outlived_by_the_good_end_that_a_shell_tells_behind_it() -> None:
+    error = "ConnectionRefusedError: [Errno 111] Connection refused"
+    raised = Finding("py.traceback", "fatal", "cause", 0, error, hang="crash", last_offset=10)
+    all_steps = Progress(step=10, total=10)
+    tail = ("Traceback (most recent call last):", error, "recipe done in 11s")
+    assert ended_with(*tail, findings=(raised,), progress=all_steps).word == "finished"
+    assert ended_with(*tail, progress=all_steps).word == "finished", "no signature knew it"
+    assert ended_with(*tail, findings=(raised,), progress=replace(all_steps, total=20)).word == "crashed", "it was not done"
+    assert ended_with(*tail, findings=(raised,)).word == "crashed", "nothing tells how far it had to go"
+    later = replace(raised, last_offset=30)
+    assert ended_with(*tail[:2], tail[2], error, findings=(later,), progress=all_steps).word == "crashed", "the error came last"
+
+
+@pytest.mark.parametrize(
+    ("marks", "plain"),
+    [
+        (
+            ("✓ Rollout Worker initialized in 30.5s", "✓ Weight synchronization completed in 5.2s", "Starting training loop..."),
+            "",
+        ),
+        (("finished update_engine_weights",), ""),
+        (("[ROLLOUT] init_model START",), "✓ Dataset generation completed in 20.1s"),
+    ],
+)
+def test_the_end_of_a_part_is_no_end_of_the_run(marks: tuple[str, ...], plain: str) -> None:
+    """Lines that mark stages end parts; what stands above one was followed by another part."""
+    first = [LogLine(0, 1, None, None, "", plain)] if plain else []
+    tail = (*first, *(LogLine(0, 10 + place, None, None, "", text, "stage") for place, text in enumerate(marks)))
+    verdict = diagnose(replace(run(30), tail=tail, procs=ProcessReading()), SPEC, NOW)
+    assert verdict.word != "finished"
+
+
+@pytest.mark.parametrize(
+    ("later", "word"),
+    [
+        ("Building the model", "running"),
+        ("2026-01-11 10:00:35 INFO main - Moving it", "running"),
+        ("Saving the log", "finished"),
+        ("Cleaning up", "finished"),
+    ],
+)
+def test_a_step_that_is_begun_later_is_no_end_and_what_is_done_when_one_leaves_is_none(later: str, word: str) -> None:
+    assert ended_with("Tokenizing finished in 20.1s", later).word == word
+
+
+def test_an_end_in_the_middle_of_a_known_course_is_none_but_an_early_stop_is() -> None:
+    reading: LogReading | None = run(30).log
+    assert reading is not None
+    half = replace(reading.progress, step=40, total=100)
+    assert ended_with("Saved final model", progress=half).word != "finished"
+    assert ended_with("EarlyStopping: no improvement", progress=half).word == "finished"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_end"),
+    [
+        ("Time limit reached. Elapsed time is 0:10:00.", True),
+        ("the time is up after step 40; exit", True),
+        ("slurmstepd: error: *** JOB 7 CANCELLED AT 10:00 DUE TO TIME LIMIT ***", False),
+        ("step 40 took 3 times over", False),
+        ("a step is reached each time", False),
+    ],
+)
+def test_a_run_that_was_given_a_time_ends_when_it_is_over(text: str, is_end: bool) -> None:
+    reading: LogReading | None = run(30).log
+    assert reading is not None
+    half = replace(reading.progress, step=40, total=100)
+    assert (ended_with("step 40", text, progress=half).word == "finished") is is_end
+
+
+def test_how_the_writers_of_an_earlier_attempt_ended_says_nothing_of_the_one_that_ended_last() -> None:
+    first = replace(ALIVE, pid=60, alive=False, started_at=NOW - 900, gone_at=NOW - 500, exit_code=1)
+    last = replace(ALIVE, alive=False, started_at=NOW - 400, gone_at=NOW - 1, exit_code=0)
+    procs = ProcessReading(writers=(first, last), began_at=NOW - 400)
+    assert diagnose(replace(run(5), procs=procs), SPEC, NOW).word == "finished"
+    assert diagnose(replace(run(5), procs=replace(procs, began_at=None)), SPEC, NOW).word == "crashed"
+
+
+def test_an_earlier_attempts_last_output_is_no_silence_of_a_process_that_began_since() -> None:
+    procs = ProcessReading(writers=(ALIVE,), processes=(TRAIN,), began_at=NOW - 5)
+    assert diagnose(replace(run(9_000), procs=procs), SPEC, NOW).silence_s == 5.0
+    ended = replace(procs, writers=(replace(ALIVE, alive=False, gone_at=NOW - 1),))
+    assert diagnose(replace(run(9_000), procs=ended), SPEC, NOW).silence_s == 9_000.0
+
+
+@pytest.mark.parametrize(
+    ("left_s", "behind", "alive", "word"),
+    [
+        (40.0, "fetch failed, next try in 55 s", True, "slow"),
+        (-1.0, "fetch failed, next try in 55 s", True, "crashed"),
+        (40.0, "", True, "crashed"),
+        (40.0, "fetch failed, next try in 55 s", False, "crashed"),
+    ],
+)
+def test_who_started_what_died_and_said_since_how_long_it_waits_goes_on(
+    left_s: float, behind: str, alive: bool, word: str
+) -> None:
+    shell = Writer(70, NOW - 901, "bash", "bash run.sh", alive=alive, gone_at=None if alive else NOW - 5)
+    tail = tuple(
+        LogLine(0, SAID.last_offset + place, None, None, "", text, "plain") for place, text in ((0, SAID.text), (40, behind))
+    )
+    state = run(130.0, findings=(SAID,), announced_until=NOW + left_s)
+    known = replace(state, tail=tail, procs=ProcessReading(writers=(shell,), processes=(SHELL, KEEPER) if alive else ()))
+    assert diagnose(known, SPEC, NOW).word == word

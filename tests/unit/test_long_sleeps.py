@@ -1,0 +1,125 @@
+"""A sleep whose end the kernel knows: how long it lasts, and what is said of a rank in it."""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.facts.long_sleeps import sleep_of
+from hangtop.diagnosis.facts.wait_moves import watch_of
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.snapshot import take_snapshot
+from hangtop.diagnosis.status import by_waits
+from hangtop.records.verdict import Verdict
+from hangtop.records.waiting import OtherEnd, ThreadWait, WaitObject
+from hangtop.records.watched_waits import WatchedProcess
+from hangtop.system.waits.call_limits import rest_of
+from hangtop.system.waits.calls import parse_call
+from tests.fakes.members import LOCK, NOW, SPEC, four
+from tests.fakes.waited import OUTSIDE, at_lock, at_tcp, waits, watch, watched
+
+SLEEP, RELATIVE, POLL, EPOLL = 230, 35, 7, 232
+MOMENT = "0x1"
+"""TIMER_ABSTIME."""
+WAKER = OtherEnd(WaitObject("eventfd", reads=True), known=False)
+AT = NOW - 10
+
+
+def rest(number: int, *arguments: str, limit: tuple[int, int] | None = None) -> tuple[float | None, bool]:
+    words = [*arguments, *["0x0"] * (6 - len(arguments))]
+    call = parse_call(f"{number} {' '.join(words)} 0x7 0x8", "x86_64")
+    assert call is not None
+    return rest_of(call, lambda address, size: None if limit is None else struct.pack("=qq", *limit))
+
+
+def test_a_sleep_until_a_moment_of_a_clock_is_exact() -> None:
+    moment = int(time.clock_gettime(time.CLOCK_MONOTONIC)) + 100
+    left, exact = rest(SLEEP, "0x1", MOMENT, "0x5", limit=(moment, 0))
+    assert left == pytest.approx(100, abs=5)
+    assert exact
+    assert rest(SLEEP, "0x1", MOMENT, "0x5", limit=(1, 0)) == (0.0, True), "it is over"
+
+
+def test_a_limit_from_the_start_of_the_call_is_told_whole() -> None:
+    assert rest(RELATIVE, "0x5", limit=(30, 500_000_000)) == (30.5, False)
+    assert rest(SLEEP, "0x1", "0x0", "0x5", limit=(30, 0)) == (30.0, False)
+    assert rest(EPOLL, "0x3", "0x5", "0x1", "0x7530") == (30.0, False)
+
+
+def test_without_a_limit_or_the_right_to_read_it_nothing_is_told() -> None:
+    assert rest(POLL, "0x5", "0x1", "0xffffffff") == (None, False)
+    assert rest(RELATIVE, "0x5") == (None, False)
+    assert rest(202, "0x5", "0x0", "0x0", "0x9", limit=(3, 0)) == (None, False), "of a futex it depends on the operation"
+
+
+def asleep(rest_s: float, *ends: OtherEnd, pid: int = 102, kind: str = "sleep", exact: bool = True) -> ThreadWait:
+    thread = waits(pid, *ends, kind=kind)  # type: ignore[arg-type]
+    return replace(thread, call=replace(thread.call, rest_s=rest_s, rest_exact=exact))
+
+
+def until(thread: ThreadWait, silence_s: float = 10.0, **more: object) -> float | None:
+    own = watched(102, thread, **more)
+    found = sleep_of(watch_of(watch(own, at=AT), AT - silence_s, 60.0), own, own.threads[0])
+    return None if found is None else found.until - AT
+
+
+def test_only_a_sleep_that_outlasts_the_watch_is_one() -> None:
+    assert until(asleep(40)) == 40
+    assert until(asleep(2)) is None
+    assert until(waits(102, kind="sleep")) is None
+    assert until(asleep(40, kind="futex")) is None
+
+
+def test_of_a_length_alone_the_thread_must_have_slept_through_and_the_silence_be_shorter() -> None:
+    assert until(asleep(40, exact=False)) == 40
+    assert until(asleep(40, exact=False), woken_in=1) is None
+    assert until(asleep(40, exact=False), silence_s=50.0) is None, "one of many"
+
+
+def test_an_event_loop_that_waits_for_its_clock_alone_sleeps() -> None:
+    assert until(asleep(40, WAKER, kind="poll", exact=False)) == 40
+    assert until(asleep(40, WAKER, at_tcp(8), kind="poll", exact=False)) is None
+
+
+def said(own: WatchedProcess, *others: WatchedProcess) -> Verdict:
+    return diagnose(replace(four(LOCK), waits=watch(own, *others, at=AT)), SPEC, NOW)
+
+
+def test_a_rank_that_wakes_by_itself_is_slow_until_then() -> None:
+    verdict = said(watched(102, asleep(60)))
+    assert (verdict.word, verdict.at_work) == ("slow", (2,))
+    assert " until " in verdict.headline
+
+
+def test_a_rank_that_sleeps_for_hours_is_blamed_with_the_end_of_its_sleep() -> None:
+    verdict = said(watched(102, asleep(40_000)))
+    assert (verdict.word, [culprit.rank for culprit in verdict.culprits]) == ("hung", [2])
+    assert " until " in verdict.culprits[0].why[0]
+
+
+def test_a_holder_that_stands_in_for_work_by_sleeping_works() -> None:
+    verdict = said(watched(102, waits(102, at_lock(OUTSIDE))), watched(OUTSIDE, asleep(60, pid=OUTSIDE)))
+    assert verdict.word == "slow"
+    assert "which sleeps until" in verdict.headline
+
+
+def test_a_server_that_sleeps_beside_other_threads_proves_nothing() -> None:
+    server = watched(OUTSIDE, asleep(60, pid=OUTSIDE), waits(OUTSIDE, kind="futex", tid=OUTSIDE + 1))
+    assert said(watched(102, waits(102, at_lock(OUTSIDE))), server).word == "hung"
+
+
+def test_of_threads_that_sleep_alike_one_was_watched_for_all() -> None:
+    """The stack that tells is another thread's."""
+    other = replace(asleep(60), call=replace(asleep(60).call, tid=999))
+    joins = waits(102, kind="futex")
+    assert said(watched(102, joins, other)).word == "hung", "its stack shows no sleep"
+    member = next(each for each in take_snapshot(four(LOCK), SPEC, NOW).members if each.rank == 2)
+    assert member.activity is not None
+    thread = replace(member.activity.thread, tid=1_000)
+    sleeps = replace(member, activity=replace(member.activity, kind="sleep", thread=thread))
+    found = by_waits.watched(watch_of(watch(watched(102, joins, other), at=AT)), sleeps)
+    assert found is not None
+    assert found[1].call.tid == 999

@@ -1,0 +1,47 @@
+"""Two processes that both wait for a message of the other: whose turn is it?"""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.facts.turns import who_owes
+from hangtop.records.watched_waits import WatchedProcess
+from tests.fakes.waited import tcp, watched
+
+Side = tuple[int, int, int, int]
+"""Messages sent, and taken; milliseconds since the last of each."""
+
+
+def side(pid: int, told: Side, ends: tuple[str, str]) -> WatchedProcess:
+    sent, came, sent_ms, came_ms = told
+    moves = tcp(pid)
+    row = replace(
+        moves.last,
+        local=ends[0],
+        remote=ends[1],
+        segments_out=sent,
+        segments_in=came,
+        last_sent_ms=sent_ms,
+        last_received_ms=came_ms,
+    )
+    return watched(pid, sockets=(replace(moves, last=row),))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "owes"),
+    [
+        ((25, 24, 50, 90), (24, 25, 90, 50), 2),  # 1 asked, and 2 never answered
+        ((24, 25, 90, 50), (25, 24, 50, 90), 1),
+        ((24, 24, 90, 50), (24, 24, 50, 50), 1),  # 2 has answered last, and 1 asks nothing more
+        ((24, 24, 50, 50), (24, 24, 50, 50), None),
+        ((99, 96, 50, 90), (96, 99, 90, 50), None),  # more than one on its way: no turns
+        ((2, 1, 50, 90), (1, 2, 90, 50), None),
+    ],
+)
+def test_who_took_one_message_more_than_it_sent_owes_the_next(one: Side, other: Side, owes: int | None) -> None:
+    assert who_owes(side(1, one, ("a:1", "a:2")), side(2, other, ("a:2", "a:1"))) == owes
+
+
+def test_another_connection_tells_nothing() -> None:
+    assert who_owes(side(1, (25, 24, 5, 9), ("a:1", "a:2")), side(2, (24, 25, 9, 5), ("a:3", "a:1"))) is None

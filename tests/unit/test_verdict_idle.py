@@ -1,0 +1,122 @@
+"""Runs that stand on purpose, and ranks that only a side thread keeps busy."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.judge import diagnose
+from hangtop.records.log import Pace, Progress
+from hangtop.records.stack import Frame, Thread
+from hangtop.records.waiting import OtherEnd, WaitObject
+from hangtop.state.run_state import RunState
+from tests.fakes.members import BUSY, NOW, SPEC, SPIN, STEP, THREADING, USER, four, process, run, thread
+from tests.fakes.waited import waits, watch, watched
+
+PDB = Frame("Pdb.interaction", "/usr/lib/python3.11/pdb.py", 433)
+AT_PDB = Thread("MainThread", (Frame("Cmd.cmdloop", "/usr/lib/python3.11/cmd.py", 126), PDB, STEP), state="S", wait="pipe")
+TYPES = Thread("MainThread", (STEP,), state="S", wait="terminal")
+SELECTS = Thread(
+    "MainThread",
+    (Frame("EpollSelector.select", "/usr/lib/python3.11/selectors.py", 468), Frame("serve", USER, 5)),
+    state="S",
+    wait="poll",
+)
+ACCEPTS = Thread("MainThread", (Frame("serve", USER, 5),), state="S", wait="accept")
+COMPUTES = replace(BUSY, switches_s=0.0, main_cpu_part=0.0)
+PACED = Pace(steps=20, p50_s=1.0, p95_s=1.0)
+ASKS = thread(Frame("ask_judge", USER, 67), wait="socket")
+RESULT = thread(Frame("wait", THREADING, 324), Frame("prepare", USER, 60))
+
+
+def alone(shown: Thread, *, listens: bool = True, rank: int | None = None, step: int | None = None) -> RunState:
+    """One process that stands, with a port of its own or without."""
+    state = run({0: shown}, (replace(process(0), rank=rank, world=None, role="other"),))
+    looks = tuple(replace(look, stacks=tuple(replace(stack, listens=listens) for stack in look.stacks)) for look in state.looks)
+    assert state.log is not None
+    return replace(state, looks=looks, log=replace(state.log, progress=Progress(step=step)))
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [(AT_PDB, "stands at the prompt of a debugger in train_step"), (TYPES, "waits for a person to type in train_step")],
+)
+def test_who_sits_at_a_prompt_is_waited_for_and_not_hung(shown: Thread, words: str) -> None:
+    verdict = diagnose(four(shown), SPEC, NOW)
+    assert verdict.word == "waiting"
+    assert words in verdict.headline
+    assert [culprit.rank for culprit in verdict.culprits] == [2]
+
+
+def test_a_tool_without_a_stack_that_reads_a_terminal_waits_for_a_person() -> None:
+    at = OtherEnd(WaitObject("terminal", reads=True, path="/dev/pts/4"), known=False)
+    tool = replace(process(0), role="other", rank=None, world=None, name="zstd", command="zstd -9 model.bin")
+    asks = watched(100, waits(100, at, kind="read"))
+    said = diagnose(run({}, (tool,), waits=watch(asks, at=NOW - 10)), SPEC, NOW)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("waiting", [100])
+    assert said.headline.endswith("waits for a person to type.")
+    goes_on = replace(asks, stood=False)
+    assert diagnose(run({}, (tool,), waits=watch(goes_on, at=NOW - 10)), SPEC, NOW).word != "waiting"
+
+
+def test_a_rank_that_works_comes_before_a_prompt() -> None:
+    state = four(AT_PDB)
+    assert state.procs is not None
+    busy = tuple(replace(one, subtree_cpu_percent=90.0) if one.rank == 0 else one for one in state.procs.processes)
+    shown = replace(state.procs, processes=busy)
+    looks = tuple(
+        replace(
+            look, stacks=tuple(replace(s, threads=(thread(Frame("fit", USER, 9)),)) if s.rank == 0 else s for s in look.stacks)
+        )
+        for look in state.looks
+    )
+    assert diagnose(replace(state, procs=shown, looks=looks), SPEC, NOW).word == "slow"
+
+
+@pytest.mark.parametrize("shown", [SELECTS, ACCEPTS])
+def test_a_server_that_nobody_asks_idles_on_purpose(shown: Thread) -> None:
+    assert diagnose(alone(shown), SPEC, NOW).word == "running"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(alone(SELECTS, listens=False), id="nobody can ask it"),
+        pytest.param(alone(SELECTS, step=5), id="it told steps, and owes more"),
+        pytest.param(alone(SELECTS, rank=0), id="a rank has peers"),
+        pytest.param(alone(RESULT), id="it waits for something else"),
+    ],
+)
+def test_what_stands_otherwise_is_no_idle_server(state: RunState) -> None:
+    assert diagnose(state, SPEC, NOW).word == "hung"
+
+
+def test_a_busy_side_thread_is_no_life_while_the_main_thread_waits_for_an_answer() -> None:
+    verdict = diagnose(four(ASKS, process(2, COMPUTES)), SPEC, NOW)
+    assert verdict.word == "hung"
+    assert [culprit.rank for culprit in verdict.culprits] == [2]
+    assert "while another of its threads computes" in verdict.culprits[0].why[0]
+
+
+def test_a_main_thread_that_waits_for_its_own_threads_may_get_their_work() -> None:
+    verdict = diagnose(four(RESULT, process(2, COMPUTES)), SPEC, NOW)
+    assert verdict.word == "slow"
+    assert "time tells" in verdict.headline
+
+
+def test_a_busy_rank_whose_main_thread_wakes_is_alive() -> None:
+    awake = replace(COMPUTES, switches_s=20.0, main_cpu_part=0.3)
+    assert diagnose(four(ASKS, process(2, awake)), SPEC, NOW).word == "slow"
+
+
+def test_a_main_thread_that_rests_between_its_turns_works() -> None:
+    turns = replace(COMPUTES, switches_s=0.3, main_cpu_part=0.5)
+    assert diagnose(four(thread(Frame("step_world", USER, 67), wait="sleep"), process(2, turns)), SPEC, NOW).word == "slow"
+
+
+def test_who_may_work_in_a_loop_that_still_writes_lines_is_not_called_hung() -> None:
+    state = four(SPIN, process(2, BUSY, "R"), silence_s=900)
+    assert state.log is not None
+    log = replace(state.log, pace=PACED, news_at=NOW - 900, clockwork_since=NOW - 900, last_output_at=NOW - 1, repeats="tick")
+    assert diagnose(state, SPEC, NOW).word == "hung"
+    assert diagnose(replace(state, log=log), SPEC, NOW).word == "slow"

@@ -1,0 +1,81 @@
+"""Servers of the run that were asked and never admit the question, while their main thread looks for the next one."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.snapshot import take_snapshot
+from hangtop.records.stack import Excerpt, Frame, Stack, Thread
+from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
+from hangtop.records.watched_waits import WatchedProcess
+from hangtop.state.run_state import RunState
+from tests.fakes.members import IDLE, NOW, SPEC, THREADING, USER, process, run
+from tests.fakes.waited import at_tcp, watch, watched
+
+LISTENER = OtherEnd(WaitObject("tcp", reads=True, inode=4, tcp_state="listen"), known=False)
+LIBRARY = "/usr/lib/python3.11"
+TWICE_A_SECOND = replace(IDLE, switches_s=2.1, main_cpu_part=0.0001)
+SERVES = Thread(
+    "MainThread",
+    (Frame("select", f"{LIBRARY}/selectors.py", 415), Frame("serve_forever", f"{LIBRARY}/socketserver.py", 233)),
+    state="S",
+    wait="poll",
+)
+WAITS = Thread(
+    "Thread-7",
+    (Frame("Condition.wait", THREADING, 327), Frame("Event.wait", THREADING, 629), Frame("submit", USER, 46)),
+    tid=77,
+    state="S",
+    wait="lock",
+)
+LOOKS = Thread("scheduler", (Frame("loop", USER, 56),), tid=78, state="S", wait="sleep")
+DECODES = Thread("scheduler", (Frame("decode", USER, 70), Frame("loop", USER, 60)), tid=78, state="S", wait="sleep")
+
+
+def servers(*asked: Thread, idle: tuple[Thread, ...] = ()) -> RunState:
+    """One server that was asked, with these threads, and one beside it that nobody asks."""
+    members = {1: (SERVES, *asked)} | ({0: (SERVES, *idle)} if idle else {})
+    known = [replace(process(number, TWICE_A_SECOND), rank=None, world=None, role="other") for number in sorted(members)]
+    state = run(dict.fromkeys(members, SERVES), tuple(known), silence_s=130.0)
+
+    def shown(stack: Stack) -> Stack:
+        return replace(stack, threads=members[stack.pid - 100])
+
+    source = Excerpt(USER, 45, ("        self.waiting.append(sequence)", "    sequence.done.wait()"), at=46, loop="none")
+    looks = (replace(look, stacks=tuple(map(shown, look.stacks)), excerpts=(source,)) for look in state.looks)
+    return replace(state, looks=tuple(looks))
+
+
+def status(state: RunState) -> str:
+    return next(member.status for member in take_snapshot(state, SPEC, NOW).members if member.pid == 101)
+
+
+def kernel(*threads: ThreadWait, woken_in: int = 4, at: OtherEnd = LISTENER) -> WatchedProcess:
+    polls = ThreadWait(BlockedCall(101, 101, "S", "poll", "poll", timed=True), (at,))
+    return watched(101, polls, *threads, woken_in=woken_in)
+
+
+def at_futex(*, timed: bool) -> ThreadWait:
+    return ThreadWait(BlockedCall(101, 77, "S", "futex", "futex", timed=timed))
+
+
+def test_what_a_twin_does_that_nobody_asks_is_no_work() -> None:
+    assert status(servers(WAITS, LOOKS, idle=(LOOKS,))) == "waits"
+    said = diagnose(servers(WAITS, LOOKS, idle=(LOOKS,)), SPEC, NOW)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [101])
+    awake = replace(LOOKS, frames=(Frame("loop", USER, 49),), state="R", wait=None)
+    assert status(servers(WAITS, awake, idle=(LOOKS,))) == "waits", "it was caught awake, at another line"
+    assert status(servers(WAITS, DECODES, idle=(LOOKS,))) == "works", "its other thread is not where that of the twin is"
+    assert status(servers(WAITS, LOOKS, idle=(WAITS, LOOKS))) == "works", "the twin was asked too"
+
+
+def test_a_thread_that_waits_without_a_limit_is_not_woken_by_the_main_thread_that_looks_for_the_end() -> None:
+    state = servers(WAITS)
+    assert status(state) == "works"
+    assert status(replace(state, waits=watch(kernel(at_futex(timed=False)), at=NOW - 10))) == "waits"
+    assert status(replace(state, waits=watch(kernel(at_futex(timed=True)), at=NOW - 10))) == "works", "it waits for moments"
+    answers = kernel(at_futex(timed=False), at=at_tcp(8))
+    assert status(replace(state, waits=watch(answers, at=NOW - 10))) == "works", "its main thread may get what that one waits for"
+    sleeps = ThreadWait(BlockedCall(101, 78, "S", "sleep", "clock_nanosleep", timed=True))
+    assert status(replace(state, waits=watch(kernel(at_futex(timed=False), sleeps), at=NOW - 10))) == "works"

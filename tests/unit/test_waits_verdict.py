@@ -1,0 +1,199 @@
+"""Verdicts over members that wait for a process at the other end, or at a place where bytes move."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.judge import diagnose
+from hangtop.records.process import RecentActivity
+from hangtop.records.stack import Excerpt, Frame
+from hangtop.records.waiting import OtherEnd, WaitObject
+from hangtop.records.watched_waits import WatchedProcess
+from hangtop.state.run_state import RunState
+from tests.fakes.members import DATA, LOCK, NOW, SPEC, USER, four, process, run, thread
+from tests.fakes.waited import OUTSIDE, at_lock, at_pipe, at_tcp, tcp, waits, watch, watched
+
+
+def rank_2(*ends: OtherEnd, **more: object) -> WatchedProcess:
+    return watched(102, waits(102, *ends), **more)
+
+
+def seen(*processes: WatchedProcess, at: float = NOW - 10) -> RunState:
+    """Three ranks wait in a collective for rank 2, which stands in a lock, and its wait was watched."""
+    return replace(four(LOCK), waits=watch(*processes, at=at))
+
+
+def test_a_rank_whose_bytes_move_is_at_work_and_nobody_hangs() -> None:
+    own = rank_2(at_tcp(8), sockets=(tcp(8, received_in=3, received_bytes=3_000),))
+    said = diagnose(seen(own), SPEC, NOW)
+    assert (said.word, said.at_work) == ("slow", (2,))
+    assert "receives from 127.0.0.1:2" in said.headline
+    assert "kB" not in said.headline, "figures change with each look"
+
+
+def test_a_watch_from_before_the_last_output_proves_nothing() -> None:
+    own = rank_2(at_tcp(8), sockets=(tcp(8, received_in=3, received_bytes=3_000),))
+    assert diagnose(seen(own, at=NOW - 500), SPEC, NOW).word == "hung"
+
+
+def test_another_process_with_the_pid_proves_nothing() -> None:
+    own = rank_2(at_tcp(8), sockets=(tcp(8, received_in=3, received_bytes=3_000),), start_ticks=8)
+    assert diagnose(seen(own), SPEC, NOW).word == "hung"
+
+
+def test_a_lock_whose_holder_computes_makes_the_run_slow() -> None:
+    said = diagnose(seen(rank_2(at_lock(OUTSIDE)), watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), busy_in=4)), SPEC, NOW)
+    assert said.word == "slow"
+    assert f"for `tool{OUTSIDE} --x` (pid {OUTSIDE}, alice), which computes" in said.headline
+
+
+def test_a_holder_that_is_stopped_is_named_and_the_rank_that_waits_for_it() -> None:
+    said = diagnose(seen(rank_2(at_lock(OUTSIDE)), watched(OUTSIDE, waits(OUTSIDE), state="T")), SPEC, NOW)
+    assert (said.word, said.kind, [culprit.rank for culprit in said.culprits]) == ("hung", "stopped", [2])
+    assert said.headline == f"Rank 2 waits for `tool{OUTSIDE} --x` (pid {OUTSIDE}, alice), which is stopped; 3 ranks wait for it."
+
+
+def test_a_helper_of_the_run_is_accused_itself_beside_its_rank() -> None:
+    """What is not the run's is told in words alone."""
+    state = seen(rank_2(at_lock(OUTSIDE)), watched(OUTSIDE, waits(OUTSIDE), state="T"))
+    assert [culprit.pid for culprit in diagnose(state, SPEC, NOW).culprits] == [102]
+    assert state.procs is not None
+    helper = replace(process(2), pid=OUTSIDE, ppid=102, rank=None, role="other", command="python grade.py", state="T")
+    of_run = replace(state, procs=replace(state.procs, processes=(*state.procs.processes, helper)))
+    culprits = diagnose(of_run, SPEC, NOW).culprits
+    assert [(culprit.rank, culprit.pid) for culprit in culprits] == [(2, OUTSIDE)]
+
+
+def test_a_holder_that_idles_is_named() -> None:
+    said = diagnose(seen(rank_2(at_lock(OUTSIDE)), watched(OUTSIDE, waits(OUTSIDE, kind="sleep"))), SPEC, NOW)
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [2])
+    assert "which sleeps" in said.headline
+
+
+def test_ranks_in_a_collective_are_left_as_they_are() -> None:
+    own = watched(100, waits(100, at_tcp(8)), sockets=(tcp(8, received_in=4, full=True),))
+    assert diagnose(seen(own), SPEC, NOW).culprits[0].rank == 2
+
+
+def test_two_processes_that_wait_for_each_other() -> None:
+    mine, other = rank_2(at_pipe(OUTSIDE)), watched(OUTSIDE, waits(OUTSIDE, at_pipe(102), kind="read"))
+    said = diagnose(seen(mine, other), SPEC, NOW)
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [2])
+    assert said.headline.startswith("Dead-lock: rank 2 waits for `tool4711")
+    moving = replace(other, stood=False)
+    assert not diagnose(seen(mine, moving), SPEC, NOW).headline.startswith("Dead-lock")
+    partly = replace(other, complete=False)
+    assert not diagnose(seen(mine, partly), SPEC, NOW).headline.startswith("Dead-lock"), "a thread of it may go on"
+
+
+def test_a_rank_that_looks_for_something_while_the_same_job_computes_may_get_it() -> None:
+    """It sleeps in a loop that asks; a daemon that the same script started scores its checkpoint."""
+    asks = Excerpt(USER, 70, ("while not found():", "    time.sleep(2)"), at=71, loop="asks")
+    quiet = four(thread(Frame("look", USER, 71), wait="sleep"))
+    state = replace(quiet, looks=tuple(replace(look, excerpts=(asks,)) for look in quiet.looks))
+    scorer = watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), busy_in=4)
+    reading = watch(rank_2(), scorer, at=NOW - 10)
+    said = diagnose(replace(state, waits=replace(reading, beside=(OUTSIDE,))), SPEC, NOW)
+    assert (said.word, said.at_work) == ("slow", (2,))
+    assert "of the same job, computes" in said.headline
+    assert diagnose(replace(state, waits=reading), SPEC, NOW).word == "hung", "a process of another job"
+
+
+def test_an_answer_of_another_machine_is_waited_for_and_only_a_wait_beyond_all_reason_is_a_hang() -> None:
+    judge = OtherEnd(WaitObject("tcp", reads=True, inode=8, local="10.0.0.1:9", remote="10.0.0.9:8000"), elsewhere=True)
+    said = diagnose(seen(rank_2(judge)), SPEC, NOW)
+    assert (said.word, said.confidence, [culprit.rank for culprit in said.culprits]) == ("stalled", "possible", [2])
+    assert said.headline.startswith(
+        "Rank 2 waits for 10.0.0.9:8000, which is on another machine or in a container; 3 ranks wait for it."
+    )
+    here = OtherEnd(replace(judge.object, remote="127.0.0.1:1"), (OUTSIDE,))
+    either = diagnose(seen(rank_2(judge, here), watched(OUTSIDE, waits(OUTSIDE, kind="sleep"))), SPEC, NOW)
+    assert either.word == "hung", "a process of this machine could answer as well"
+    short = replace(SPEC, stall_s=1.0)
+    assert diagnose(seen(rank_2(judge)), short, NOW).word == "hung", "as long as no sleep may last"
+
+
+def test_a_data_worker_that_reads_from_another_machine_may_get_its_answer() -> None:
+    state = four(DATA)
+    assert state.procs is not None
+    worker = replace(process(2), pid=202, ppid=102, rank=None, role="data worker")
+    known = replace(state, procs=replace(state.procs, processes=(*state.procs.processes, worker)))
+    store = OtherEnd(WaitObject("tcp", reads=True, inode=8, local="10.0.0.1:9", remote="10.0.0.9:8000"), elsewhere=True)
+    said = diagnose(replace(known, waits=watch(watched(202, waits(202, store)), at=NOW - 10)), SPEC, NOW)
+    assert (said.word, said.kind, [culprit.pid for culprit in said.culprits]) == ("stalled", "dataloader", [202])
+    assert (diagnose(known, SPEC, NOW).word, diagnose(known, SPEC, NOW).kind) == ("hung", "dataloader")
+
+
+def looks_for_something(line: str, loop: str) -> RunState:
+    """Rank 2 sleeps at this line in such a loop."""
+    place = Excerpt(USER, 71, (line,), at=71, loop=loop)  # type: ignore[arg-type]
+    quiet = four(thread(Frame("look", USER, 71), wait="sleep"))
+    return replace(quiet, looks=tuple(replace(look, excerpts=(place,)) for look in quiet.looks))
+
+
+def test_processes_of_the_same_job_that_wait_for_each_other_are_named() -> None:
+    """A daemon reads what its child says, which reads what the daemon never closes; a rank looks for their result."""
+    state, other = looks_for_something("    time.sleep(2)", "asks"), OUTSIDE + 1
+    daemon = watched(OUTSIDE, waits(OUTSIDE, at_pipe(other), kind="read"))
+    child = watched(other, waits(other, at_pipe(OUTSIDE), kind="read"))
+    reading = replace(watch(rank_2(), daemon, child, at=NOW - 10), beside=(OUTSIDE, other))
+    said = diagnose(replace(state, waits=reading), SPEC, NOW)
+    assert said.headline.startswith("Rank 2 may wait for `tool4711 --x`")
+    assert [(culprit.pid, culprit.confidence) for culprit in said.culprits] == [(OUTSIDE, "possible")]
+    idle = replace(daemon, threads=(waits(OUTSIDE, kind="sleep"),))
+    reading = replace(watch(rank_2(), idle, child, at=NOW - 10), beside=(OUTSIDE, other))
+    assert [culprit.pid for culprit in diagnose(replace(state, waits=reading), SPEC, NOW).culprits] == [102]
+
+
+def test_a_rank_that_asks_for_a_lock_again_and_again_waits_for_who_has_it() -> None:
+    """SQLite sleeps a tenth of a second between two attempts, in C code; the holder waits at a pipe that nobody opens."""
+    asks = replace(waits(102, kind="sleep"), locked=(at_lock(OUTSIDE),))
+    fifo = OtherEnd(WaitObject("fifo", reads=True, inode=6, path="/data/go"))
+    holder = watched(OUTSIDE, waits(OUTSIDE, fifo, kind="open"))
+    state = looks_for_something("    base.execute(row)", "ends")
+    said = diagnose(replace(state, waits=watch(watched(102, asks), holder, at=NOW - 10)), SPEC, NOW)
+    assert said.headline.startswith("Rank 2 waits for `tool4711 --x` (pid 4711, alice), which waits for a writer of /data/go")
+    working = replace(holder, busy_in=4)
+    assert diagnose(replace(state, waits=watch(watched(102, asks), working, at=NOW - 10)), SPEC, NOW).word == "slow"
+    sleeps = looks_for_something("    time.sleep(0.1)", "ends")
+    said = diagnose(replace(sleeps, waits=watch(watched(102, asks), holder, at=NOW - 10)), SPEC, NOW)
+    assert "tool4711" not in said.headline, "a program that sleeps by itself asks for nothing"
+
+
+def test_a_call_with_a_limit_that_is_made_again_and_again_is_no_work() -> None:
+    """Rank 2 wakes each half a second, since its wait for an answer has a limit; who should answer does nothing."""
+    wakes = RecentActivity(
+        seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0, switches_s=2.0, main_cpu_part=0.0001
+    )
+    asks = thread(Frame("recv_into", "/usr/lib/python3.11/socket.py", 700), Frame("ask_rewards", USER, 61), wait="poll")
+    polls = waits(102, at_tcp(8, OUTSIDE), kind="poll")
+    polls = replace(polls, call=replace(polls.call, timed=True))
+    state = four(asks, process(2, wakes), silence_s=60.0)
+    spec = replace(SPEC, stall_s=30.0)
+    idle = watched(OUTSIDE, waits(OUTSIDE, kind="futex"))
+    said = diagnose(replace(state, waits=watch(watched(102, polls), idle, at=NOW - 10)), spec, NOW)
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [2])
+    comes = watched(102, polls, sockets=(tcp(8, received_in=1),))
+    assert diagnose(replace(state, waits=watch(comes, idle, at=NOW - 10)), spec, NOW).word == "slow"
+
+
+def test_flock_that_stands_at_a_lock_whose_holder_serves_nobody_is_hung() -> None:
+    """A server was started under the lock in the stage before, and has inherited its descriptor."""
+    flock = replace(process(2), rank=None, role="other", command="flock data/.lock python train.py")
+    quiet = run({}, (flock,))
+    server = watched(OUTSIDE, waits(OUTSIDE, at_tcp(3, writes=False), kind="accept"))
+    said = diagnose(
+        replace(quiet, waits=watch(watched(102, waits(102, at_lock(OUTSIDE), kind="file lock")), server, at=NOW - 10)), SPEC, NOW
+    )
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [102])
+    looped = watched(102, waits(102, at_lock(OUTSIDE), kind="file lock"), stood=False)
+    assert diagnose(replace(quiet, waits=watch(looped, server, at=NOW - 10)), SPEC, NOW).word == "stalled"
+
+
+def test_who_computes_at_the_end_of_all_waits_may_loop_and_is_named_if_it_is_the_runs() -> None:
+    state = seen(rank_2(at_tcp(8, OUTSIDE)), watched(OUTSIDE, waits(OUTSIDE), busy_in=4))
+    assert (diagnose(state, SPEC, NOW).word, diagnose(state, SPEC, NOW).culprits) == ("slow", ())
+    assert state.procs is not None
+    own = replace(process(9), pid=OUTSIDE, rank=None, role="other", ppid=1)
+    said = diagnose(replace(state, procs=replace(state.procs, processes=(*state.procs.processes, own))), SPEC, NOW)
+    assert [(culprit.pid, culprit.confidence) for culprit in said.culprits] == [(OUTSIDE, "possible")]
