@@ -114,7 +114,10 @@ async def until(pilot: Pilot[None], holds: Callable[[], object], what: str = "wh
 
 async def seen(pilot: Pilot[None], app: HangtopApp, text: str) -> str:
     """All that a person sees, once this text is among it."""
-    await until(pilot, lambda: text in screen_text(app), f"{text!r}")
+    try:
+        await until(pilot, lambda: text in screen_text(app), f"{text!r}")
+    except AssertionError as late:
+        raise AssertionError(f"{late}; on the screen:\n{screen_text(app)}") from None
     return screen_text(app)
 
 

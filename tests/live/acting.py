@@ -18,10 +18,12 @@ from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.system.processes.open_table import open_table
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from tests.app.play import Clock, MemoryFeed, session, settle, until
+from tests.app.play import Clock, MemoryFeed, seen, session, settle, until
 from tests.fakes.processes import PATIENCE_S
 
 WILLING = "import time; print(flush=True); time.sleep(600)"
+FIRST_WORDS = 20
+"""Characters of a step that stand on one line of the dialog."""
 
 
 @contextmanager
@@ -81,10 +83,11 @@ async def begun(pilot, app: HangtopApp) -> ActionScreen:
 
 
 async def over(pilot, app: HangtopApp) -> ActionScreen:
-    """The action screen, once all is done."""
+    """The action screen, once all is done and a person can see it."""
     screen = app.screen
     assert isinstance(screen, ActionScreen)
     await until(pilot, lambda: screen.phase == "over", "the end of the action")
+    await seen(pilot, app, screen.steps[-1].text[:FIRST_WORDS])
     return screen
 
 
