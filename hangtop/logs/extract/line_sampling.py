@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hangtop.logs.extract.framework_votes import FrameworkVotes
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.extract.repeated_literals import FLOOD, PIECES, RepeatedLiterals
+from hangtop.logs.extract.repeated_literals import FLOOD, PIECES, RepeatedLiterals, stands_in_rows
 from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
 from hangtop.logs.lines.literal_scan import Hit, find_folded
 
@@ -103,8 +103,9 @@ def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Li
     picked.update(_first(hits, many, first))
     if borders:
         picked.update(_closing(hits, {number for number in many if index.each[number].ends_text}, index, in_text))
-    storms = {number for number in many if counts[number] > FLOOD and not index.each[number].progress}
-    floods = storms if lines.has_bars else {number for number in many if counts[number] > FLOOD}
+    flooding = {number for number in many if counts[number] > FLOOD}
+    storms = {number for number in flooding if not index.each[number].progress}
+    floods = storms | {number for number in flooding - storms if stands_in_rows(index.scanner.literals[number], lines)}
     picked.update(_first(reversed(hits), storms, few))
     picked.update(_newest_of_each_writer(hits, lines, many - storms))
     if size <= LARGE:

@@ -52,6 +52,8 @@ _HEADING = re.compile(
     r"\s{0,8}(?:[-=*#~_+]{3,}\s*\w|<[a-z][\w-]{0,40}>\s*$|\[(?:BEGIN|begin|START|start)\b|(?:[^\W\d]|[\[(#])[^\r\n]{0,80}:\s*$)"
 )
 """A line under which a text stands: ruled, a tag, or one that ends with a colon."""
+_MAY_HEAD = re.compile(rb"[-=*#~_+]{3}|\[(?:BEGIN|begin|START|start)|[:>\"'}](?:\s|\x1b\[[\d;]*m)*$")
+"""What of a raw line, with its prefix and in its envelope, such a text may have: it costs 1 µs to look, 15 to parse."""
 _HEADING_ABOVE = 40
 
 _HANDLED = re.compile(
@@ -71,10 +73,10 @@ def is_quoted(text: str, start: int, lines: Lines, span: Span) -> bool:
 def heading_above(lines: Lines, span: Span, since: int) -> str:
     """The form of the heading under which a line stands, without its numbers; "" where there is none from byte `since` of the
     file, and where the heading itself tells of an error or a new try: what follows it is no text of somebody else."""
-    for above in islice(lines.above(span), _HEADING_ABOVE):
-        if above.offset < since:
+    for kept, row in islice(lines.rows_above(span), _HEADING_ABOVE):
+        if kept.block.at(row.start) < since:
             break
-        if _HEADING.match(above.text):
+        if _MAY_HEAD.search(kept.raw(row)) and _HEADING.match((above := kept.parse(row)).text):
             told = _TELLS_ERROR.search(above.text) or _TRIED.search(above.text)
             return "" if told else _NUMBERS.sub("#", above.text).strip()
     return ""

@@ -81,13 +81,23 @@ def _places_back(data: bytes, literal: bytes) -> Iterator[int]:
         place = data.rfind(literal, 0, place + len(literal) - 1)
 
 
+def stands_in_rows(literal: bytes, lines: Lines) -> bool:
+    """Whether no `\\r` draws the lines that hold the literal, judged by the lines at both ends."""
+    data = lines.block.data
+    ends = () if not lines.has_bars else _ends(data, literal)
+    rows = ((data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)) for place in ends)
+    return all(data.find(b"\r", start, end if end >= 0 else len(data)) < 0 for start, end in rows)
+
+
+def _ends(data: bytes, literal: bytes) -> tuple[int, ...]:
+    return (*islice(_places(data, literal), EDGE), *islice(_places_back(data, literal), EDGE))
+
+
 def _stands_beside(literal: bytes, other: bytes, lines: Lines) -> bool:
     """Whether both literals stand in the same lines, judged by the lines at both ends: then one search is enough."""
     data = lines.block.data
-    if lines.has_bars:
-        return False
-    ends = (*islice(_places(data, literal), EDGE), *islice(_places_back(data, literal), EDGE))
-    return all(data.find(other, data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)) >= 0 for place in ends)
+    spans = [lines.span(place) for place in _ends(data, literal)]
+    return all(span.start == span.row and data.find(other, span.start, span.end) >= 0 for span in spans)
 
 
 def _place_in_row(literal: bytes, lines: Lines) -> int:

@@ -101,6 +101,10 @@ class Lines:
             end = bar if bar >= 0 else end
         return Span(max(start, row), end, row)
 
+    def raw(self, span: Span) -> bytes:
+        """The bytes of a line, as they stand in the file."""
+        return self._data[span.start : span.end]
+
     def first(self) -> Span | None:
         """The first line of the block that is not empty, if there is one."""
         return self._from(0)
