@@ -24,6 +24,9 @@ PIECES = 4
 
 _MOST = 3
 
+FEW_STARTS = 3
+"""So many texts before a literal are worth a pass over the bytes each."""
+
 WINDOW = 256 << 10
 """Bytes that are cut into rows at once: they stay in the cache of the core."""
 
@@ -109,15 +112,24 @@ def _place_in_row(literal: bytes, lines: Lines) -> int:
 def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
     """The newest hit of each writer, from the end on; all lines are visited, as in `pick`. Some thousand rows at a time: if all
     their writers are known, they are skipped without a Python step for each row."""
-    known, heads = {b""}, set[bytes]()
+    known, heads, starts = {b""}, set[bytes](), set[bytes]()
     data = lines.block.data
     begin = len(data)
     while begin > 0:
         end, begin = begin, data.rfind(b"\n", 0, max(0, begin - WINDOW)) + 1
-        rows = data[begin:end].split(b"\n")
+        text = b"\n" + data[begin:end]
+        ranks = b"ank" in text or b"ANK" in text
+        if not ranks and _all_begin_so(text, literal, starts):
+            continue
+        rows = text[1:].split(b"\n")
         names = set(map(_HEAD, rows)) - known
         new = {name for name in names if name.startswith(SURE)}
-        told = set[bytes]() if len(new) == len(names) else _heads(data[begin:end], literal) - heads
+        told = set[bytes]()
+        if len(new) < len(names):
+            starts = set(map(_LAST, map(_ROW_OF, text.split(literal)[:-1])))
+            told = _heads(starts) - heads
+            if ranks:
+                told |= set(RANK_WORD.findall(b"\n".join([row for row in rows if literal in row]))) - heads
         heads |= told
         while rows and (new or told):
             row = rows.pop()
@@ -134,15 +146,16 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
             end -= 1
 
 
-def _heads(text: bytes, literal: bytes) -> set[bytes]:
-    """What may tell the writer in the rows that hold the literal: the words before it, without the time, and any rank."""
-    pieces = (b"\n" + text).split(literal)[:-1]
-    heads = set(map(_LAST, map(_ROW_OF, pieces)))
-    heads = {STAMP.sub(b"", head, 1) if head.startswith(STAMPED) else head for head in heads}
-    heads = {head.partition(b")")[0] if head.startswith(IN_PARENTHESES) else head for head in heads}
-    if b"ank" in text or b"ANK" in text:
-        heads.update(RANK_WORD.findall(b"\n".join([row for row in text.split(b"\n") if literal in row])))
-    return heads
+def _all_begin_so(text: bytes, literal: bytes, starts: set[bytes]) -> bool:
+    """Whether one of these few texts stands before each hit in its row: where there is no prefix, the same words stand there."""
+    few = 0 < len(starts) <= FEW_STARTS
+    return few and text.count(literal) == sum(text.count(b"\n" + start + literal) for start in starts)
+
+
+def _heads(starts: set[bytes]) -> set[bytes]:
+    """What may tell the writer in the words that stand before the literal: these, without the time."""
+    heads = {STAMP.sub(b"", start, 1) if start.startswith(STAMPED) else start for start in starts}
+    return {head.partition(b")")[0] if head.startswith(IN_PARENTHESES) else head for head in heads}
 
 
 def _newest_pieces(lines: Lines, literal: bytes) -> Iterator[int]:
