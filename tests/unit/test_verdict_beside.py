@@ -72,6 +72,17 @@ def test_a_server_at_work_keeps_its_workers_alive() -> None:
     assert verdict.word == "slow"
 
 
+def test_a_server_whose_own_helper_computes_keeps_its_workers_alive() -> None:
+    state = served(serves(Frame("readline", CONNECTION, 250), wait="pipe"))
+    assert state.procs is not None
+    server = nameless(SERVER, replace(BUSY, cpu_percent=0.0), subtree_cpu_percent=98.0, subtree_size=2)
+    helper = nameless(9, BUSY, ppid=server.pid, command="python grader.py", state="R", cpu_percent=98.0)
+    others = tuple(each for each in state.procs.processes if each.pid != server.pid)
+    verdict = diagnose(replace(state, procs=replace(state.procs, processes=(*others, server, helper))), SPEC, NOW)
+    assert (verdict.word, culprits(verdict)) == ("slow", [])
+    assert f"Process {server.pid} is at work" in verdict.headline
+
+
 def test_who_may_loop_while_its_peers_wait_is_possible_also_while_it_is_called_slow() -> None:
     verdict = diagnose(four(SPIN, process(2, BUSY, "R"), silence_s=130.0), SPEC, NOW)
     assert (verdict.word, [(culprit.rank, culprit.confidence) for culprit in verdict.culprits]) == ("slow", [(2, "possible")])

@@ -53,9 +53,11 @@ def beside(state: RunState, members: Sequence[MemberStatus], *, patient: bool) -
         return ()
     parents = {member.process.ppid for member in members}
     state = _by_threads(state)
-    found = (status_of(state, process, patient=patient) for process in candidates(state, members))
+    asked = candidates(state, members)
+    found = (status_of(state, process, patient=patient) for process in asked)
     part = (member for member in found if _takes_part(state, member, watched=member.pid in parents))
-    return tuple(member if _is_joined(state, member) else _own_work(member) for member in part)
+    told = {*parents, *(process.ppid for process in asked)}
+    return tuple(member if _is_joined(state, member) else _own_work(member, leads=member.pid in told) for member in part)
 
 
 def _is_joined(state: RunState, member: MemberStatus) -> bool:
@@ -80,9 +82,10 @@ def _without_join(stack: Stack) -> Stack:
     return replace(stack, threads=tuple(thread for thread in stack.threads if thread is not stack.main))
 
 
-def _own_work(member: MemberStatus) -> MemberStatus:
-    """Without the work of its children, which are members themselves."""
-    idles = not works_itself(member.process) or member.does in WORTHLESS
+def _own_work(member: MemberStatus, *, leads: bool) -> MemberStatus:
+    """Without the work of its children where these are members themselves, or beside them (`leads`). What a helper of its own does
+    is its work, unless it only rests beside it."""
+    idles = (leads and not works_itself(member.process)) or member.does in WORTHLESS
     return replace(member, status="waits") if member.status == "works" and idles else member
 
 
