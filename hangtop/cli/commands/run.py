@@ -8,11 +8,9 @@ import shlex
 from collections.abc import Sequence
 from typing import TextIO
 
-from hangtop.actions.command_line.typed import with_variables
 from hangtop.actions.execute.client import RunningPlan
-from hangtop.common.clean_words import clean_words
-from hangtop.common.raw_text import from_os
-from hangtop.records.plan import Plan, Start, Step
+from hangtop.actions.plans.run_plan import run_plan
+from hangtop.records.plan import Plan, Step
 from hangtop.records.watch_spec import plain_file
 from hangtop.system.stores import launch_store
 
@@ -23,10 +21,7 @@ def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
     if log is None or os.path.isdir(log):
         out.write("hangtop run: one plain file takes the output: hangtop --log train.log -- COMMAND …\n")
         return 2
-    argv = tuple(from_os(word) for word in with_variables(words))
-    begin = Start(argv, from_os(os.getcwd()), from_os(os.path.abspath(log)))
-    plan = Plan("run", f"Run {clean_words(shlex.join(argv))}", start=begin)
-    for step in asyncio.run(_steps(plan)):
+    for step in asyncio.run(_steps(run_plan(words, os.getcwd(), os.path.abspath(log)))):
         if step.kind == "done":  # started; its log shows the rest
             return 0
         if step.kind == "failed":

@@ -32,7 +32,7 @@ G = 2**30
 def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     """Gravest first; nothing where all is usual."""
     machine = state.machine
-    told = [] if machine is None else [*_memory(machine, now), *(line for disk in machine.disks for line in _disk(disk))]
+    told = [] if machine is None else [*short_memory(machine, now), *(line for disk in machine.disks for line in _disk(disk))]
     return tuple(Evidence("host", line) for line in (*told, *_grows(state)))
 
 
@@ -54,7 +54,8 @@ def want_of_memory(machine: HostReading | None, process: Process) -> Evidence | 
     return None
 
 
-def _memory(machine: HostReading, now: float) -> Iterator[str]:
+def short_memory(machine: HostReading, now: float) -> Iterator[str]:
+    """What says that memory runs out, or has."""
     if machine.oom_at is not None and now - machine.oom_at < OOM_FOR_S:
         yield f"the kernel killed a process for want of memory at {clock(machine.oom_at)}"
     limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
@@ -78,6 +79,11 @@ def _stalls(machine: HostReading) -> Iterator[str]:
 def _rounded(percent: float) -> int:
     """In steps, so that the line stands still."""
     return 5 * round(percent / 5)
+
+
+def full_disks(machine: HostReading) -> Iterator[str]:
+    """The disks that are full or fill up, a line each."""
+    return (line for disk in machine.disks for line in _disk(disk))
 
 
 def _disk(disk: Disk) -> Iterator[str]:

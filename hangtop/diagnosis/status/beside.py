@@ -83,8 +83,8 @@ def _without_join(stack: Stack) -> Stack:
 
 
 def _own_work(member: MemberStatus, *, leads: bool) -> MemberStatus:
-    """Without the work of its children where these are members themselves, or beside them (`leads`). What a helper of its own does
-    is its work, unless it only rests beside it."""
+    """Without the work of its children where these are members themselves, or beside them (`leads`). What a helper of its own
+    does is its work, unless it only rests beside it."""
     idles = (leads and not works_itself(member.process)) or member.does in WORTHLESS
     return replace(member, status="waits") if member.status == "works" and idles else member
 

@@ -1,0 +1,66 @@
+"""The book of a guard on disk: one file for each watched run, held by one guard at a time.
+
+A disk that is full loses the memory, not the guard: it goes on with what it knows, and says so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+from platformdirs import user_state_path
+
+from hangtop.guard.episodes import Book, opened_again
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.stores.launch_store import write_whole
+
+NAME_BYTES = 8
+
+
+class HeldError(Exception):
+    """Another guard watches this run: two would act twice."""
+
+
+class BookFile:
+    """Opens the file of this run, and holds it. Raises `HeldError`, `OSError`."""
+
+    def __init__(self, spec: WatchSpec, folder: Path | None = None) -> None:
+        place = folder or user_state_path("hangtop") / "guard"
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        named = "\n".join([*map(os.path.realpath, spec.logs), *map(str, spec.pids)])
+        self.path = place / f"{hashlib.sha256(named.encode('utf-8', 'surrogateescape')).hexdigest()[: 2 * NAME_BYTES]}.json"
+        self._lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise HeldError("another hangtop guard watches this run: two would act twice") from error
+        except OSError:  # a file system without locks
+            pass
+        self.problem = ""
+
+    def read(self) -> Book:
+        """What the guard before knew; a file that cannot be read is an empty one, and `problem` says so."""
+        try:
+            return opened_again(msgspec.json.decode(self.path.read_bytes(), type=Book))
+        except FileNotFoundError:
+            return Book()
+        except (OSError, msgspec.DecodeError) as error:
+            self.problem = f"{self.path} cannot be read, so nothing is known of earlier deeds: {error}"
+            return Book()
+
+    def write(self, book: Book) -> bool:
+        """Whether it is on disk; else `problem` says why not."""
+        try:
+            write_whole(self.path, msgspec.json.encode(book))
+        except OSError as error:
+            self.problem = f"{self.path} cannot be written: {error.strerror or error}"
+            return False
+        self.problem = ""
+        return True
+
+    def close(self) -> None:
+        os.close(self._lock)
