@@ -161,8 +161,8 @@ def leaves_nothing_that_leads_to_it(ray: RealRay) -> None:
     command = [sys.executable, "-m", "hangtop", "ray", "stop", "--session", ray.gcs_address, "--yes"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout
-    assert not (place / "ray_current_cluster").exists()
-    assert not (place / "session_latest").is_symlink()
+    assert not (place / "ray_current_cluster").exists(), done.stdout
+    assert not (place / "session_latest").is_symlink(), done.stdout
     program = f"import ray; ray.init(num_cpus=1, include_dashboard=False, _temp_dir={str(place)!r}); print('UP')"
     started = subprocess.run(
         [sys.executable, "-c", program], env=ray.environ, cwd=ray.folder, capture_output=True, text=True, timeout=300, check=False

@@ -33,8 +33,9 @@ Value = TypeVar("Value")
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
 DELETED = " (deleted)"
-LATE_S = 0.5
-"""A process that did not answer is asked again after this."""
+LATE_S, PATIENCE_S = 0.25, 3.0
+"""A process that lives and did not answer is asked again after this, for so long."""
+GONE = (FileNotFoundError, ProcessLookupError)
 SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/")
 """Never leftovers, and most processes have some open."""
 TRACKER = "multiprocessing.resource_tracker"
@@ -173,14 +174,29 @@ def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard
 
 
 def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
-    """What each process holds. One that does not answer in time is asked once more: the machine may only be busy. One that
-    refuses is not: it would refuse again."""
+    """What each process holds. One that lives and tells nothing yet is asked again: the machine may only be busy, or the process
+    is about to end. It has lost its memory map and folders by then (kernel/exit.c, `do_exit`), and is seen to run until the last
+    of its memory is freed. One that refuses is not asked again: it would refuse again."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
     answers = guard.ask(questions)
-    if late := {pid: question for pid, question in questions.items() if pid not in answers}:
+    patient_until = time.monotonic() + PATIENCE_S
+    while (late := _silent(table, questions, answers)) and time.monotonic() < patient_until:
         time.sleep(LATE_S)
-        answers |= guard.ask(late)
+        answers |= guard.ask({pid: questions[pid] for pid in late})
     return {pid: holds for pid, holds in answers.items() if not isinstance(holds, OSError)}
+
+
+def _silent(table: ProcessTable, asked: Iterable[int], answers: Mapping[int, Holds | OSError]) -> list[int]:
+    """The living processes that neither answered nor refused."""
+    silent = [pid for pid in asked if pid not in answers or isinstance(answers[pid], GONE)]
+    if not silent:
+        return []
+    before = {pid: table.stats[pid].identity for pid in silent if pid in table.stats}
+    table.refresh(silent)
+    now = table.stats
+    return [
+        pid for pid, identity in before.items() if pid in now and now[pid].identity == identity and now[pid].state not in "ZX"
+    ]
 
 
 def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:

@@ -241,10 +241,13 @@ def left_of_session(
     daemons: Collection[Daemon], folder: str | None, members: frozenset[int], table: ProcessTable, now: float
 ) -> tuple[tuple[Removal, ...], tuple[LeftAlone, ...]]:
     """(what can go, what stays and why), as if the members had ended: its folder, spilled objects, shared memory that only it
-    maps, and what leads the next program to it. The members still write, so file times may change."""
+    maps, and what leads the next program to it. The members still write, so file times may change; and they have children, which
+    a raylet starts at any moment."""
     real = os.path.realpath(folder) if folder else ""
     going = tuple(_places(daemons, real))
     in_use = open_handles(table, {os.path.dirname(candidate.path) for candidate in going} | {SHARED})
+    children = children_of(table.stats)
+    members = members.union(*(descendants(children, pid) for pid in members))
     judge = LeftoverJudge(
         in_use.without(members, real), now, ANY_AGE, going=[candidate.path for candidate in going], sure=not members
     )
