@@ -30,7 +30,7 @@ def test_a_process_that_ends_while_it_is_looked_at_holds_nothing(tmp_path: Path)
                 raise ProcessLookupError
 
         in_use = open_handles(cast("ProcessTable", Ending()), [str(tmp_path)])
-    assert in_use.unseen == ()
+    assert in_use.unseen == {}
 
 
 def test_a_process_that_lives_and_never_tells_may_hold_something(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_process_that_lives_and_never_tells_may_hold_something(tmp_path: Path)
                 return self._real.command(pid)
 
         in_use = open_handles(cast("ProcessTable", Dumb()), [str(tmp_path)])
-    assert in_use.unseen == (dumb.pid,)
+    assert in_use.unseen == {dumb.pid: "sleep"}
 
 
 def test_a_worker_that_a_raylet_starts_while_it_is_looked_at_ends_with_the_session(tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ class LeftoverJudge:
 
     def _why_used(self, candidate: Candidate, tree: FileTree) -> str | None:
         """Why it stays: a process holds it, names it, or needs it."""
-        if self._in_use.unseen:
-            return f"pid {self._in_use.unseen[0]} of ours cannot be looked into: it may hold it"
+        for pid, name in self._in_use.unseen.items():
+            return f"pid {pid} ({clean_words(name)}) of ours cannot be looked into: it may hold it"
         holder = self._in_use.holder(candidate.path, tree.names)
         if holder is not None:
             return f"in use by pid {holder}" if holder else "a socket in it is open"

@@ -68,7 +68,8 @@ class Holds(Struct, frozen=True):
 class OpenHandles:
     """Which pid holds what.
 
-    `processes`: those that could be read; `unseen`: pids of our own user that could not; `alive`: all pids. `sockets`: bound
+    `processes`: those that could be read; `unseen`: pids of our own user that could not, with their names; `alive`: all pids.
+    `sockets`: bound
     ones; the kernel does not tell whose they are, so they count as pid 0. `trackers`: by pid, start times (unix) of our user's
     live resource trackers: the names of shared memory that they know cannot be seen. `commands`: of all processes except those
     that started us, which may name the thing that they ask about. `watched`: files that probes of hangtop have open."""
@@ -76,7 +77,7 @@ class OpenHandles:
     processes: Mapping[int, Holds]
     sockets: frozenset[str]
     commands: Mapping[int, str]
-    unseen: tuple[int, ...]
+    unseen: Mapping[int, str]
     others_unseen: bool
     alive: frozenset[int]
     trackers: Mapping[int, float]
@@ -155,7 +156,7 @@ def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, 
         seen,
         _sockets(roots, seen),
         _but(commands, asking),
-        unseen=tuple(pid for pid, owner in owners.items() if owner == uid and pid not in bystanders),
+        unseen={pid: table.stats[pid].name for pid, owner in owners.items() if owner == uid and pid not in bystanders},
         others_unseen=any(owner not in (uid, 0, None) for owner in owners.values()),
         alive=frozenset(stat.pid for stat in living),
         trackers={
