@@ -95,8 +95,7 @@ class StageEvent(Struct, frozen=True, omit_defaults=True):
 class StagePlan(Struct, frozen=True, omit_defaults=True):
     """A stage of the run's framework: what the stage bar shows as still to come, and the limits to judge by.
 
-    Seconds hold for the default stall limit. `steady`: the limit follows the run's own pace. `causes`: why a run stands in it,
-    the likeliest first; `fixes`: what to do then, the cheapest first; `cite`: the sources of both. `hint`: what is to be known of
+    Seconds hold for the default stall limit. `steady`: the limit follows the run's own pace. `hint`: what is to be known of
     silence there.
     """
 
@@ -106,9 +105,6 @@ class StagePlan(Struct, frozen=True, omit_defaults=True):
     slow_after_s: float | None = None
     stalled_after_s: float | None = None
     steady: bool = False
-    causes: tuple[str, ...] = ()
-    fixes: tuple[str, ...] = ()
-    cite: tuple[str, ...] = ()
     hint: str = ""
 
 

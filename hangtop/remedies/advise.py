@@ -11,7 +11,6 @@ from hangtop.records.log import Finding, Remedy
 from hangtop.records.verdict import Verdict
 from hangtop.remedies.catalogue import Places, usable_places
 from hangtop.remedies.place import Cause, can_fill, command, filled, remedies_of, slots_of
-from hangtop.remedies.seen import since_words
 from hangtop.remedies.sightings import Sighting, Sightings, sightings
 
 MOST = 24
@@ -30,8 +29,8 @@ def advice(snapshot: Snapshot, verdict: Verdict, user_dir: str | None = None) ->
 
 
 def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Advice]:
-    """The message that the verdict quotes, what was seen, other messages, the usual causes in this stage: those of the framework
-    first. Of a crash that a message explains, messages alone."""
+    """The message that the verdict quotes, what was seen, other messages, what the stage of the log speaks for. Of a crash that a
+    message explains, messages alone."""
     told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint" and finding.role != "noise"]
     crashed = verdict.word == "crashed"
     fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
@@ -39,29 +38,14 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
     if first is not None:
         yield from _of_message(first)
     seen = sightings(snapshot, verdict, known) if first is None or not crashed else Sightings((), ())
-    stage = None if snapshot.stage is None else snapshot.stage.id
     for sighting in seen.known:
-        for cause, _ in _causes(sighting, frameworks_of(snapshot), stage):
-            yield from _of_cause(cause, sighting, frameworks_of(snapshot))
+        yield from _of_place(snapshot, sighting)
     for finding in told:
         if finding is not first and finding.role in ("cause", "victim", "evidence"):
             yield from _of_message(finding)
-    if not crashed and not seen.sure:
-        yield from _of_log(snapshot, seen, stage)
-
-
-def _of_log(snapshot: Snapshot, seen: Sightings, stage: str | None) -> Iterator[Advice]:
-    """What the stage of the log speaks for: a framework's own causes of a place, what its profile says, the general causes."""
-    frameworks = frameworks_of(snapshot)
-    causes = [each for sighting in seen.by_stage for each in _causes(sighting, frameworks, stage)]
-    says_what_to_do = bool(snapshot.plan is not None and snapshot.plan.fixes)
-    first_ones = [each for each in causes if each[0].frameworks or not says_what_to_do]
-    for cause, sighting in first_ones:
-        yield from _of_cause(cause, sighting, frameworks)
-    yield from _of_stage(snapshot, placed=bool(seen.known))
-    for cause, sighting in causes:
-        if (cause, sighting) not in first_ones:
-            yield from _of_cause(cause, sighting, frameworks)
+    if not crashed:
+        for sighting in seen.by_stage:
+            yield from _of_place(snapshot, sighting)
 
 
 def frameworks_of(snapshot: Snapshot) -> frozenset[str]:
@@ -69,9 +53,11 @@ def frameworks_of(snapshot: Snapshot) -> frozenset[str]:
     return frozenset((snapshot.log.framework, *snapshot.log.profiles))
 
 
-def _causes(sighting: Sighting, frameworks: frozenset[str], stage: str | None) -> Iterator[tuple[Cause, Sighting]]:
-    """The causes of one place that fit what was seen."""
-    return ((cause, sighting) for cause in sighting.place.causes(sighting.seen, frameworks, stage))
+def _of_place(snapshot: Snapshot, sighting: Sighting) -> Iterator[Advice]:
+    """The causes of one place that fit what was seen of this run."""
+    frameworks, stage = frameworks_of(snapshot), None if snapshot.stage is None else snapshot.stage.id
+    for cause in sighting.place.causes(sighting.seen, frameworks, stage):
+        yield from _of_cause(cause, sighting, frameworks)
 
 
 def _of_cause(cause: Cause, sighting: Sighting, frameworks: frozenset[str]) -> Iterator[Advice]:
@@ -110,16 +96,3 @@ def _of_message(finding: Finding) -> Iterator[Advice]:
             place=finding.id,
             paste=remedy.paste,
         )
-
-
-def _of_stage(snapshot: Snapshot, *, placed: bool) -> Iterator[Advice]:
-    """What the profile of the framework says of this stage: its causes, and what to do in it, the cheapest first. Of training,
-    which is all that is done, it says less than the place of a member (`placed`)."""
-    plan, stage = snapshot.plan, snapshot.stage
-    if plan is None or stage is None or not plan.causes or (plan.steady and placed):
-        return
-    framework = stage.profile or snapshot.log.framework
-    place = f"{framework}:{plan.id}"
-    why = f"{since_words(snapshot)}{f' ({plan.hint})' if plan.hint else ''}"
-    for fix in plan.fixes or (f"Read its page: hangtop explain {place}",):
-        yield Advice("; or: ".join(plan.causes), fix, "shell", why, next(iter(plan.cite), f"profile {framework}"), place=place)

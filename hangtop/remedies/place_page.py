@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from hangtop.common.text import cells, wrap
 from hangtop.logs.catalog.load import Catalog
@@ -29,27 +29,27 @@ BLANKS = {
 def place_page(place: Place, framework: str | None = None, say: Say = str) -> str:
     """The page on one place; with a framework without the remedies of others. `say`: puts a text in its reader's language."""
     lines = [f"{place.id}  {say(place.title)}", "", *_section("What it means", [place.text], say)]
-    for number, cause in enumerate(place.cause, 1):
-        if cause.fits(None if framework is None else {framework}):
-            lines += _cause_lines(cause, number, framework, say)
+    frameworks = None if framework is None else (framework,)
+    for number, cause in enumerate((cause for cause in place.cause if cause.fits(frameworks)), 1):
+        lines += _cause_lines(cause, number, frameworks, say)
     lines += _section("What makes it worse", place.worse, say) if place.worse else []
     lines += _section("What the usual advice gets wrong", [place.folklore], say) if place.folklore else []
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _cause_lines(cause: Cause, number: int, framework: str | None, say: Say) -> list[str]:
+def _cause_lines(cause: Cause, number: int, frameworks: Collection[str] | None, say: Say) -> list[str]:
     lines = _hanging(f"{number}. ", say(filled(cause.text, BLANKS)))
     if cause.tell:
         shows = f"   ({say(filled(cause.shows, BLANKS))})" if cause.shows else ""
         lines += _hanging(f"   {say('tell')}: ", filled(cause.tell, BLANKS) + shows)
     for do in cause.do:
-        if do.fits(None if framework is None else {framework}):
-            lines += _hanging(f"   {say('do')}:   ", _do(do, framework, say))
+        if do.fits(frameworks):
+            lines += _hanging(f"   {say('do')}:   ", _do(do, frameworks, say))
     return [*lines, *_hanging(f"   {say('known')}: ", cause.source), ""]
 
 
-def _do(do: Do, framework: str | None, say: Say) -> str:
-    only = f"[{', '.join(do.frameworks)}] " if do.frameworks and framework is None else ""
+def _do(do: Do, frameworks: Collection[str] | None, say: Say) -> str:
+    only = f"[{', '.join(do.frameworks)}] " if do.frameworks and frameworks is None else ""
     paste = f"   {say(do.where)}: {filled(do.set, BLANKS)}" if do.set else ""
     preset = f"   (hangtop restart --preset {do.preset})" if do.preset else ""
     return f"{only}{say(filled(do.text, BLANKS))}{paste}{preset}"
@@ -80,25 +80,13 @@ def stage_page(profile: Profile, stage: Stage, places: Places, say: Say = str) -
         lines += _section("How long it takes", [", ".join(limits)], say)
     if hint := profile.stall_hint.get(stage.id, ""):
         lines += _section("Silence there", [hint], say)
-    lines += _section("Why it stands there", stage.causes, say) if stage.causes else []
-    lines += (
-        _section("What to do, in this order", [f"{n}. {say(fix)}" for n, fix in enumerate(stage.fixes, 1)], say)
-        if stage.fixes
-        else []
-    )
-    lines += _section(say("Sources"), [" · ".join(stage.cite)], str) if stage.cite else []
     for place in places.values():
         if stage.id in place.stages:
-            causes = [cause for cause in place.cause if cause.fits(frameworks)]
-            framework = next((name for name in frameworks for do in _dos(causes) if name in do.frameworks), profile.name)
-            lines += [line for number, cause in enumerate(causes, 1) for line in _cause_lines(cause, number, framework, say)]
+            causes = [cause for cause in place.cause if cause.fits(frameworks) and stage.id in (cause.stages or (stage.id,))]
+            lines += [line for number, cause in enumerate(causes, 1) for line in _cause_lines(cause, number, frameworks, say)]
             lines += _section("What makes it worse", place.worse, say) if place.worse else []
             lines += _section("What the usual advice gets wrong", [place.folklore], say) if place.folklore else []
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _dos(causes: Iterable[Cause]) -> Iterator[Do]:
-    return (do for cause in causes for do in cause.do)
 
 
 def _limits(stage: Stage) -> Iterator[str]:

@@ -36,11 +36,6 @@ class Sightings(Struct, frozen=True):
     known: tuple[Sighting, ...]
     by_stage: tuple[Sighting, ...]
 
-    @property
-    def sure(self) -> bool:
-        """Whether nothing else need be told."""
-        return any(sighting.place.sure for sighting in self.known)
-
 
 def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings:
     """The places, the one that explains most first; each once."""
@@ -54,10 +49,18 @@ def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings
     known = _once(sighting for sighting in (*standing, *by_rule) if not sighting.place.last)
     if verdict.state.ended or any(sighting.place.sure for sighting in known):
         return Sightings(known, ())
-    told, stage = {sighting.place.id for sighting in known}, snapshot.stage.id if snapshot.stage is not None else None
-    here = (place for place in places.values() if stage in place.stages and place.id not in told)
-    by_stage = [Sighting(place, since_words(snapshot), seen) for place in here]
+    trains = snapshot.plan is not None and snapshot.plan.steady  # which says less than the place of a member
+    by_stage = () if known and trains else _by_stage(snapshot, seen, places, known)
     return Sightings(known, (*by_stage, *(sighting for sighting in by_rule if sighting.place.last and not known)))
+
+
+def _by_stage(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Sighting]) -> Iterator[Sighting]:
+    """The places of the stage of the log, but for those that are `known`."""
+    told, stage = {sighting.place.id for sighting in known}, snapshot.stage.id if snapshot.stage is not None else None
+    hint = f" ({snapshot.plan.hint})" if snapshot.plan is not None and snapshot.plan.hint else ""
+    for place in places.values():
+        if stage in place.stages and place.id not in told:
+            yield Sighting(place, f"{since_words(snapshot)}{hint}", seen)
 
 
 def _once(found: Iterable[Sighting]) -> tuple[Sighting, ...]:

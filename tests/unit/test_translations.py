@@ -177,7 +177,7 @@ def texts_of(table: object, keys: frozenset[str]) -> Iterator[str]:
     ("folder", "keys"),
     [
         ("remedies/places", "title text shows worse folklore"),
-        ("logs/catalog/profiles", "causes fixes stall_hint title"),
+        ("logs/catalog/profiles", "title"),
     ],
 )
 def test_each_text_of_a_place_and_of_a_stage_has_its_pair(folder: str, keys: str) -> None:

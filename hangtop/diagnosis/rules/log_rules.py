@@ -148,7 +148,6 @@ def _stalled_verdict(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> Verdict
         culprits=behind,
         evidence=_stall_evidence(snapshot),
         next=(("/", "filter the log"), ("e", "errors and stages")),
-        detail=_usual_cause(snapshot),
         message=None if behind or (error := _last_cause(snapshot)) is None else error.id,
     )
 
@@ -231,7 +230,6 @@ def slow(snapshot: Snapshot) -> Verdict | None:
         confidence="possible",
         evidence=(Evidence("log", f"{silent_words(snapshot)}, limit {limit}"), *start_evidence(snapshot), *_made(snapshot)),
         next=(("f", "follow"),),
-        detail=_usual_cause(snapshot),
         quiet="explained" if _announced(snapshot) or snapshot.silence_s <= snapshot.stall_s else "overdue",
     )
 
@@ -314,11 +312,6 @@ def _running_detail(snapshot: Snapshot) -> str:
     longest, limit = snapshot.log.longest_silence_s, f"limit {duration(snapshot.limit.stalled_s)}."
     known = longest is not None and not math.isnan(longest)
     return " ".join((*parts, f"Longest silence so far {duration(longest)}, {limit}" if known else limit.capitalize()))
-
-
-def _usual_cause(snapshot: Snapshot) -> str:
-    """Why this stage is silent for long, most often."""
-    return next(iter(snapshot.plan.causes), "") if snapshot.plan is not None else ""
 
 
 def _worth_telling(snapshot: Snapshot) -> tuple[Evidence, ...]:

@@ -50,6 +50,8 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     `steady`: its limit follows the run's own pace (a training loop). `restarts`: a marker after training began means a new
     attempt in the same file. A stage that neither recurs nor restarts is ignored once training began (a communicator made late,
     a second data set). `after_done`: the stage that follows a `done` marker, if the next enter marker may come much later.
+
+    Why a run stands in a stage and what to do then is said by the places of that stage (`hangtop/remedies/places/`).
     """
 
     id: str
@@ -64,9 +66,6 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     restarts: bool = False
     steady: bool = False
     ends_run: bool = False
-    causes: tuple[str, ...] = ()
-    fixes: tuple[str, ...] = ()
-    cite: tuple[str, ...] = ()
 
 
 class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
