@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 
 TICK_S = 1.0
 PAINT_S = 0.25
-"""Readings come up to ten times a second; the screen follows at most four times."""
+"""Readings come up to ten times a second; the screen follows at most four times, and at once after a pause."""
+SOON_S = 0.01
+"""Readings that come together are painted together."""
 LOAD_S = 3.0
 """By then the first picture is painted, and the pages and dialogs are loaded."""
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
@@ -99,6 +102,7 @@ class HangtopApp(Navigation):
         self.watch_screen = WatchScreen()
         self.under_way: dict[str, RunningAction] = {}
         self._due = False
+        self._painted_at = 0.0
         self._met: set[type[Value]] = set()
         self._title_shown = ""
 
@@ -199,12 +203,12 @@ class HangtopApp(Navigation):
                 self.tick()
             elif not self._due and type(reading.value) not in REGULAR & self._met:
                 self._due = True
-                self.set_timer(PAINT_S, self._paint_due)
+                self.set_timer(max(SOON_S, self._painted_at + PAINT_S - monotonic()), self._paint_due)
             self._met.add(type(reading.value))
             await asyncio.sleep(0)  # a burst of readings must not hold up keys
 
     def _paint_due(self) -> None:
-        self._due = False
+        self._due, self._painted_at = False, monotonic()
         self.tick()
 
     def _tell_title(self) -> None:

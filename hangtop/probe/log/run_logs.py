@@ -15,6 +15,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.log_set import LogSet, WorkerLogs
 from hangtop.probe.log.profile_files import ProfileFiles
+from hangtop.probe.log.reading_pace import ReadingPace
 from hangtop.probe.log.tracked_log import TrackedLog
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
@@ -25,13 +26,9 @@ POLL_S, CALM_POLL_S = 0.1, 0.5
 CALM = 20
 """A quiet log is polled after each twentieth of its silence: waking up is most of what a poll costs."""
 POLL_A_FILE_S = 0.0004
-READING_GAP_S = 0.12
 WORK_S = 0.25
 BREATH_S = 0.005
 SLICE_S = 0.05
-COST_TO_GAP = 100.0
-MOST_GAP_S = 2.0
-"""The longest wait for the next reading, however expensive the last one was."""
 MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
 LEAST_SHARE = 4
@@ -58,7 +55,7 @@ class RunLogs:
         self._stops_at = 0.0
         self._news = False
         self._working = False
-        self._next_at = 0.0
+        self._pace = ReadingPace()
         self._spoke_at = 0.0
 
     @property
@@ -138,16 +135,15 @@ class RunLogs:
         return False
 
     def _news_reading(self, now: float) -> Iterator[LogReading]:
-        """A reading, if there is news and the last one is long enough ago: the more it costs, the less often it comes."""
-        if not self._news or now < self._next_at:
+        """A reading, if there is news and readings did not cost too much of late."""
+        if not self._news or not self._pace.allows(now):
             return
         self._news = False
         self._spoke_at = time.monotonic()
         began = time.thread_time()
         reading = replace(self._sent.reading(self._set, self._beside, self._profiles), stopped=self._stopped)
         self._context.log, self._context.ranks = reading, self._sent.ranks
-        cost_s = time.thread_time() - began
-        self._next_at = now + min(max(READING_GAP_S, COST_TO_GAP * cost_s), MOST_GAP_S)
+        self._pace.spend(now, time.thread_time() - began)
         yield reading
 
 
