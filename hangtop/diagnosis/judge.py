@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     end_rules.died,
     end_rules.finished,
     end_rules.writer_gone,
+    end_rules.broke_off,
     ray_rules.driver_gone,
     end_rules.pipe_closed,
     gpu_rules.driver_hung,

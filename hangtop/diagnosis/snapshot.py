@@ -34,6 +34,8 @@ LOOP_LIMITS = 2.0
 LOOP_AT_LEAST_S = 90.0
 """A rank that burns a core in one place, and may as well compute, is given this many limits of silence, and no less than this."""
 LONGEST_BEAT = 70
+MOST_ANSWERING = 4
+"""Processes beyond the members whose stacks are looked at."""
 NOT_YET = ProcessReading()
 
 
@@ -131,6 +133,18 @@ class Snapshot(Struct, frozen=True):
         workers = [process.pid for process in self.procs.processes if process.role == "data worker"]
         others = [process.pid for process in candidates(self.state, self.members) if process.role == "other"]
         return tuple(dict.fromkeys((*members, *parents, *others, *workers)))
+
+    @property
+    def answering(self) -> tuple[int, ...]:
+        """Processes beyond the members that are asked for an answer, where their own stack tells whether one is on its way."""
+        known = set(self.pids)
+        ends = (
+            member.side
+            for member in self.members
+            if member.side is not None and (member.side.doubted or member.side.kind == "idle")
+        )
+        pids = dict.fromkeys(side.pid for side in ends if side.pid is not None and side.pid not in known)
+        return tuple(pids)[:MOST_ANSWERING]
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -47,7 +47,16 @@ def satisfied(snapshot: Snapshot) -> bool:
         return False
     if _waits_to_come(snapshot) or _may_write(snapshot):
         return False
-    return impossible or (looks_in_this_silence(snapshot) >= 2 and not _unproven(snapshot) and not _seen_once(snapshot))
+    if impossible:
+        return True
+    looked = looks_in_this_silence(snapshot) >= 2 and not _answers_unseen(snapshot)
+    return looked and not _unproven(snapshot) and not _seen_once(snapshot)
+
+
+def _answers_unseen(snapshot: Snapshot) -> bool:
+    """Whether somebody is asked for an answer whose own stack was not looked at since."""
+    seen = {stack.pid for look in snapshot.state.looks for stack in look.stacks}
+    return not seen.issuperset(snapshot.answering)
 
 
 def _seen_once(snapshot: Snapshot) -> bool:
@@ -120,11 +129,11 @@ def stack_request(snapshot: Snapshot) -> StacksAsk | None:
         return None
     looks = snapshot.state.looks
     if looks and looks[-1].started_at > 0:
-        is_early = looks_in_this_silence(snapshot) < 2 or _seen_once(snapshot)
+        is_early = looks_in_this_silence(snapshot) < 2 or _seen_once(snapshot) or _answers_unseen(snapshot)
         pause_s = SECOND_LOOK_S if is_early else AGAIN_S
         if snapshot.now - looks[-1].started_at < pause_s:
             return None
-    return StacksAsk(ask=int(snapshot.now * 1000), pids=snapshot.pids[:MOST_PIDS])
+    return StacksAsk(ask=int(snapshot.now * 1000), pids=(*snapshot.pids[:MOST_PIDS], *snapshot.answering))
 
 
 def waits_request(snapshot: Snapshot) -> WaitsAsk | None:

@@ -30,7 +30,8 @@ class Frame(Struct, frozen=True, omit_defaults=True, array_like=True):
 
 
 class Thread(Struct, frozen=True, omit_defaults=True):
-    """One thread, innermost frame first. `state`: the kernel's letter; `wait`, `wchan`: what it waits in, if that is visible."""
+    """One thread, innermost frame first. `state`: the kernel's letter; `wait`, `wchan`: what it waits in, if that is visible.
+    `timers`: of an event loop of asyncio that waits, how many moments it has set itself, if that could be read."""
 
     name: str
     frames: tuple[Frame, ...]
@@ -39,6 +40,7 @@ class Thread(Struct, frozen=True, omit_defaults=True):
     state: str | None = None
     wait: Wait | None = None
     wchan: str | None = None
+    timers: int | None = None
 
     @property
     def runs(self) -> bool:

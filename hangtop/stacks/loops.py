@@ -135,8 +135,13 @@ def wakes(process: Process) -> bool:
 
 def loop_around(known: Activity, sources: Sources) -> Loop | None:
     """The loop around the innermost line of the user's own functions; `None` as long as its source is not known."""
-    inner = next(iter(own(known.thread.frames)), None)
-    return None if inner is None else _around(known.thread.frames[inner], sources)
+    return loop_of(known.thread.frames, sources)
+
+
+def loop_of(frames: tuple[Frame, ...], sources: Sources) -> Loop | None:
+    """The same of a thread with these frames."""
+    inner = next(iter(own(frames)), None)
+    return None if inner is None else _around(frames[inner], sources)
 
 
 def _wakes(recent: RecentActivity) -> bool:

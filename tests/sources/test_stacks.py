@@ -275,6 +275,17 @@ def test_locals_come_only_when_asked_for(start: Start) -> None:
     assert ("shard", "1234") in [local for thread in rich.threads for frame in thread.frames for local in frame.locals]
 
 
+@pytest.mark.parametrize(("sleeps", "timers"), [(1, 1), (3, 3)])
+def test_an_event_loop_tells_how_many_moments_it_has_set_itself(start: Start, sleeps: int, timers: int) -> None:
+    pid = start(
+        WAITS["idle"].replace("asyncio.sleep(600)", f"asyncio.gather(*[asyncio.sleep(600) for _ in range({sleeps})])")
+    ).pid
+    until_it_is_in(pid, "<module>", "idle")
+    (main,) = stack_of(pid).threads
+    assert main.timers == timers
+    assert not any(frame.locals for frame in main.frames), "of its local variables nothing else is kept"
+
+
 def start_of(pid: int) -> int:
     stat = read_stat(pid)
     assert stat is not None

@@ -200,6 +200,12 @@ def test_an_end_in_the_middle_of_a_known_course_is_none_but_an_early_stop_is() -
         ("slurmstepd: error: *** JOB 7 CANCELLED AT 10:00 DUE TO TIME LIMIT ***", False),
         ("step 40 took 3 times over", False),
         ("a step is reached each time", False),
+        ("No improvement for 3 evaluations, stopping.", True),
+        ("val loss did not improve in 5 checks: stop", True),
+        ("Patience of 3 exceeded", True),
+        ("Training stopped.", True),
+        ("training stopped by an error in the loader", False),
+        ("loss did not improve", False),
     ],
 )
 def test_a_run_that_was_given_a_time_ends_when_it_is_over(text: str, is_end: bool) -> None:
@@ -207,6 +213,26 @@ def test_a_run_that_was_given_a_time_ends_when_it_is_over(text: str, is_end: boo
     assert reading is not None
     half = replace(reading.progress, step=40, total=100)
     assert (ended_with("step 40", text, progress=half).word == "finished") is is_end
+
+
+def test_a_log_that_nobody_writes_any_more_and_that_ends_before_its_last_step_without_a_word_tells_of_a_crash() -> None:
+    reading: LogReading | None = run(30).log
+    assert reading is not None
+    half = replace(reading.progress, step=40, total=100)
+    said = ended_with("loss 0.3", progress=half)
+    assert (said.word, said.confidence, said.culprits) == ("crashed", "possible", ())
+    assert said.headline == "Nobody here writes the log any more; it ends at step 40 of 100, without a word."
+    assert ended_with("loss 0.3", progress=replace(half, step=99)).word != "crashed", "steps are counted from 0"
+    assert ended_with("loss 0.3", progress=replace(half, partial=True)).word != "crashed", "that of an epoch"
+    assert ended_with("Saved final model", progress=half).word != "crashed"
+    assert ended_with("loss 0.3", progress=half, procs=ProcessReading(leads=(7,))).word != "crashed", "it may write the log"
+    assert ended_with("loss 0.3", progress=half, procs=ProcessReading(hidden=3)).word != "crashed"
+
+
+@pytest.mark.parametrize("text", ["job ended with status 139", "[watchdog] trainer gone (rc=137)", "worker 2 died: exit code 1"])
+def test_a_code_in_the_last_line_tells_of_a_death_whoever_says_it(text: str) -> None:
+    assert ended_with("loss 0.3", text).word == "crashed"
+    assert ended_with("loss 0.3", "job ended with status 0").word != "crashed"
 
 
 def test_how_the_writers_of_an_earlier_attempt_ended_says_nothing_of_the_one_that_ended_last() -> None:

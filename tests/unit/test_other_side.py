@@ -6,6 +6,7 @@ import pytest
 
 from hangtop.diagnosis.facts.other_side import side_of
 from hangtop.diagnosis.facts.wait_moves import moves_of, watch_of
+from hangtop.records.stack import Excerpt, Frame, Loop, Stack, StacksReading, Thread
 from hangtop.records.waiting import BlockedCall, OtherEnd, TcpSocket, ThreadWait, WaitObject
 from hangtop.records.watched_waits import SocketMoves, ThreadMoves, WatchedProcess
 from tests.fakes.waited import OUTSIDE, at_lock, at_pipe, at_tcp, tcp, waits, watch, watched
@@ -173,3 +174,34 @@ def test_a_server_of_one_thread_that_goes_from_sleep_to_sleep() -> None:
         found = side_of(watch_of(watch(asks, server), silent_since=9_980.0, pause_s=90.0), asks, asks.threads[0])
         assert found is not None
         assert (found.kind, found.doubted) == (kind, not queued)
+
+
+def event_loop(timers: int | None, *, woken_in: int = 3, queued: bool = False) -> tuple[str, bool] | None:
+    """What is said of a server whose event loop waits at the connection of the one that asks, and wakes all the while."""
+    asks = watched(1, waits(1, at_tcp(8, OUTSIDE)), sockets=(tcp(8, queued=queued),))
+    call = BlockedCall(OUTSIDE, OUTSIDE, "S", "poll", "epoll_wait", timed=True, rest_s=0.4)
+    server = watched(OUTSIDE, ThreadWait(call, (LISTENER, at_tcp(9, 1))), listens=("2",), woken_in=woken_in)
+    loop = Thread("MainThread", (Frame("_run_once", "/usr/lib/python3.11/asyncio/base_events.py", 1884),), OUTSIDE, timers=timers)
+    looks = (StacksReading(1, stacks=(Stack(OUTSIDE, 9_991.0, (loop,)),), started_at=9_991.0),)
+    found = side_of(watch_of(watch(asks, server), silent_since=9_980.0, pause_s=90.0, looks=looks), asks, asks.threads[0])
+    return None if found is None else (found.kind, found.doubted)
+
+
+def test_an_event_loop_that_took_the_question_and_ticks_is_no_proof_of_a_hang() -> None:
+    assert event_loop(1) == ("unsure", True), "its only clock is the one by which it wakes"
+    assert event_loop(None) == ("unsure", True), "not of asyncio, or not to be read"
+    assert event_loop(3) == ("works", True), "one more may be that of the answer"
+    assert event_loop(1, woken_in=0) == ("idle", False)
+    assert event_loop(1, queued=True) == ("idle", False), "the question was not even taken"
+
+
+@pytest.mark.parametrize(("loop", "kind"), [("ends", "works"), ("none", "works"), ("asks", "unsure"), ("waits", "unsure")])
+def test_the_loop_around_the_sleep_of_a_handler_tells_whether_it_ends_by_itself(loop: Loop, kind: str) -> None:
+    asks = watched(1, waits(1, at_tcp(8, OUTSIDE)))
+    server = watched(OUTSIDE, waits(OUTSIDE, LISTENER, kind="poll"), handler(0.4, 8))
+    place = Frame("do_GET", "/srv/server.py", 7)
+    source = Excerpt("/srv/server.py", 6, ("", "sleep(0.4)"), at=7, loop=loop)
+    looks = (StacksReading(1, stacks=(Stack(OUTSIDE, 9_991.0, (Thread("handler", (place,), 9),)),), excerpts=(source,)),)
+    found = side_of(watch_of(watch(asks, server), silent_since=9_980.0, pause_s=90.0, looks=looks), asks, asks.threads[0])
+    assert found is not None
+    assert found.kind == kind

@@ -10,8 +10,9 @@ from hangtop.monitor.stack_requests import satisfied, stack_request
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.process import ProcessReading
-from hangtop.records.stack import Frame
+from hangtop.records.stack import Frame, Stack
 from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
+from tests.fakes.waited import OUTSIDE, at_tcp, waits, watch, watched
 
 
 def test_stacks_are_asked_for_when_a_run_falls_quiet_and_twice() -> None:
@@ -73,3 +74,16 @@ def test_who_waits_for_the_network_is_watched_for_a_moment_to_tell_whether_answe
     asks = thread(Frame("ask_rewards", USER, 67), wait="socket")
     assert satisfied(take_snapshot(four(asks, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW)) is enough
     assert satisfied(take_snapshot(four(LOCK, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW))
+
+
+def test_the_stack_of_a_process_that_is_asked_for_an_answer_is_looked_at_before_a_verdict() -> None:
+    server = watched(OUTSIDE, waits(OUTSIDE, at_tcp(9, 102), kind="poll"), listens=("2",), woken_in=3)
+    asked = replace(four(LOCK), waits=watch(watched(102, waits(102, at_tcp(8, OUTSIDE))), server, at=NOW - 10))
+    snapshot = take_snapshot(asked, SPEC, NOW)
+    assert snapshot.answering == (OUTSIDE,)
+    assert not satisfied(snapshot)
+    ask = stack_request(snapshot)
+    assert ask is not None
+    assert OUTSIDE in ask.pids
+    seen = replace(asked.looks[-1], stacks=(*asked.looks[-1].stacks, Stack(OUTSIDE, NOW - 1, problem="not a Python process")))
+    assert satisfied(take_snapshot(replace(asked, looks=(*asked.looks[:-1], seen)), SPEC, NOW))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.process import RecentActivity
 from hangtop.records.stack import Excerpt, Frame
-from hangtop.records.waiting import OtherEnd, WaitObject
+from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
 from tests.fakes.members import DATA, LOCK, NOW, SPEC, USER, four, process, run, thread
@@ -111,6 +111,17 @@ def test_an_answer_of_another_machine_is_waited_for_and_only_a_wait_beyond_all_r
     assert either.word == "hung", "a process of this machine could answer as well"
     short = replace(SPEC, stall_s=1.0)
     assert diagnose(seen(rank_2(judge)), short, NOW).word == "hung", "as long as no sleep may last"
+
+
+def test_a_server_that_took_the_question_and_wakes_by_its_own_clock_may_answer_yet() -> None:
+    ticks = BlockedCall(OUTSIDE, OUTSIDE, "S", "poll", "epoll_wait", timed=True, rest_s=0.4)
+    server = watched(OUTSIDE, ThreadWait(ticks, (at_tcp(9, 102),)), listens=("2",), woken_in=3)
+    state = replace(four(LOCK, silence_s=130), waits=watch(rank_2(at_tcp(8, OUTSIDE)), server, at=NOW - 10))
+    said = diagnose(state, SPEC, NOW)
+    assert (said.word, said.confidence, [culprit.rank for culprit in said.culprits]) == ("stalled", "possible", [2])
+    assert "wakes by its own clock; 3 ranks wait for it" in said.headline
+    late = replace(four(LOCK, silence_s=1_900), waits=state.waits)
+    assert diagnose(late, SPEC, NOW).word == "hung"
 
 
 def test_a_data_worker_that_reads_from_another_machine_may_get_its_answer() -> None:

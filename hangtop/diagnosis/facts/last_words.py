@@ -32,6 +32,8 @@ _DIED = re.compile(
     r"|^(?:zsh: )?(?:[Kk]illed|[Aa]bort(?:ed)?|[Bb]us error|[Ss]egmentation fault|[Ii]llegal instruction|[Tt]erminated)\b"
     r"|\bcore dumped\b|\bnon-?zero exit\b"
     r"|\bexit(?:ed|ing|s)?(?: with)?(?: exit)?(?: |-)?(?:code|status)[ :=]{0,3}-?[1-9]|\breturncode[ =:]+-?[1-9]"
+    r"|\b(?:end(?:ed|s)?|finished|stopped|gone|dead|died|left|returned|failed|over|terminated)\W{1,3}(?:with )?(?:an? )?"
+    r"(?:exit |return )?(?:code|status|rc)[ :=]{0,3}-?[1-9]"
     r"|\b(?:killed by|caught|received|got|died (?:of|from|with)) signal[ :]+\d|\b(?:killed by|died of) SIG[A-Z]+"
     r"|^(?:FATAL|CRITICAL|PANIC|panic|fatal(?: error)?)\b[ :]"
 )
@@ -41,6 +43,9 @@ _LEAKED = re.compile(r"resource_tracker: There appear to be \d+ leaked|leaked (?
 _EARLY = re.compile(
     r"(?i)\bearly[- _]?stop(?:ping|ped)?\b(?![ \w]{0,12}(?:counter|patience|callback|enabled|disabled|metric|=))"
     r"|\bstopp(?:ed|ing) (?:the |training )*early\b|\bstopp(?:ing|ed) training\b|\bsignaling trainer to stop\b"
+    r"|\b(?:no|not|n't|without)\b.{0,24}\bimprov\w+.{0,60}\bstop"
+    r"|\bpatience (?:of \d+ )?(?:is |was )?(?:exhausted|exceeded|over|ran out)"
+    r"|\btraining (?:is |was |has been )?stopped(?!.*\b(?:error|exception|fail|crash|abort|signal|killed))"
     r"|\btime(?: limit| budget)? (?:is |was |has been )?(?:over|up|reached|spent|used up)\b"
     r"|^\W{0,4}(?:solved|converged)\b|\b(?:target|goal|threshold)(?: \w+)? (?:was |has been )?(?:reached|met)\b"
 )
@@ -150,6 +155,12 @@ def ended_saying(snapshot: Snapshot) -> LogLine | None:
         if _EARLY.search(line.text) or (not short and told):
             return line
     return None
+
+
+def any_end_said(snapshot: Snapshot) -> bool:
+    """Whether any of the last lines may tell of an end, whatever its steps say."""
+    words = (_RUN_DONE, _PART_DONE, _EARLY)
+    return any(pattern.search(line.text) for line in _last(snapshot, steps=True) for pattern in words)
 
 
 def _last(snapshot: Snapshot, *, steps: bool = False) -> Iterator[LogLine]:

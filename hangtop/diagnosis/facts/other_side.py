@@ -16,7 +16,9 @@ from hangtop.diagnosis.facts.wait_moves import Watch, moves_of
 from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends, port_of
 from hangtop.records.watched_waits import AGAIN, SocketMoves, WatchedProcess, windows_sent
 
-SideKind = Literal["works", "stopped", "dead", "idle", "nobody", "unseen"]
+SideKind = Literal["works", "stopped", "dead", "idle", "nobody", "unseen", "unsure"]
+UNSURE = frozenset({"unseen", "unsure"})
+"""Ends of which nothing tells whether an answer is on its way."""
 LONGEST_COMMAND = 60
 MOST_HOLDERS = 8
 
@@ -24,7 +26,8 @@ MOST_HOLDERS = 8
 class OtherSide(Struct, frozen=True):
     """`pid`: the process at the end, `None` for nobody. `path`: the pids from the first other process on to it. `text`: what the
     waiting process waits for, as the rest of a sentence after "waits for". `doubted`: it works, or spins; or only the place where
-    it was started tells that it is waited for. `unseen`: it is on another machine, and what it does cannot be known here."""
+    it was started tells that it is waited for. `unseen`: it is on another machine, and what it does cannot be known here.
+    `unsure`: it took the question, and wakes by its own clock."""
 
     kind: SideKind
     text: str
@@ -86,8 +89,8 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     if helped := next((side for side in helpers if side is not None and side.kind == "works"), None):
         return OtherSide("works", f"{name}, which waits for {helped.text}", helped.pid, helped.path, helped.doubted)
     answers = first is not None and path[-1] in watch.processes and bool(process.listens or _serves(first))
-    if answers and (sleeping := held_back(watch, process, watch.processes[path[-1]])) is not None:
-        return OtherSide("works", f"{name}, which {sleeping[0]}", pid, here, doubted=sleeping[1])
+    if answers and (held := held_back(watch, process, watch.processes[path[-1]])) is not None:
+        return OtherSide("unsure" if held.unsure else "works", f"{name}, which {held.text}", pid, here, doubted=held.doubted)
     if process.changed_in and not (
         first is not None and _serves(first)
     ):  # it goes from call to call, and nothing tells whether that is work

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.text import size
+from hangtop.records.stack import Loop, StacksReading
 from hangtop.records.waiting import OtherEnd, ThreadWait, WaitReading, outer_ends
 from hangtop.records.watched_waits import (
     AGAIN,
@@ -20,6 +21,7 @@ from hangtop.records.watched_waits import (
     WatchedProcess,
     windows_sent,
 )
+from hangtop.stacks.loops import loop_of
 
 LATE_PART = 0.5
 """Of the silence: what moved in this last part of it has not stood still for longer than it moved before, and is not called
@@ -38,19 +40,28 @@ class Movement(Struct, frozen=True):
 
 class Watch(Struct, frozen=True):
     """A reading by pid. `silence_s`: for how long the log had been silent at its end. `pauses_end_at`: the
-    moment up to which a sleep explains that."""
+    moment up to which a sleep explains that. `loops`: by thread, what its source says of the loop in which it stands; `timers`:
+    by pid, how many moments an event loop has set itself; both as far as its stack was looked at."""
 
     reading: WaitsReading
     processes: Mapping[int, WatchedProcess]
     silence_s: float = 0.0
     pauses_end_at: float = 0.0
+    loops: Mapping[int, Loop] = {}
+    timers: Mapping[int, int] = {}
 
 
-def watch_of(reading: WaitsReading, silent_since: float | None = None, pause_s: float = 0.0) -> Watch:
+def watch_of(
+    reading: WaitsReading, silent_since: float | None = None, pause_s: float = 0.0, looks: Sequence[StacksReading] = ()
+) -> Watch:
     processes = {process.pid: process for process in reading.processes}
     ended_at = reading.started_at + reading.seconds
     since = ended_at if silent_since is None else silent_since
-    return Watch(reading, processes, ended_at - since, since + pause_s)
+    sources = [excerpt for look in looks for excerpt in look.excerpts]
+    seen = [(stack.pid, thread) for look in looks for stack in look.stacks if stack.pid in processes for thread in stack.threads]
+    loops = {thread.tid: loop for _, thread in seen if thread.tid and (loop := loop_of(thread.frames, sources)) is not None}
+    timers = {pid: max(each.timers or 0 for at, each in seen if at == pid) for pid, thread in seen if thread.timers is not None}
+    return Watch(reading, processes, ended_at - since, since + pause_s, loops, timers)
 
 
 def look_of(watch: Watch) -> WaitReading:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hangtop.common.text import clock, some
 from hangtop.diagnosis.facts.after_end import never_leaves, works_on
 from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
-from hangtop.diagnosis.facts.last_words import died_saying, ended_saying, over, unheard
+from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, over, unheard
 from hangtop.diagnosis.facts.message_evidence import said_last, sentence
 from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
@@ -173,7 +173,7 @@ def writer_gone(snapshot: Snapshot) -> Verdict | None:
     """Every process that was seen writing the log has ended, and the log never said that the run finished. A log written from
     another node has no writers here, so this rule says nothing of it.
 
-    Stands before `driver_gone`: an exit code says more than a driver that Ray no longer lists.
+    Stands before `broke_off`: how a process ended says more than that nobody is left.
     """
     writers = tuple(filter(_is_run, present_writers(snapshot.procs)))
     if not writers or any(writer.alive for writer in writers):
@@ -197,6 +197,27 @@ def writer_gone(snapshot: Snapshot) -> Verdict | None:
             Evidence("procs", f"pid {last.pid} {last.name} gone since {clock(last.gone_at)}, ended, {how}"),
             *(said_last(snapshot) or [snapshot.last_output]),
         ),
+    )
+
+
+def broke_off(snapshot: Snapshot) -> Verdict | None:
+    """Nobody writes the log any more, which is proven, and the last step of a known total was not reached. Nothing was said of an
+    end, and nobody saw how the process left.
+
+    Stands before `driver_gone`: what a log says of its own steps needs no look at Ray.
+    """
+    progress, ray = snapshot.log.progress, snapshot.log.ray
+    if progress.step is None or progress.total is None or progress.partial or ray is not None or not over(snapshot):
+        return None
+    if progress.step >= progress.total - 1 or snapshot.procs.writers or any_end_said(snapshot):
+        return None
+    return Verdict(
+        word="crashed",
+        headline=f"Nobody here writes the log any more; it ends at step {progress.step:,} of {progress.total:,}, without a word.",
+        refute="a process goes on writing the log, here or elsewhere",
+        kind="dead_process",
+        confidence="possible",
+        evidence=(Evidence("procs", "no process here writes the log any more"), snapshot.last_output),
     )
 
 

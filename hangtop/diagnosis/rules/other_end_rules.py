@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.common.text import clock
-from hangtop.diagnosis.facts.other_side import named, unanswered
+from hangtop.diagnosis.facts.other_side import UNSURE, named, unanswered
 from hangtop.diagnosis.facts.turns import who_owes
 from hangtop.diagnosis.facts.wait_graph import DeadLock, dead_locks, wait_graph
 from hangtop.diagnosis.facts.wait_moves import Watch, look_of
@@ -102,13 +102,13 @@ def _name(snapshot: Snapshot, watch: Watch, pid: int) -> str:
 
 
 def out_of_sight(snapshot: Snapshot) -> Verdict | None:
-    """All that stand apart wait for an answer of another machine, and for no longer than a run may rest on purpose: a judge, a
-    store or a hub may be at work on it, and nothing here tells.
+    """All that stand apart wait for an answer of another machine, or of a server that took the question and wakes by its own
+    clock, and for no longer than a run may rest on purpose: a judge, a store or a hub may be at work on it, and nothing tells.
 
     Stands before `gives_anew`: of what another machine does a clock here tells nothing.
     """
     odd = roots([member for member in snapshot.members if member.status in ODD])
-    if not snapshot.is_quiet or not odd or any(member.side is None or member.side.kind != "unseen" for member in odd):
+    if not snapshot.is_quiet or not odd or any(member.side is None or member.side.kind not in UNSURE for member in odd):
         return None
     peers = [member for member in snapshot.members if member.waits_for_peers]
     return may_be_answered(snapshot, odd, peers, _kind(snapshot, odd, peers))
@@ -122,7 +122,7 @@ def may_be_answered(snapshot: Snapshot, odd: Sequence[MemberStatus], peers: Sequ
     evidence += [*never_answers(snapshot, odd), *([stack_evidence(peers)] if peers else []), silence(snapshot)]
     return Verdict(
         "stalled",
-        f"{_wait_of(odd)}{_waiting(odd, peers)}. Whether it works there cannot be seen from here.",
+        f"{_wait_of(odd)}{_waiting(odd, peers)}. Whether it works on that cannot be seen from here.",
         "the answer comes",
         kind,
         "possible",

@@ -11,7 +11,7 @@ from hangtop.common.text import moment
 from hangtop.diagnosis.facts.beside_the_run import stuck_beside, work_beside
 from hangtop.diagnosis.facts.held_in_turn import turn_of
 from hangtop.diagnosis.facts.long_sleeps import Sleep, sleep_of
-from hangtop.diagnosis.facts.other_side import OtherSide, named, only_listens, side_of
+from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, MemberStatus, silent_since, works
 from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends
@@ -35,7 +35,8 @@ def current_watch(state: RunState, pause_s: float = 0.0) -> Watch | None:
     silent = silent_since(state)
     if state.waits is None or state.waits.started_at < silent:
         return None
-    return watch_of(state.waits, silent or None, pause_s)
+    looks = [look for look in state.looks if look.started_at >= silent]
+    return watch_of(state.waits, silent or None, pause_s, looks)
 
 
 def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:
@@ -124,7 +125,7 @@ def _told(watch: Watch, member: MemberStatus, members: Collection[int], sources:
     text = _waits_for(member, side)
     if side.kind == "works":
         return replace(member, status="works", text=text, side=side, doubted=side.doubted)
-    if side.kind == "unseen":
+    if side.kind in UNSURE:
         return replace(member, status="waits", text=text, side=side, doubted=False) if member.status != "works" else member
     in_vain = member.status == "waits" or _only_asks_again(member, process, thread) or _stands(member, process, thread)
     if side.kind == "stopped" or (side.kind in ("idle", "nobody", "dead") and in_vain):

@@ -15,6 +15,7 @@ from hangtop.diagnosis.facts.stack_pauses import STOPPABLE
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
 from hangtop.probe.stacks import pyspy, source_lines
+from hangtop.probe.stacks.loop_timers import in_event_loop, with_timers
 from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
@@ -62,10 +63,16 @@ def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     def command_of(pid: int) -> tuple[str, ...]:
         return pyspy.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
 
+    loops: dict[int, Stack] = {}
     for dump in pyspy.dumps(living, command_of):
         stack = stack_of(dump, living[dump.pid], now + time.monotonic() - began)
         stacks.append(stack)
-        yield StacksReading(ask.ask, stacks=(stack,))
+        if in_event_loop(dump):
+            loops[dump.pid] = stack
+        else:
+            yield StacksReading(ask.ask, stacks=(stack,))
+    for dump in pyspy.dumps(loops, lambda pid: pyspy.command(tool, pid, with_locals=True)):
+        yield StacksReading(ask.ask, stacks=(with_timers(loops[dump.pid], dump),))
     yield StacksReading(ask.ask, done=True, took_s=round(time.monotonic() - began, 3))
     if lines := source_lines.around(stacks):
         yield StacksReading(ask.ask, excerpts=lines)
