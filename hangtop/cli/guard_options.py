@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,22 @@ import click
 
 from hangtop.cli.options import WATCH, config_of, options, spec_of_run
 
+WATCHFUL = (
+    click.option(
+        "--notify", "urls", multiple=True, metavar="URL", help="Tell it there too (an address of Apprise); again for more."
+    ),
+    click.option("--metrics", metavar="HOST:PORT", help="Offer figures to Prometheus."),
+    click.option(
+        "--alive", metavar="FILE|HOST:PORT", help="Tell a supervisor that the guard looks: touched, or asked over HTTP."
+    ),
+    click.option("--dry-run", is_flag=True, help="Only say what would be done."),
+)
+
 
 @click.command()
 @options(WATCH)
 @click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="What is done at which event: see GUIDE.md.")
-@click.option("--notify", "urls", multiple=True, metavar="URL", help="Tell it there too (an address of Apprise); again for more.")
-@click.option("--metrics", metavar="HOST:PORT", help="Offer figures to Prometheus.")
-@click.option("--alive", type=click.Path(path_type=Path), metavar="FILE", help="A file that is touched at each look.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@options(WATCHFUL)
 @click.option(
     "--print", "example", type=click.Choice(["systemd", "slurm", "k8s"]), help="Print an example of the guard as a service."
 )
@@ -24,8 +33,8 @@ from hangtop.cli.options import WATCH, config_of, options, spec_of_run
 def guard(words: tuple[str, ...], example: str | None, **given: Any) -> int:
     """Watch without a person: events as JSON lines, and what a policy wants done.
 
-    With a command after -- the guard starts the run, hands signals on to it, and ends with its exit code; 75: it hung, and the
-    guard ended it.
+    Exit codes as of check. With a command after -- the guard starts the run, hands signals on to it, and ends with its exit code;
+    75: it hung, and the guard ended it.
     """
     from hangtop.cli.commands import guard as command
 
@@ -36,6 +45,27 @@ def guard(words: tuple[str, ...], example: str | None, **given: Any) -> int:
     spec = spec_of_run(given, config)
     named = {name: given[name] for name in ("policy", "urls", "metrics", "alive", "dry_run")}
     return command.run(spec, command.GuardOptions(**named, read_only=config.read_only, words=words))
+
+
+@click.command()
+@options(WATCH)
+@click.option("--guard", "policy", type=click.Path(path_type=Path), metavar="FILE", help="The policy: see GUIDE.md.")
+@options(WATCHFUL)
+@click.option("--events", type=click.Path(path_type=Path), metavar="FILE", help="Events as JSON lines, added to this file.")
+@click.argument("words", nargs=-1, required=True, metavar="-- COMMAND …")
+def wrap(words: tuple[str, ...], **given: Any) -> int:
+    """Run a command under a guard, in its place in a script.
+
+    Its output comes out as before, and goes to --log FILE too (else hangtop-TIME.log); signals are handed on, the exit code is
+    its own. 75: it hung, and the guard ended it: without a policy after ten minutes, with stacks and a bundle.
+    """
+    from hangtop.cli.commands import guard as command
+
+    config = config_of(given["config"])
+    logs = given.pop("logs") or (time.strftime("hangtop-%Y%m%d-%H%M%S.log"),)
+    spec = spec_of_run({**given, "logs": logs}, config)
+    named = {name: given[name] for name in ("policy", "urls", "metrics", "alive", "dry_run", "events")}
+    return command.run(spec, command.GuardOptions(**named, read_only=config.read_only, words=words), wraps=True)
 
 
 @click.command()

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hangtop import __version__
 from hangtop.cli.action_options import commands as action_commands
 from hangtop.cli.config import config_dir
-from hangtop.cli.guard_options import guard, notify
+from hangtop.cli.guard_options import guard, notify, wrap
 from hangtop.cli.options import (
     LOOK,
     RECORD,
@@ -64,7 +64,15 @@ class RunGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args and args[0] not in self.commands:
             args = ["run", *args]
+        if args[:1] == ["run"] and _is_guarded(args):
+            args = ["wrap", *args[1:]]
         return super().parse_args(ctx, args)
+
+
+def _is_guarded(args: list[str]) -> bool:
+    """Whether a run is to be started under a guard instead of a screen."""
+    own = args[: args.index("--")] if "--" in args else args
+    return any(word.partition("=")[0] == "--guard" for word in own)
 
 
 @click.group(
@@ -132,6 +140,8 @@ def check(wait: float | None, as_json: bool, with_why: bool, **given: Any) -> in
 def run(words: tuple[str, ...], **given: Any) -> int:
     """Start a run, its output going to --log FILE, and watch it. It goes on when hangtop ends.
 
+    With --guard FILE there is no screen: it is `hangtop wrap`, and FILE its policy.
+
     It has a terminal and a session of its own, and no input. Key r starts it again, key k stops it.
     """
     from hangtop.cli.commands import run as command
@@ -149,7 +159,7 @@ def run(words: tuple[str, ...], **given: Any) -> int:
     return code
 
 
-for _command in (*action_commands(), guard, notify):
+for _command in (*action_commands(), guard, notify, wrap):
     hangtop.add_command(_command)
 
 

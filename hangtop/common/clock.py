@@ -1,7 +1,8 @@
 """The time of one hangtop process: unix seconds that never jump.
 
 The pure core takes `now` as an argument; the processes around it take it from here. It is the wall clock at the start of the
-process plus the monotonic time since, so neither NTP nor a suspended laptop makes a silence negative.
+process plus the monotonic time since, so neither NTP nor a suspended laptop makes a silence negative. What runs for weeks sets it
+again after such a jump, and begins its watch anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ _ANCHOR = time.time() - time.monotonic()
 def now() -> float:
     """Unix time in seconds, monotonic within this process."""
     return _ANCHOR + time.monotonic()
+
+
+def set_again() -> None:
+    """Take over the wall clock of this moment. Times from before are of another count."""
+    global _ANCHOR
+    _ANCHOR = time.time() - time.monotonic()
 
 
 def until_next(period_s: float, *, at_s: float = 0.0, least_s: float = 0.0) -> float:

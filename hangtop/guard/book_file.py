@@ -25,13 +25,18 @@ class HeldError(Exception):
 
 
 class BookFile:
-    """Opens the file of this run, and holds it. Raises `HeldError`, `OSError`."""
+    """Opens the file of this run, and holds it. Raises `HeldError`, `OSError`.
 
-    def __init__(self, spec: WatchSpec, folder: Path | None = None) -> None:
+    `dry_run`: a book of its own, for what would have been done was not. `book`: what is known now. `problem`: why the file does
+    not hold that.
+    """
+
+    def __init__(self, spec: WatchSpec, folder: Path | None = None, *, dry_run: bool = False) -> None:
         place = folder or user_state_path("hangtop") / "guard"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         named = "\n".join([*map(os.path.realpath, spec.logs), *map(str, spec.pids)])
-        self.path = place / f"{hashlib.sha256(named.encode('utf-8', 'surrogateescape')).hexdigest()[: 2 * NAME_BYTES]}.json"
+        name = hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[: 2 * NAME_BYTES]
+        self.path = place / f"{name}{'.dry' if dry_run else ''}.json"
         self._lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -41,8 +46,9 @@ class BookFile:
         except OSError:  # a file system without locks
             pass
         self.problem = ""
+        self.book = self._read()
 
-    def read(self) -> Book:
+    def _read(self) -> Book:
         """What the guard before knew; a file that cannot be read is an empty one, and `problem` says so."""
         try:
             return opened_again(msgspec.json.decode(self.path.read_bytes(), type=Book))
@@ -52,8 +58,11 @@ class BookFile:
             self.problem = f"{self.path} cannot be read, so nothing is known of earlier deeds: {error}"
             return Book()
 
-    def write(self, book: Book) -> bool:
-        """Whether it is on disk; else `problem` says why not."""
+    def keep(self, book: Book) -> bool:
+        """This is known from now on. Whether it is on disk; else `problem` says why not."""
+        if book == self.book and not self.problem:
+            return True
+        self.book = book
         try:
             write_whole(self.path, msgspec.json.encode(book))
         except OSError as error:

@@ -7,40 +7,61 @@ import contextlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.plans.run_plan import run_plan
+from hangtop.actions.prove.premise import writers
 from hangtop.common.clean_words import clean_words
 from hangtop.guard.due import Due
 from hangtop.guard.events import GuardEvent
 from hangtop.guard.policy import Deed, Policy
+from hangtop.records.plan import Start
 from hangtop.records.watch_spec import WatchSpec, as_options, plain_file
 from hangtop.system.hangtop_child import hangtop_command
+from hangtop.system.processes.open_table import open_table
 
-LIMIT_S: dict[Deed, float] = {"stacks": 120, "bundle": 300, "run": 600, "stop": 600, "restart": 1200, "recover": 1800}
+LIMIT_S: dict[Deed, float] = {
+    "stacks": 120,
+    "picture": 120,
+    "bundle": 300,
+    "run": 600,
+    "stop": 600,
+    "restart": 1200,
+    "recover": 1800,
+}
 """After this a deed is given up; its executor goes on by itself, and its proof is in the log of actions."""
 LAST_LINES = 3
 CHECKPOINT = "{checkpoint}"
+PICTURE = "png" if find_spec("resvg_py") else "svg"
 
 
 class Outcome(Struct, frozen=True):
+    """`nothing`: nothing was changed, so it may be tried again."""
+
     went: bool
     text: str
+    nothing: bool = False
 
 
 class Case(Struct, frozen=True):
-    """What a deed needs to know. `folder`: in which the guard was started. `checkpoint`: the newest one, if one is known."""
+    """What a deed needs to know. `folder`: in which the guard was started. `checkpoint`: the newest one, if one is known.
+    `lives`: a process of the run does. `called_off`: is set when the run goes on; what has begun by then is ended all the same.
+    """
 
     spec: WatchSpec
     policy: Policy
     event: GuardEvent
     at: float
     folder: str
+    called_off: asyncio.Event
     checkpoint: str | None = None
+    lives: bool = True
 
 
 async def carry_out(due: Due, case: Case) -> Outcome:
@@ -67,30 +88,63 @@ async def _bundle(due: Due, case: Case) -> Outcome:
     return Outcome(code == 0, str(place) if code == 0 else _last(output))
 
 
+async def _picture(due: Due, case: Case) -> Outcome:
+    place = _place(case, "screen", PICTURE)
+    code, output = await _hangtop(due.deed, "picture", *as_options(case.spec), "-o", str(place))
+    return Outcome(code == 0, str(place) if code == 0 else _last(output))
+
+
 async def _hook(due: Due, case: Case) -> Outcome:
     code, output = await _child(due.deed, due.when.run, msgspec.json.encode(case.event) + b"\n")
-    return Outcome(code == 0, _last(output) or f"exit code {code}")
+    return Outcome(code == 0, " · ".join(filter(None, (f"exit code {code}" if code else "", _last(output)))) or "exit code 0")
 
 
 async def _act(due: Due, case: Case) -> Outcome:
     """`stop`, `restart`, `recover`: the command of this name, whose exit code 0 means done and proven."""
     if due.deed == "restart" and case.policy.restart.command:
         return await _by_command(due, case)
-    code, output = await _hangtop(due.deed, due.deed, *as_options(case.spec), "--yes")
-    return Outcome(code == 0, _last(output))
+    return await _harm(due.deed, due.deed, case)
+
+
+async def _harm(deed: Deed, command: str, case: Case) -> Outcome:
+    """Carry out the command that ends processes. Until it has said its plan it has ended nothing, and is called off if the run
+    goes on; what is under way after that is not broken off halfway."""
+    process = await _started(hangtop_command("hangtop", command, *as_options(case.spec), "--yes"))
+    assert process.stdout is not None
+    said, goes_on = asyncio.create_task(process.stdout.read(1)), asyncio.create_task(case.called_off.wait())
+    try:
+        async with asyncio.timeout(LIMIT_S[deed]):
+            await asyncio.wait((said, goes_on), return_when=asyncio.FIRST_COMPLETED)
+            if not said.done():
+                _end(process)
+                return Outcome(False, "called off: the run goes on", nothing=True)
+            output = said.result() + (await process.communicate())[0]
+    except TimeoutError:
+        _end(process)
+        raise
+    finally:
+        said.cancel()
+        goes_on.cancel()
+    return Outcome(process.returncode == 0, _last(output), nothing=process.returncode == 2)
 
 
 async def _by_command(due: Due, case: Case) -> Outcome:
-    """Stop the run if it lives, then start the command of the policy."""
-    code, output = await _hangtop(due.deed, "stop", *as_options(case.spec), "--yes")
-    if code == 1:
-        return Outcome(False, f"not started: {_last(output)}")
+    """Stop the run if it lives, then start the command of the policy; never beside another one that writes to the same log."""
     log = plain_file(case.spec.logs)
     if log is None:
-        return Outcome(False, "not started: restart.command writes to one plain file, so --log must name one")
+        return Outcome(False, "not started: restart.command writes to one plain file, so --log must name one", nothing=True)
+    if case.lives and not (stopped := await _harm(due.deed, "stop", case)).went:
+        return replace(stopped, text=f"not started: {stopped.text}")
     plan = run_plan([*case.policy.restart.command, *_resume(case)], case.folder, os.path.join(case.folder, log))
+    assert plan.start is not None
+    if others := await asyncio.to_thread(_writers, plan.start):
+        return Outcome(False, f"not started: {others} still writes to {log}")
     steps = [step async for step in RunningPlan(plan)]
     return Outcome(all(step.kind != "failed" for step in steps), steps[-1].text if steps else "nothing was started")
+
+
+def _writers(start: Start) -> str:
+    return ", ".join(f"pid {writer.pid}" for writer in sorted(writers(start, open_table())))
 
 
 def _resume(case: Case) -> list[str]:
@@ -107,21 +161,30 @@ async def _hangtop(deed: Deed, *words: str) -> tuple[int, bytes]:
 
 async def _child(deed: Deed, words: Sequence[str], told: bytes = b"") -> tuple[int, bytes]:
     """Exit code and output of a program in a session of its own. Raises `OSError`, `TimeoutError`."""
-    process = await asyncio.create_subprocess_exec(
+    process = await _started(words)
+    try:
+        async with asyncio.timeout(LIMIT_S[deed]):
+            output, _ = await process.communicate(told)
+    except TimeoutError:
+        _end(process)
+        raise
+    return process.returncode or 0, output
+
+
+async def _started(words: Sequence[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
         *words,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
     )
-    try:
-        async with asyncio.timeout(LIMIT_S[deed]):
-            output, _ = await process.communicate(told)
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        raise
-    return process.returncode or 0, output
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """Our own child, which was not reaped: its pid is no other's."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
 
 
 def _place(case: Case, what: str, ending: str) -> Path:
@@ -139,9 +202,10 @@ def _last(output: bytes) -> str:
 DEEDS: dict[Deed, Callable[[Due, Case], Awaitable[Outcome]]] = {
     "stacks": _stacks,
     "bundle": _bundle,
+    "picture": _picture,
     "run": _hook,
     "stop": _act,
     "restart": _act,
     "recover": _act,
 }
-"""`notify` is no command: see `hangtop.guard.notices`."""
+"""`notify` is no command: see `hangtop.guard.post`."""

@@ -1,93 +1,178 @@
 """What stands now, since when, and what was done about it: the book of a guard, which outlives the guard. Pure.
 
-An event is one episode until it stops, and each deed of the policy is done once an episode. A book that is read again after the
-guard itself was started anew goes on with the same episode if the run has told nothing new since that began.
+An event is one episode until it is over, and each deed of the policy is done once an episode. A hang is over when the run has
+told something new, whatever was said of it in between; a sign when it was away for a while. So a guard that is started anew, or
+that looks at a verdict which wavers, goes on with the same episode.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.guard.policy import Deed, Event
+from hangtop.guard.post import Post
 from hangtop.records.verdict import Confidence, Verdict
 
 KEPT = 500
 """Deeds that the book keeps."""
+CALM_S = 60.0
+"""A sign that was away for so long is over."""
+TRIES, AGAIN_S = 3, 60.0
+"""A deed of which nothing was done, because this machine could not be looked at in time, is tried so often, with this pause."""
 BEGUN = "begun"
 NOT_AGAIN = "it was under way when the guard ended, and is not done a second time"
+RESTS: frozenset[Event] = frozenset({"stalled", "hung"})
+"""While these stand the run tells nothing new."""
+_DIGITS = re.compile(r"\d+")
+
+Key = tuple[Event, float, Deed, float]
 
 
 class Seen(Struct, frozen=True):
-    """An event that stands now. `news_at`: when the run last told anything new, in unix time; `None` where that is not known."""
+    """An event that stands now. `news_at`: when the run last told anything new, in unix time; `None` where that is not known.
+    `mark`: how far the run has come: it changes with what a run tells, not with a heartbeat. `attempt`: which start of it."""
 
     event: Event
     said: str
     confidence: Confidence = "likely"
     news_at: float | None = None
+    mark: str = ""
+    attempt: int = 1
+
+
+class Episode(Struct, frozen=True):
+    """`began` names it. `since`: it stands without a break since then. `left`: when it was last seen to be away."""
+
+    began: float
+    since: float
+    mark: str = ""
+    attempt: int = 1
+    left: float | None = None
 
 
 class Done(Struct, frozen=True):
-    """One deed for one episode, at unix time `at`. `outcome`: `begun`, then what came of it. `went`: `None` while it goes on."""
+    """One deed for one episode, at unix time `at`. `outcome`: `begun`, then what came of it. `went`: `None` while it goes on.
+    `nothing`: it ended before it had changed anything. `tries`: how often it was begun."""
 
     event: Event
-    since: float
+    began: float
     deed: Deed
     after_s: float
     at: float
     outcome: str = BEGUN
     went: bool | None = None
+    nothing: bool = False
+    tries: int = 1
 
     @property
-    def key(self) -> tuple[Event, float, Deed, float]:
-        return self.event, self.since, self.deed, self.after_s
+    def key(self) -> Key:
+        return self.event, self.began, self.deed, self.after_s
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is not to be begun again."""
+        return not self.nothing or self.tries >= TRIES
 
 
 class Book(Struct, frozen=True):
-    """`since`: the episodes that stand now. `starts`: when the run was started again."""
+    """`episodes`: those that are not over. `starts`: when it was begun to start the run again; `restarted_at`: when that last
+    went well. `post`: notices that wait. `said`: the word and headline that were told last. `started_at`: when the guard began
+    to start the run itself, `None` once that has ended."""
 
-    since: Mapping[Event, float] = {}
+    episodes: Mapping[Event, Episode] = {}
     done: tuple[Done, ...] = ()
     starts: tuple[float, ...] = ()
+    restarted_at: float = 0.0
+    post: Post = Post()
+    said: tuple[str, str] | None = None
+    started_at: float | None = None
 
 
-def seen_of(verdict: Verdict, signs: Mapping[Event, str], now: float) -> tuple[Seen, ...]:
+def seen_of(snapshot: Snapshot, verdict: Verdict, signs: Mapping[Event, str]) -> tuple[Seen, ...]:
     """The word of the verdict, and the signs beside it."""
+    now = snapshot.now
     news_at = None if verdict.silence_s is None else now - verdict.silence_s
-    word = Seen(verdict.word, verdict.headline, verdict.confidence, news_at)
-    return (word, *(Seen(sign, said) for sign, said in signs.items()))
+    word = Seen(verdict.word, verdict.headline, verdict.confidence, news_at, mark_of(snapshot), snapshot.log.attempt)
+    return (word, *(replace(word, event=sign, said=said, confidence="likely") for sign, said in signs.items()))
+
+
+def mark_of(snapshot: Snapshot) -> str:
+    """Attempt, step, stage and last line; without numbers, which a heartbeat counts up."""
+    log = snapshot.log
+    stage = log.stages[-1].offset if log.stages else ""
+    return f"{log.attempt} {log.progress.step} {stage} {_DIGITS.sub('#', log.last_line or '')}"
 
 
 def stand(book: Book, seen: tuple[Seen, ...], now: float) -> Book:
-    """The book with the episodes that stand at this moment."""
-    return replace(book, since={each.event: _since(book, each, now) for each in seen})
+    """The book with the episodes that are not over at this moment."""
+    standing = {each.event: _standing(book, each, now) for each in seen}
+    away = {event: _away(episode, now) for event, episode in book.episodes.items() if event not in standing}
+    kept = {event: episode for event, episode in away.items() if not _is_over(event, episode, seen[0], now)}
+    return replace(book, episodes={**standing, **kept})
 
 
-def _since(book: Book, seen: Seen, now: float) -> float:
-    known = book.since.get(seen.event)
-    is_new = known is None or (seen.event in RESTS and seen.news_at is not None and seen.news_at > known)
-    return now if known is None or is_new else known
+def _standing(book: Book, seen: Seen, now: float) -> Episode:
+    known = book.episodes.get(seen.event)
+    if known is None or _is_another(book, known, seen):
+        return Episode(now, now, seen.mark, seen.attempt)
+    return known if known.left is None else replace(known, since=now, left=None)
 
 
-RESTS: frozenset[Event] = frozenset({"stalled", "hung"})
-"""While these stand the run tells nothing new: if it has, it went on in between, and this is another episode."""
+def _is_another(book: Book, known: Episode, seen: Seen) -> bool:
+    """Whether the run was started again, or has told something new, since this hang or crash began."""
+    restarted = known.began < book.restarted_at
+    if seen.event == "crashed":
+        return restarted or seen.attempt != known.attempt
+    told = seen.news_at is not None and seen.news_at >= book.restarted_at
+    return seen.event in RESTS and ((restarted and told) or _has_moved(known, seen))
+
+
+def _has_moved(known: Episode, seen: Seen) -> bool:
+    return seen.mark != known.mark and seen.news_at is not None and seen.news_at > known.began
+
+
+def _away(episode: Episode, now: float) -> Episode:
+    return episode if episode.left is not None else replace(episode, left=now)
+
+
+def _is_over(event: Event, episode: Episode, word: Seen, now: float) -> bool:
+    """Of an event that does not stand now."""
+    if event in RESTS:
+        return _has_moved(episode, word)
+    return episode.left is not None and now - episode.left >= CALM_S
 
 
 def begin(book: Book, done: Done) -> Book:
     """Written down before it is done, so that nothing is done twice."""
+    before = next((each for each in book.done if each.key == done.key), None)
+    tried = done if before is None else replace(done, tries=before.tries + 1)
+    others = tuple(each for each in book.done if each.key != done.key)
     starts = (*book.starts, done.at) if done.deed in ("restart", "recover") else book.starts
-    return replace(book, done=(*book.done, done)[-KEPT:], starts=starts)
+    return replace(book, done=(*others, tried)[-KEPT:], starts=starts)
 
 
-def end(book: Book, key: tuple[Event, float, Deed, float], outcome: str, *, went: bool) -> Book:
-    """What came of it."""
-    told = (replace(done, outcome=outcome, went=went) if done.key == key else done for done in book.done)
-    return replace(book, done=tuple(told))
+def end(book: Book, key: Key, outcome: str, *, went: bool, nothing: bool = False) -> Book:
+    """What came of it. `nothing`: nothing was changed, so no start is counted."""
+    ended = next((done for done in book.done if done.key == key), None)
+    told = tuple(replace(done, outcome=outcome, went=went, nothing=nothing) if done is ended else done for done in book.done)
+    if ended is None or ended.deed not in ("restart", "recover"):
+        return replace(book, done=told)
+    counted = tuple(at for at in book.starts if not nothing or at != ended.at)
+    return replace(book, done=told, starts=counted, restarted_at=ended.at if went else book.restarted_at)
 
 
 def opened_again(book: Book) -> Book:
     """The book of a guard that ended, maybe in the middle of a deed."""
     told = (replace(done, outcome=NOT_AGAIN, went=False) if done.went is None else done for done in book.done)
     return replace(book, done=tuple(told))
+
+
+def not_after(book: Book, now: float) -> Book:
+    """The book after a clock went back: nothing in it stands since a time that is still to come."""
+    episodes = {event: replace(each, since=min(each.since, now)) for event, each in book.episodes.items()}
+    return replace(book, episodes=episodes, starts=tuple(min(at, now) for at in book.starts))

@@ -28,8 +28,8 @@ from hangtop.records.verdict import Confidence, VerdictWord
 
 Event = VerdictWord | Sign
 """A word of the verdict, or a sign beside it."""
-Deed = Literal["stacks", "bundle", "notify", "run", "stop", "restart", "recover"]
-"""`run`: the hook that the same entry names."""
+Deed = Literal["stacks", "bundle", "picture", "notify", "run", "stop", "restart", "recover"]
+"""`run`: the hook that the same entry names. `picture`: of the screen, which a later notice takes along."""
 HARMFUL: frozenset[Deed] = frozenset({"stop", "restart", "recover"})
 """They end processes."""
 STANDS: frozenset[Event] = frozenset({"stalled", "hung", "crashed", "nan", "loss_jump"})
@@ -68,14 +68,19 @@ class When(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Restarts(Struct, frozen=True, forbid_unknown_fields=True):
-    """How often the run may be started again, in all. `back_off`: the least time between two starts, doubled each time.
-    `command`: how it is started, in place of its own command line. `resume`: words behind that command; `{checkpoint}` is the
-    newest one."""
+    """How often the run may be started again `within` that time. `back_off`: the least time between two starts, doubled each
+    time. `command`: how it is started, in place of its own command line. `resume`: words behind that command; `{checkpoint}` is
+    the newest one."""
 
     most: int = 3
+    within: float | str = "1d"
     back_off: float | str = "1m"
     command: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()
+
+    @property
+    def within_s(self) -> float:
+        return seconds(self.within)
 
     @property
     def back_off_s(self) -> float:
@@ -105,6 +110,14 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
 ONLY_TELL = Policy(when=(When(("stalled", "hung", "crashed", "finished"), "notify"),))
 """Without a policy nothing is done but to tell."""
+WRAPPED = Policy(
+    when=(
+        When(("stalled", "hung", "crashed"), "notify"),
+        When("hung", ("stacks", "bundle"), after="1m"),
+        When("hung", "stop", after="10m"),
+    )
+)
+"""Of a run that a script has started under `hangtop wrap`: it does not hang until its allocation is used up."""
 
 
 def read_policy(path: Path) -> Policy:
@@ -156,7 +169,12 @@ def _faults(policy: Policy) -> Iterator[tuple[str, str]]:
     for number, when in enumerate(policy.when):
         for key, what in _faults_of(when):
             yield f"$.when[{number}].{key}", f"key when[{number}].{key}: {what}"
-    for key, value in (("restart.back_off", policy.restart.back_off), ("notify.every", policy.notify.every)):
+    durations = {
+        "restart.back_off": policy.restart.back_off,
+        "restart.within": policy.restart.within,
+        "notify.every": policy.notify.every,
+    }
+    for key, value in durations.items():
         if (why := _refused(value)) is not None:
             yield f"$.{key}", f"key {key}: {why}"
     if policy.restart.most < 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask
@@ -57,7 +57,7 @@ REGULAR = frozenset({Heartbeat, GpuReading, HostReading, ProcessReading, Checkpo
 """These come every second or two by the clock. But for the first of its kind, the next tick shows one soon enough."""
 
 
-async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
+async def states(feed: Feed, every_s: float) -> AsyncGenerator[RunState]:
     """The state about each `every_s` seconds, whether or not anything was read. Ends with the feed."""
     state = RunState()
     readings = feed.readings()

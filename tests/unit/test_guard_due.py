@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from hangtop.guard.due import awaited, due
-from hangtop.guard.episodes import NOT_AGAIN, Book, Done, Seen, begin, end, opened_again, stand
+from hangtop.guard.episodes import NOT_AGAIN, Book, Done, Seen, begin, end, not_after, opened_again, stand
 from hangtop.guard.policy import Policy, Restarts, When
+from hangtop.records.verdict import VerdictWord
 
-HUNG = Seen("hung", "Rank 3 stands.", "likely", news_at=100.0)
+HUNG = Seen("hung", "Rank 3 stands.", "likely", news_at=100.0, mark="step 7")
 RESTART = Policy(when=(When("hung", "restart", after=60),), restart=Restarts(most=2, back_off=100))
 NOON = 720
 
@@ -24,7 +26,7 @@ def stands(now: float, *seen: Seen, book: Book | None = None) -> Book:
 def done(book: Book, policy: Policy, now: float) -> Book:
     """The first deed that is due, done well."""
     first = due(policy, book, (HUNG,), now, NOON)[0]
-    begun = begin(book, Done(first.seen.event, first.since, first.deed, first.when.after_s, now))
+    begun = begin(book, Done(first.seen.event, first.began, first.deed, first.when.after_s, now))
     return end(begun, first.key, "well", went=True)
 
 
@@ -35,17 +37,92 @@ def test_a_deed_waits_until_the_event_has_stood_long_enough() -> None:
     assert awaited(RESTART, book, (HUNG,), 259.0, NOON)
 
 
+NEWS = {"news_at": 290.0, "mark": "step 8"}
+
+
 def test_it_is_done_once_an_episode() -> None:
     book = done(stands(200.0), RESTART, 260.0)
     assert deeds(RESTART, stands(270.0, book=book), 400.0) == []
-    went_on = stands(280.0, Seen("running", ""), book=book)
-    assert deeds(RESTART, stands(300.0, replace(HUNG, news_at=290.0), book=went_on), 500.0) == ["restart"]
+    went_on = stands(291.0, Seen("running", "", **NEWS), book=book)
+    assert deeds(RESTART, stands(300.0, replace(HUNG, **NEWS), book=went_on), 500.0) == ["restart"]
 
 
 def test_a_run_that_told_something_new_in_between_hangs_anew() -> None:
     book = done(stands(200.0), RESTART, 260.0)
-    again = stands(600.0, replace(HUNG, news_at=550.0), book=book)
+    again = stands(600.0, replace(HUNG, **NEWS), book=book)
     assert deeds(RESTART, again, 700.0) == ["restart"]
+
+
+def test_a_hang_that_is_called_stalled_or_slow_for_a_while_is_the_same_one() -> None:
+    book = done(stands(200.0), RESTART, 260.0)
+    for word in ("stalled", "slow", "blind"):
+        book = stands(270.0, replace(HUNG, event=word), book=book)
+    assert deeds(RESTART, stands(900.0, book=book), 5000.0) == []
+
+
+def test_a_heartbeat_is_no_news() -> None:
+    stacks = Policy(when=(When("hung", "stacks"),))
+    book = done(stands(200.0), stacks, 200.0)
+    assert deeds(stacks, stands(600.0, replace(HUNG, news_at=590.0), book=book), 900.0) == []
+
+
+def test_what_stands_again_must_stand_for_as_long_as_the_policy_says() -> None:
+    book = stands(230.0, replace(HUNG, event="slow"), book=stands(200.0))
+    assert deeds(RESTART, stands(250.0, book=book), 309.0) == []
+    assert deeds(RESTART, stands(250.0, book=book), 310.0) == ["restart"]
+
+
+def test_a_crash_of_the_next_attempt_is_another_one_and_its_last_words_are_not() -> None:
+    crashed = Seen("crashed", "KeyError", "certain", 100.0, "a")
+    policy = Policy(when=(When("crashed", "notify"),))
+    first = due(policy, stands(200.0, crashed), (crashed,), 200.0, NOON)[0]
+    book = end(begin(stands(200.0, crashed), Done("crashed", first.began, "notify", 0.0, 200.0)), first.key, "", went=True)
+    later = replace(crashed, news_at=203.0, mark="b")
+    assert deeds(policy, stands(204.0, later, book=book), 204.0, later) == []
+    assert deeds(policy, stands(300.0, replace(later, attempt=2), book=book), 300.0, later) == ["notify"]
+
+
+def test_what_the_guard_itself_started_again_hangs_anew() -> None:
+    book = done(stands(200.0), RESTART, 260.0)
+    assert book.restarted_at == 260.0
+    assert stands(400.0, book=book).episodes["hung"].began == 200.0, "seen before the new run was"
+    assert stands(400.0, replace(HUNG, news_at=270.0), book=book).episodes["hung"].began == 400.0
+
+
+def test_a_sign_that_goes_for_a_moment_is_the_same_one() -> None:
+    full = Seen("disk", "full")
+    running = Seen("running", "")
+    book = stands(100.0, running, full)
+    book = stands(130.0, running, book=book)
+    assert stands(150.0, running, full, book=book).episodes["disk"].began == 100.0
+    assert "disk" not in stands(200.0, running, book=book).episodes
+
+
+def test_of_a_deed_that_changed_nothing_no_start_is_counted_and_it_is_tried_again() -> None:
+    book = stands(200.0)
+    for number in range(3):
+        at = 260.0 + 60.0 * number
+        (first,) = due(RESTART, book, (HUNG,), at, NOON)
+        book = end(
+            begin(book, Done("hung", first.began, "restart", 60.0, at)), first.key, "it took too long", went=False, nothing=True
+        )
+        assert book.starts == ()
+        assert deeds(RESTART, book, at + 59.0) == []
+        assert awaited(RESTART, book, (HUNG,), at + 1.0, NOON) == (number < 2)
+    assert deeds(RESTART, book, 5000.0) == []
+
+
+@pytest.mark.parametrize("word", ["slow", "waiting", "blind"])
+def test_beside_a_run_that_works_no_sign_ends_it(word: VerdictWord) -> None:
+    policy = Policy(when=(When("nan", ("notify", "stop")),))
+    seen = (Seen(word, "", "certain"), Seen("nan", "loss: not a number"))
+    assert deeds(policy, stands(200.0, *seen), 300.0, *seen) == ["notify"]
+
+
+def test_after_a_clock_went_back_nothing_stands_since_the_future() -> None:
+    book = not_after(replace(stands(200.0), starts=(190.0,)), 50.0)
+    assert (book.episodes["hung"].since, book.starts) == (50.0, (50.0,))
+    assert deeds(Policy(when=(When("hung", "notify", after=60),)), book, 110.0) == ["notify"]
 
 
 def test_what_is_less_sure_than_the_policy_asks_for_is_left_alone() -> None:
@@ -62,13 +139,14 @@ def test_a_slow_run_is_never_ended() -> None:
 
 def test_starts_back_off_and_have_an_end() -> None:
     first = done(stands(200.0), RESTART, 260.0)
-    second = stands(300.0, replace(HUNG, news_at=290.0), book=first)
-    hung = replace(HUNG, news_at=290.0)
+    hung = replace(HUNG, **NEWS)
+    second = stands(300.0, hung, book=first)
     assert due(RESTART, second, (hung,), 359.9, NOON) == []
     assert [each.deed for each in due(RESTART, second, (hung,), 361.0, NOON)] == ["restart"]
+    assert deeds(RESTART, replace(second, starts=(260.0, 361.0), done=()), 90_000.0, hung) == ["restart"]
     twice = replace(second, starts=(260.0, 361.0), done=())
     (refused,) = due(RESTART, twice, (hung,), 900.0, NOON)
-    assert "started again 2 times already" in refused.refused
+    assert "started again 2 times within 1d" in refused.refused
     assert not awaited(RESTART, twice, (hung,), 900.0, NOON)
 
 
@@ -85,7 +163,7 @@ def test_outside_its_hours_nothing_is_due() -> None:
 def test_what_was_under_way_when_the_guard_ended_is_not_done_again() -> None:
     book = stands(200.0)
     (first,) = due(RESTART, book, (HUNG,), 260.0, NOON)
-    begun = opened_again(begin(book, Done("hung", first.since, "restart", 60.0, 260.0)))
+    begun = opened_again(begin(book, Done("hung", first.began, "restart", 60.0, 260.0)))
     assert (begun.done[0].outcome, begun.done[0].went) == (NOT_AGAIN, False)
     assert deeds(RESTART, stands(300.0, book=begun), 1000.0) == []
     assert begun.starts == (260.0,)

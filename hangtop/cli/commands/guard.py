@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.actions.execute.client import own_process
 from hangtop.actions.execute.signals import VerifiedProcess, own_processes
@@ -19,87 +22,147 @@ from hangtop.cli.commands import run as run_command
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.guard.book_file import BookFile, HeldError
-from hangtop.guard.loop import GuardWatch
+from hangtop.guard.echo import Echo
+from hangtop.guard.episodes import Book
+from hangtop.guard.lines_out import LinesOut
+from hangtop.guard.liveness import Liveness, LivenessError
 from hangtop.guard.metrics import MetricsError, serve
-from hangtop.guard.notices import problems_of
-from hangtop.guard.policy import HARMFUL, ONLY_TELL, Policy, PolicyError, read_policy, with_urls
+from hangtop.guard.own_run import launched, lives, may_harm, refusal
+from hangtop.guard.policy import HARMFUL, ONLY_TELL, WRAPPED, Policy, PolicyError, read_policy, with_urls
+from hangtop.guard.send_notice import problems_of
+from hangtop.guard.teller import Teller
+from hangtop.guard.watch import GuardWatch
 from hangtop.records.plan import Target
-from hangtop.records.watch_spec import WatchSpec, plain_file
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.open_table import open_table
-from hangtop.system.stores import launch_store
 
 ENDED_BY_GUARD = 75
 """EX_TEMPFAIL of sysexits.h: the run was ended because it did not go on, and another try may succeed."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-SERVICES = ("systemd", "slurm", "k8s")
+JUST_BEFORE_S = 5.0
+"""Clocks of two processes agree so far."""
+LAST_OUTPUT_S = 10.0
 
 
 class GuardOptions(Struct, frozen=True):
-    """As typed. `words`: the command of a run that the guard starts, and ends with."""
+    """As typed. `words`: the command of a run that the guard starts, and ends with. `events`: a file, where stdout takes the
+    output of the run."""
 
     policy: Path | None = None
     urls: tuple[str, ...] = ()
     metrics: str | None = None
-    alive: Path | None = None
+    alive: str | None = None
     dry_run: bool = False
     read_only: bool = False
     words: tuple[str, ...] = ()
+    events: Path | None = None
 
 
-def run(spec: WatchSpec, wanted: GuardOptions) -> int:
-    """Exit code: as of `check`; of a run that the guard started its own, or 75 where the guard ended it."""
+def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
+    """Exit code: as of `check`; of a run that the guard started its own, or 75 where the guard ended it.
+
+    `wraps`: stdout takes the output of the run."""
     try:
-        policy = with_urls(ONLY_TELL if wanted.policy is None else read_policy(wanted.policy), wanted.urls)
-        subscribers = () if wanted.metrics is None else (serve(wanted.metrics).look,)
+        policy = with_urls(_policy(wanted, wraps=wraps), wanted.urls)
         _refuse(policy, spec, wanted)
-        book = BookFile(spec)
+        metrics = None if wanted.metrics is None else serve(wanted.metrics)
+        alive = None if wanted.alive is None else Liveness(wanted.alive)
+        book = BookFile(spec, dry_run=wanted.dry_run)
+        out = _events(wanted.events) if wraps else sys.stdout.fileno()
     except (PolicyError, MetricsError, HeldError) as error:
         raise click.UsageError(str(error)) from error
-    if wanted.words and (code := run_command.start(wanted.words, spec.logs, sys.stderr)) != 0:
+    teller = Teller(spec.logs, LinesOut(out), LinesOut(sys.stderr.fileno()), clock.now, dry_run=wanted.dry_run)
+    echo = Echo(Path(spec.logs[0]), sys.stdout.fileno()) if wraps else None
+    if wanted.words and (code := _begin(wanted.words, spec, book, teller)) != 0:
         return code
     watch = GuardWatch(
         spec,
         policy,
         book,
-        sys.stdout,
-        sys.stderr,
-        clock.now,
+        teller,
         dry_run=wanted.dry_run,
-        alive=wanted.alive,
-        subscribers=subscribers,
+        may_harm=partial(may_harm, spec, policy),
+        has_ended=partial(_has_ended, spec) if wanted.words else lambda: False,
+        lookers=tuple(each.look for each in (metrics, alive) if each is not None),
     )
+    began_at = clock.now()
     try:
-        code = asyncio.run(_watched(watch, ProbeFeed(spec), _passing_on(spec) if wanted.words else None))
-    finally:
-        book.close()
-    return _code_of_run(spec, watch, code) if wanted.words else code
+        code = asyncio.run(_watched(watch, spec, alive, echo, passes_on=bool(wanted.words)))
+    except LivenessError as error:
+        raise click.UsageError(str(error)) from error
+    if wanted.words:
+        code = _code_of_run(spec, book.book, began_at, code)
+        book.keep(replace(book.book, started_at=None))
+    book.close()
+    return code
+
+
+def _policy(wanted: GuardOptions, *, wraps: bool) -> Policy:
+    if wanted.policy is not None:
+        return read_policy(wanted.policy)
+    return WRAPPED if wraps else ONLY_TELL
+
+
+def _events(path: Path | None) -> int:
+    """Where events go beside a run whose output is ours: to this file, or nowhere."""
+    try:
+        return os.open(path or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise click.UsageError(f"--events {path}: {error.strerror}") from error
 
 
 def _refuse(policy: Policy, spec: WatchSpec, wanted: GuardOptions) -> None:
     """Raises `click.UsageError` for a policy that cannot be carried out here."""
     deeds = {deed for when in policy.when for deed in when.deeds}
-    if wanted.read_only and deeds & HARMFUL:
-        raise click.UsageError(f"read-only: the policy may not {', '.join(sorted(deeds & HARMFUL))}")
+    if wanted.read_only and (deeds & HARMFUL or wanted.words):
+        raise click.UsageError("read_only is set in the config: nothing may be started, stopped or restarted")
     if policy.notify.urls and (problems := problems_of(policy.notify.urls)):
         raise click.UsageError(f"--notify: {'; '.join(problems)}")
-    if not deeds & {"restart", "recover"} or policy.restart.command or wanted.words:
-        return
-    log = plain_file(spec.logs)
-    if log is None or launch_store.latest(os.path.realpath(log)) is None:
-        raise click.UsageError(
-            "the policy starts a run again that hangtop did not start: give its command in restart.command, or after --"
-        )
+    if why := refusal(spec, policy, starts=bool(wanted.words)):
+        raise click.UsageError(why)
 
 
-async def _watched(watch: GuardWatch, feed: ProbeFeed, passed_on: Callable[[signal.Signals], None] | None) -> int:
+def _begin(words: Sequence[str], spec: WatchSpec, file: BookFile, teller: Teller) -> int:
+    """Start the run; one that a guard before this one has started is not started twice. Exit code 0, or why it does not run."""
+    began_at, known = file.book.started_at, launched(spec)
+    if began_at is not None and known is not None and known.started_at >= began_at - JUST_BEFORE_S:
+        teller.say("guard", f"goes on with the run that a guard before it has started: pid {known.pid}")
+        return 0
+    if known is not None and lives(known):
+        sys.stderr.write(f"hangtop: pid {known.pid} writes to {spec.logs[0]} already: it is not started a second time\n")
+        return 2
+    file.keep(Book(started_at=clock.now(), post=file.book.post))
+    code = run_command.start(words, spec.logs, sys.stderr)
+    if code != 0:
+        file.keep(replace(file.book, started_at=None))
+    return code
+
+
+def _has_ended(spec: WatchSpec) -> bool:
+    known = launched(spec)
+    return known is not None and not lives(known)
+
+
+async def _watched(watch: GuardWatch, spec: WatchSpec, alive: Liveness | None, echo: Echo | None, *, passes_on: bool) -> int:
     loop = asyncio.get_running_loop()
-    if passed_on is not None:
+    if passes_on:
+        pass_on = _passing_on(spec)
         for number in PASSED_ON:
-            loop.add_signal_handler(number, passed_on, number)
+            loop.add_signal_handler(number, pass_on, number)
     else:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, feed.close)
-    return await watch.run(feed)
+            loop.add_signal_handler(number, watch.close)
+    if alive is not None:
+        await alive.serve()
+    if echo is None:
+        return await watch.run(lambda: ProbeFeed(spec))
+    copying = asyncio.create_task(echo.run())
+    code = await watch.run(lambda: ProbeFeed(spec))
+    copying.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await copying
+    await echo.finish(LAST_OUTPUT_S)
+    return code
 
 
 def _passing_on(spec: WatchSpec) -> Callable[[signal.Signals], None]:
@@ -107,7 +170,7 @@ def _passing_on(spec: WatchSpec) -> Callable[[signal.Signals], None]:
     own = own_process()
 
     def pass_on(number: signal.Signals) -> None:
-        known = launch_store.latest(os.path.realpath(spec.logs[0]))
+        known = launched(spec)
         if known is None or known.exit_code is not None:
             return
         table = open_table()
@@ -122,11 +185,11 @@ def _passing_on(spec: WatchSpec) -> Callable[[signal.Signals], None]:
     return pass_on
 
 
-def _code_of_run(spec: WatchSpec, watch: GuardWatch, code: int) -> int:
+def _code_of_run(spec: WatchSpec, book: Book, began_at: float, code: int) -> int:
     """What a script wants to know that started its run under a guard."""
-    if any(done.went and done.deed == "stop" for done in watch.book.done if done.at >= watch.began_at):
+    if any(done.went and done.deed == "stop" for done in book.done if done.at >= began_at):
         return ENDED_BY_GUARD
-    known = launch_store.latest(os.path.realpath(spec.logs[0]))
+    known = launched(spec)
     ended = None if known is None else known.exit_code
     return code if ended is None else 128 - ended if ended < 0 else ended
 
@@ -138,12 +201,13 @@ def service(name: str) -> str:
 
 def test_notice(urls: Sequence[str]) -> int:
     """`hangtop notify --test`: one notice to each address. Exit code 0 where all were delivered."""
-    from hangtop.guard.notices import Notice, send
+    from hangtop.guard.post import Notice
+    from hangtop.guard.send_notice import send
 
     if problems := problems_of(urls):
         raise click.UsageError("; ".join(problems))
     body = "This is how hangtop tells that a run hangs."
-    if why := asyncio.run(send(Notice(tuple(urls), "hangtop: a test", body))):
+    if why := asyncio.run(send(Notice(tuple(urls), "hangtop: a test", body))).why:
         click.echo(f"hangtop notify: {why}", err=True)
         return 1
     click.echo(f"delivered to {len(urls)} address{'es' if len(urls) > 1 else ''}")

@@ -1,0 +1,92 @@
+"""Notices that wait to be sent: grouped, and no more than one in a while. That the run goes on is not held back. Pure.
+
+They are part of the guard's book: a guard that ends leaves none behind unsent.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.guard.policy import Notices
+
+MOST_PARTS = 20
+MOST_TRIES = 8
+FIRST_PAUSE_S = 15.0
+"""Before a notice that was not delivered is sent again; doubled each time."""
+
+
+class Part(Struct, frozen=True):
+    """What is told of one event. `picture`: a file to go with it."""
+
+    title: str
+    body: str
+    picture: str = ""
+
+
+class Notice(Struct, frozen=True):
+    """What the sender is told. `urls`: of Apprise; an empty list means all of the policy's."""
+
+    urls: tuple[str, ...]
+    title: str
+    body: str
+    picture: str = ""
+
+
+class Undelivered(Struct, frozen=True):
+    """A notice that some addresses did not take. `places`: theirs in the list of the policy, for an address may hold a secret."""
+
+    title: str
+    body: str
+    places: tuple[int, ...]
+    tries: int
+    next_at: float
+    picture: str = ""
+
+
+class Post(Struct, frozen=True):
+    """`sent_at`: when the last notice went. `urgent`: the next goes at once. `troubled`: a notice told of trouble, so that the
+    run goes on is to be told too."""
+
+    waiting: tuple[Part, ...] = ()
+    undelivered: tuple[Undelivered, ...] = ()
+    sent_at: float | None = None
+    urgent: bool = False
+    troubled: bool = False
+
+
+def put(post: Post, part: Part, *, urgent: bool = False) -> Post:
+    """One more part of the next notice."""
+    return replace(post, waiting=(*post.waiting, part), urgent=post.urgent or urgent)
+
+
+def next_notice(post: Post, settings: Notices, now: float) -> tuple[Post, Notice | None, int]:
+    """The post without what is to be sent now, that notice, and how often it was tried before."""
+    if not settings.urls:
+        return replace(post, waiting=(), undelivered=(), urgent=False), None, 0
+    again = next((each for each in post.undelivered if now >= each.next_at), None)
+    if again is not None:
+        rest = tuple(each for each in post.undelivered if each is not again)
+        urls = tuple(settings.urls[place] for place in again.places if place < len(settings.urls))
+        return replace(post, undelivered=rest), Notice(urls, again.title, again.body, again.picture), again.tries
+    early = post.sent_at is not None and 0 <= now - post.sent_at < settings.every_s
+    if not post.waiting or (early and not post.urgent):
+        return post, None, 0
+    return replace(post, waiting=(), sent_at=now, urgent=False), _joined(post.waiting, settings), 0
+
+
+def _joined(parts: tuple[Part, ...], settings: Notices) -> Notice:
+    """The title of the newest, and all that came since the last notice."""
+    last = parts[-MOST_PARTS:]
+    bodies = [part.body if len(parts) == 1 else f"{part.title}\n{part.body}" for part in last]
+    picture = next((part.picture for part in reversed(last) if part.picture), "")
+    return Notice(settings.urls, parts[-1].title, "\n\n".join(bodies), picture)
+
+
+def not_delivered(post: Post, notice: Notice, failed: tuple[int, ...], tries: int, settings: Notices, now: float) -> Post:
+    """The post with a notice that is to be sent again to those that failed; one that was tried often enough is given up."""
+    if tries + 1 >= MOST_TRIES:
+        return post
+    places = tuple(settings.urls.index(notice.urls[place]) for place in failed)
+    kept = Undelivered(notice.title, notice.body, places, tries + 1, now + FIRST_PAUSE_S * 2**tries, notice.picture)
+    return replace(post, undelivered=(*post.undelivered, kept))

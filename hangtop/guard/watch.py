@@ -1,0 +1,238 @@
+"""The watch of a guard: each look is judged, told, and held against the policy; deeds go on one at a time beside the watch."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from hangtop.common import clock
+from hangtop.diagnosis.judge import judge
+from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
+from hangtop.feeds.probe_feed import Feed
+from hangtop.guard.book_file import BookFile
+from hangtop.guard.deeds import Case, Outcome, carry_out
+from hangtop.guard.due import Due, awaited, due
+from hangtop.guard.episodes import RESTS, Book, Done, begin, end, not_after, seen_of, stand
+from hangtop.guard.events import with_advice
+from hangtop.guard.lapses import Lapses
+from hangtop.guard.notifier import Notifier
+from hangtop.guard.policy import HARMFUL, Event, Policy
+from hangtop.guard.signs import signs
+from hangtop.guard.teller import Teller
+from hangtop.monitor.headless import StackRequester, settled, states
+from hangtop.monitor.monitor import Monitor
+from hangtop.monitor.stack_requests import satisfied
+from hangtop.records.advice import Advice
+from hangtop.records.verdict import STATES, Verdict, VerdictChanged
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.remedies.advise import advice
+from hangtop.state.run_state import RunState
+
+LOOK_S = 1.0
+ENDS_AFTER_S = 3.0
+"""A run that has ended is watched for so long, and for as long as the policy may still do something."""
+DEAD_FOR_S = 15.0
+"""A run whose first process has ended is over after so long, whatever its log says."""
+SETTLES_S = 20.0
+"""After a deed that ended or started processes, what is seen for so long may still be the old run."""
+
+Looker = Callable[[Snapshot, Verdict], None]
+
+
+class GuardWatch:
+    """One guard. `may_harm`: why the run may not be ended or started now, in words; empty if it may. `has_ended`: whether a run
+    that the guard started has. `lookers` see each look."""
+
+    def __init__(
+        self,
+        spec: WatchSpec,
+        policy: Policy,
+        book_file: BookFile,
+        teller: Teller,
+        *,
+        dry_run: bool = False,
+        may_harm: Callable[[Snapshot], str] = lambda _: "",
+        has_ended: Callable[[], bool] = lambda: False,
+        lookers: tuple[Looker, ...] = (),
+        now: Callable[[], float] = clock.now,
+        lapses: Lapses | None = None,
+    ) -> None:
+        self._spec, self._policy, self._file, self._teller = spec, policy, book_file, teller
+        self._dry_run, self._may_harm, self._has_ended = dry_run, may_harm, has_ended
+        self._lookers, self._now = lookers, now
+        self._lapses = lapses or Lapses()
+        self._folder = os.getcwd()
+        self._notifier = Notifier(book_file, teller, policy.notify, spec.logs)
+        self._monitor = Monitor(spec, (self._changed,))
+        self._feed: Feed | None = None
+        self._requester: StackRequester | None = None
+        self._at_work: asyncio.Task[None] | None = None
+        self._called_off = asyncio.Event()
+        self._doubted_until, self._spared_until = 0.0, now() + spec.stall_s
+        self._over_since: float | None = None
+        self._told_problem = ""
+        self._ends = self._harms = False
+        self.verdict: Verdict | None = None
+
+    def close(self) -> None:
+        """End the watch; a deed that is under way comes to its end."""
+        self._ends = True
+        if self._feed is not None:
+            self._feed.close()
+
+    async def run(self, feed_of: Callable[[], Feed]) -> int:
+        """Watch until the run is over and nothing is left to do, or `close`. Returns the exit code of the last verdict."""
+        self._teller.say("guard", f"watches {' '.join(self._spec.logs) or 'the run'}")
+        while (lapse := await self._watch(feed_of())) and not self._ends:
+            self._begin_anew(lapse)
+        if self._at_work is not None:
+            await self._at_work
+        await self._notifier.finish(self._now())
+        self._teller.say("guard", "ends")
+        self._teller.end()
+        return STATES["blind"].exit_code if self.verdict is None else self.verdict.state.exit_code
+
+    async def _watch(self, feed: Feed) -> str:
+        """Until the watch is over: empty; or until the guard has not looked for a while: why."""
+        self._feed, self._requester = feed, StackRequester(feed)
+        self._lapses.since_last()
+        async with aclosing(states(feed, LOOK_S)) as every:
+            async for state in every:
+                if lapse := self._lapses.since_last():
+                    return lapse
+                if self.look(state):
+                    break
+        return ""
+
+    def _begin_anew(self, lapse: str) -> None:
+        """After a lapse no silence is believed that was not watched from now on."""
+        clock.set_again()
+        now = self._now()
+        self._teller.say("guard", f"{lapse}: the watch begins anew")
+        self._monitor = Monitor(self._spec, (self._changed,))
+        self._doubted_until = self._spared_until = now + self._spec.stall_s
+        self._keep(not_after(self._file.book, now))
+
+    def look(self, state: RunState) -> bool:
+        """Judge this state and do what is due. Returns whether the watch is over."""
+        now = self._now()
+        snapshot = take_snapshot(state, self._spec, now)
+        doubted = self._harms or now < self._doubted_until
+        draft = not settled(state) or (doubted and not judge(snapshot).state.works)
+        verdict = self.verdict = self._monitor.judge(snapshot, draft=draft)
+        if self._requester is not None:
+            self._requester.follow(snapshot)
+        for looker in self._lookers:
+            looker(snapshot, verdict)
+        self._teller.catch_up()
+        if verdict.state.works:
+            self._called_off.set()
+        if draft and (doubted or verdict.word != "blind"):
+            return False
+        sure = self._monitor.stands and satisfied(snapshot)
+        left = self._weigh(snapshot, verdict, sure=sure)
+        over = verdict.state.ended or self._has_ended()
+        self._over_since = (self._over_since or now) if over else None
+        if self._over_since is None or self._acts:
+            return False
+        over_s = now - self._over_since
+        return over_s >= (ENDS_AFTER_S if verdict.state.ended else DEAD_FOR_S) and not (left and verdict.state.ended)
+
+    @property
+    def _acts(self) -> bool:
+        return self._at_work is not None and not self._at_work.done()
+
+    def _weigh(self, snapshot: Snapshot, verdict: Verdict, *, sure: bool) -> bool:
+        """Do what is due. `sure`: no calmer verdict waits, and what was to be looked at was. Returns whether more is to come."""
+        now = snapshot.now
+        found: dict[Event, str] = dict(signs(snapshot).items())
+        seen = seen_of(snapshot, verdict, found)
+        before, book = self._file.book, stand(self._file.book, seen, now)
+        self._keep(book)
+        self._tell_signs(before, book, found)
+        self._notifier.send_ready(now)
+        if self._acts:
+            return True
+        minute = _minute()
+        for each in due(self._policy, book, seen, now, minute):
+            if each.deed in HARMFUL and not each.refused:
+                if not sure or (now < self._spared_until and each.seen.event in RESTS):
+                    continue
+                each = replace(each, refused=self._may_harm(snapshot))
+            self._at_work = asyncio.create_task(self._do(each, snapshot, verdict))
+            return True
+        return awaited(self._policy, book, seen, now, minute)
+
+    async def _do(self, due: Due, snapshot: Snapshot, verdict: Verdict) -> None:
+        """One deed, written down before and after."""
+        now, harms = snapshot.now, due.deed in HARMFUL
+        done = Done(due.seen.event, due.began, due.deed, due.when.after_s, now)
+        event = with_advice(self._teller.of_deed(due, verdict), _advice(snapshot, verdict))
+        if due.refused or self._dry_run:
+            text = due.refused or "would be done"
+            self._keep(end(replace(begin(self._file.book, done), starts=self._file.book.starts), done.key, text, went=False))
+            self._teller.came_of(event, text, went=False if due.refused else None)
+            return
+        if not self._keep(begin(self._file.book, done)) and harms:
+            text = f"it could not be written down: {self._file.problem}"
+            self._keep(end(self._file.book, done.key, text, went=False, nothing=True))
+            self._teller.came_of(event, text, went=False)
+            return
+        self._teller.tell(event)
+        self._called_off.clear()
+        self._harms = harms
+        if due.deed == "notify":
+            self._notifier.put(event)
+            outcome = Outcome(True, "put to the notices")
+        else:
+            saved, lives = snapshot.state.checkpoints, any(not each.exited for each in snapshot.procs.processes)
+            newest = saved.newest if saved else None
+            outcome = await carry_out(
+                due, Case(self._spec, self._policy, event, now, self._folder, self._called_off, newest, lives)
+            )
+        self._harms = False
+        if harms and not outcome.nothing:
+            self._doubted_until = self._now() + SETTLES_S
+            self._monitor = Monitor(self._spec, (self._changed,))
+        self._keep(end(self._file.book, done.key, outcome.text, went=outcome.went, nothing=outcome.nothing))
+        self._teller.came_of(event, outcome.text, went=outcome.went)
+        self._notifier.send_ready(self._now())
+
+    def _changed(self, change: VerdictChanged) -> None:
+        """Tell a change of the verdict, unless the guard before this one has told the same."""
+        said = change.verdict.word, change.verdict.headline
+        if said != self._file.book.said:
+            self._keep(replace(self._file.book, said=said))
+            self._teller.tell(self._teller.event("verdict", said[1], name=said[0], verdict=change.verdict))
+        self._notifier.changed(change)
+
+    def _tell_signs(self, before: Book, book: Book, found: dict[Event, str]) -> None:
+        for sign, said in found.items():
+            if sign not in before.episodes:
+                self._teller.tell(self._teller.event("sign", said, name=sign))
+        for event in before.episodes:
+            if event not in book.episodes and event not in STATES:
+                self._teller.tell(self._teller.event("over", f"{event} is over", name=event))
+
+    def _keep(self, book: Book) -> bool:
+        """The book from now on. Whether it is on disk; that it is not is told once."""
+        kept = self._file.keep(book)
+        if self._file.problem != self._told_problem:
+            self._told_problem = self._file.problem
+            self._teller.say("guard", self._told_problem or f"{self._file.path} is written again")
+        return kept
+
+
+def _advice(snapshot: Snapshot, verdict: Verdict) -> tuple[Advice, ...]:
+    return () if verdict.state.healthy else advice(snapshot, verdict, snapshot.spec.config_dir)
+
+
+def _minute() -> int:
+    """Of the day, by the clock on the wall."""
+    local = time.localtime()
+    return 60 * local.tm_hour + local.tm_min
