@@ -12,6 +12,9 @@ import pytest
 
 from hangtop.cli.main import hangtop as command_line
 from hangtop.diagnosis.check_report import LogSourceReport, Report
+from hangtop.guard.events import GuardEvent, What
+from hangtop.guard.policy import Deed
+from hangtop.guard.signs import Sign
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import STATES, Confidence, Kind, VerdictWord
 from hangtop.tui.keys import ACT, IN_A_PANE, LOOK
@@ -52,6 +55,16 @@ def test_every_field_of_the_report_is_told_and_no_other() -> None:
     sources = {name for name in told if name.startswith("sources.")}
     assert told - sources == {*fields_of(Report)}
     assert {name.rpartition(".")[2] for name in sources} == {*LogSourceReport.__struct_fields__}
+
+
+def test_every_field_of_an_event_of_the_guard_is_told_and_no_other() -> None:
+    assert named_in(part(SCHEMA, "`hangtop guard`, schema 1")) == {*fields_of(GuardEvent)}
+
+
+@pytest.mark.parametrize("words", [What, Sign, Deed])
+def test_every_word_of_an_event_of_the_guard_is_told(words: Any) -> None:
+    text = part(SCHEMA, "`hangtop guard`, schema 1")
+    assert [word for word in get_args(words) if f"`{word}`" not in text] == []
 
 
 @pytest.mark.parametrize("words", [VerdictWord, Kind, Confidence])

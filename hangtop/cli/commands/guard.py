@@ -73,8 +73,11 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         raise click.UsageError(str(error)) from error
     teller = Teller(spec.logs, LinesOut(out), LinesOut(sys.stderr.fileno()), clock.now, dry_run=wanted.dry_run)
     echo = Echo(Path(spec.logs[0]), sys.stdout.fileno()) if wraps else None
-    if wanted.words and (code := _begin(wanted.words, spec, book, teller)) != 0:
-        return code
+    early: list[signal.Signals] = []
+    if wanted.words:
+        _keep_signals(early)
+        if (code := _begin(wanted.words, spec, book, teller)) != 0:
+            return code
     watch = GuardWatch(
         spec,
         policy,
@@ -87,7 +90,7 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
     )
     began_at = clock.now()
     try:
-        code = asyncio.run(_watched(watch, spec, alive, echo, passes_on=bool(wanted.words)))
+        code = asyncio.run(_watched(watch, spec, alive, echo, early if wanted.words else None))
     except LivenessError as error:
         raise click.UsageError(str(error)) from error
     if wanted.words:
@@ -143,12 +146,23 @@ def _has_ended(spec: WatchSpec) -> bool:
     return known is not None and not lives(known)
 
 
-async def _watched(watch: GuardWatch, spec: WatchSpec, alive: Liveness | None, echo: Echo | None, *, passes_on: bool) -> int:
+def _keep_signals(early: list[signal.Signals]) -> None:
+    """Signals that come while the run is being started are handed on to it once it is there."""
+    for number in PASSED_ON:
+        signal.signal(number, lambda caught, _: early.append(signal.Signals(caught)))
+
+
+async def _watched(
+    watch: GuardWatch, spec: WatchSpec, alive: Liveness | None, echo: Echo | None, early: list[signal.Signals] | None
+) -> int:
+    """`early`: signals for the run that the guard has started; `None` where it has started none."""
     loop = asyncio.get_running_loop()
-    if passes_on:
+    if early is not None:
         pass_on = _passing_on(spec)
         for number in PASSED_ON:
             loop.add_signal_handler(number, pass_on, number)
+        for number in early:
+            pass_on(number)
     else:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, watch.close)

@@ -1,0 +1,164 @@
+"""`hangtop guard`, `hangtop wrap`, `hangtop notify` as commands: real processes, signals and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.processes import PATIENCE_S, end_group, eventually
+from tests.fakes.receiver import Receiver
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
+
+HANGTOP = (sys.executable, "-m", "hangtop")
+STEPS = "for step in range(3): print(f'step {step}/3 loss=1.0', flush=True)"
+WAITS = "import time; print('step 1/9 loss=1.0', flush=True); time.sleep(600)"
+
+
+@contextmanager
+def hangtop(*words: str, folder: Path, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+    """The command in this folder, with a state of its own; it and all of its group end with this."""
+    environ = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+    process = subprocess.Popen(
+        (*HANGTOP, *words),
+        cwd=folder,
+        env=environ,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+    try:
+        yield process
+    finally:
+        end_group(process)
+
+
+def ended(*words: str, folder: Path) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the command."""
+    with hangtop(*words, folder=folder) as process:
+        out, err = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("; raise SystemExit(7)", 7), ("; import os; os.kill(os.getpid(), 9)", 137)])
+def test_a_wrapped_command_says_and_ends_as_it_does_alone(tmp_path: Path, end: str, code: int) -> None:
+    program = f"exec({STEPS!r}){end}"
+    assert ended("wrap", "--log", "train.log", "--", sys.executable, "-c", program, folder=tmp_path)[:2] == (
+        code,
+        (tmp_path / "train.log").read_text(),
+    )
+    assert "step 2/3" in (tmp_path / "train.log").read_text()
+
+
+def test_signals_reach_the_wrapped_command(tmp_path: Path) -> None:
+    program = "import signal, sys; signal.signal(15, lambda *_: sys.exit(9)); " + WAITS
+    with hangtop(
+        "run", "--guard", "p.toml", "--log", "train.log", "--", sys.executable, "-c", program, folder=folder_with(tmp_path)
+    ) as guard:
+        eventually(lambda: "step" in written(tmp_path / "train.log"), "the run")
+        guard.send_signal(signal.SIGTERM)
+        assert guard.wait(PATIENCE_S) == 9
+
+
+def folder_with(folder: Path, policy: str = "") -> Path:
+    (folder / "p.toml").write_text(policy)
+    return folder
+
+
+def written(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_wrapped_command_that_hangs_ends_with_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    policy = '[[when]]\nevent = ["stalled", "hung"]\ndo = "stop"\nconfidence = "possible"\n'
+    words = (
+        "run",
+        "--guard",
+        "p.toml",
+        "--events",
+        "ev",
+        "--stall",
+        "3",
+        "--log",
+        "train.log",
+        "--",
+        sys.executable,
+        "-c",
+        WAITS,
+    )
+    code, out, journal = ended(*words, folder=folder_with(tmp_path, policy))
+    assert code == 75, journal
+    assert out.startswith("step 1/9")
+    events = [json.loads(line) for line in written(tmp_path / "ev").splitlines()]
+    assert [(event["deed"], event["went"]) for event in events if event["what"] == "outcome"] == [("stop", True)]
+
+
+def test_a_policy_that_makes_no_sense_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, '[[when]]\nevent = "slow"\ndo = "stop"\n')
+    code, _, said = ended("run", "--guard", "p.toml", "--log", "train.log", "--", "true", folder=folder)
+    assert code == 2
+    assert "p.toml:3: key when[0].do: stop at slow: only a run that" in said
+    assert not (tmp_path / "train.log").exists()
+
+
+@pytest.mark.parametrize("deed", ["stop", "restart", "recover"])
+def test_a_run_that_hangtop_did_not_start_is_not_to_be_ended(tmp_path: Path, deed: str) -> None:
+    (tmp_path / "train.log").write_text("step 1/9\n")
+    folder = folder_with(tmp_path, f'[[when]]\nevent = "hung"\ndo = "{deed}"\n')
+    code, _, said = ended("guard", "--log", "train.log", "--policy", "p.toml", folder=folder)
+    assert code == 2
+    assert "a run that hangtop did not start" in said
+
+
+@pytest.mark.parametrize("name", ["systemd", "slurm", "k8s"])
+def test_the_examples_of_services_are_printed(tmp_path: Path, name: str) -> None:
+    code, out, _ = ended("guard", "--print", name, folder=tmp_path)
+    assert code == 0
+    assert "hangtop" in out
+
+
+def test_a_guard_tells_over_http_that_it_looks(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("step 1/9\n")
+    with Receiver().listening() as free:
+        port = free.url.rpartition(":")[2].strip("/")
+    with hangtop("guard", "--log", "train.log", "--alive", f"127.0.0.1:{port}", folder=tmp_path) as guard:
+
+        def asked() -> str:
+            try:
+                return urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE_S).read().decode()
+            except OSError:
+                return ""
+
+        assert eventually(asked, "an answer").startswith("looked ")
+        guard.send_signal(signal.SIGTERM)
+        guard.communicate(timeout=PATIENCE_S)
+    assert guard.returncode in (0, 1, 4)
+
+
+def test_events_go_on_when_nobody_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("step 1/9\n")
+    with hangtop("guard", "--log", "train.log", "--alive", "alive", folder=tmp_path) as guard:
+        assert guard.stdout is not None
+        guard.stdout.close()
+        eventually(lambda: (tmp_path / "alive").exists(), "a look")
+        (tmp_path / "alive").unlink()
+        eventually(lambda: (tmp_path / "alive").exists(), "another look")
+        assert guard.poll() is None
+
+
+def test_one_guard_a_run(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("step 1/9\n")
+    with hangtop("guard", "--log", "train.log", "--alive", "alive", folder=tmp_path):
+        eventually(lambda: (tmp_path / "alive").exists(), "the first guard")
+        code, _, said = ended("guard", "--log", "train.log", folder=tmp_path)
+    assert (code, "another hangtop guard watches this run" in said) == (2, True)
