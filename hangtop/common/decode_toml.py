@@ -42,7 +42,7 @@ def decode_toml(data: str | bytes, shape: type[Record]) -> Record:
     except tomli.TOMLDecodeError as error:
         raise TomlError(f"{_line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
-        raise _located(error, text) from error
+        raise _located(error, text, shape) from error
 
 
 def _line_of_syntax_error(error: tomli.TOMLDecodeError, text: str) -> int:
@@ -51,14 +51,30 @@ def _line_of_syntax_error(error: tomli.TOMLDecodeError, text: str) -> int:
     return int(found[1]) if found else text.count("\n") + 1
 
 
-def _located(error: msgspec.ValidationError, text: str) -> TomlError:
+def _located(error: msgspec.ValidationError, text: str, shape: object) -> TomlError:
     what, _, path = str(error).partition(" - at `")
     path = path.rstrip("`") or "$"
     unknown = _UNKNOWN.search(what)
     if unknown:
         path = f"{path}.{unknown[1]}"
+    if what.startswith("Invalid enum value") and (known := _words_at(path, msgspec.inspect.type_info(shape))):
+        what = f"{what}; known are {', '.join(known)}"
     key = path.removeprefix("$.").removeprefix("$") or "(the file)"
     return TomlError(f"{line_of(text, path)}: key {key}: {what}", unknown[1] if unknown else None)
+
+
+def _words_at(path: str, kind: msgspec.inspect.Type) -> tuple[str, ...]:
+    """The words that may stand there; none where that is not told by the shape."""
+    for key, _ in _STEP.findall(path.removeprefix("$")):
+        match kind:
+            case msgspec.inspect.StructType(fields=fields) if key:
+                kind = next((field.type for field in fields if field.encode_name == key), kind)
+            case msgspec.inspect.VarTupleType(item_type=item) | msgspec.inspect.ListType(item_type=item) if not key:
+                kind = item
+            case msgspec.inspect.DictType(value_type=value):
+                kind = value
+    kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    return tuple(str(word) for each in kinds if isinstance(each, msgspec.inspect.LiteralType) for word in each.values)
 
 
 def line_of(text: str, path: str) -> int:

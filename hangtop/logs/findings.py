@@ -128,5 +128,6 @@ def _advised(finding: Finding, catalog: Catalog, profiles: Sequence[Profile]) ->
     if signature is None:
         return finding
     names = {name for profile in profiles for name in (profile.name, profile.framework)}
-    remedies = tuple(fix.remedy() for fix in signature.fixes(names))
+    fixes = signature.fixes(names) or signature.fix  # a message of a framework that nothing else in the log tells
+    remedies = tuple(fix.remedy() for fix in fixes)
     return replace(finding, remedies=remedies, folklore=signature.folklore, cite=signature.cite)

@@ -179,7 +179,7 @@ or whether it belongs to the attempt that runs now."""
 
 
 class Remedy(Struct, frozen=True, omit_defaults=True):
-    """One thing to do. `paste`: what to set or run, if there is such a text; `where`: environment, config, command or code."""
+    """One thing to do. `paste`: what to set or run, if there is such a text, and `where` that goes (`AdviceWhere`)."""
 
     text: str
     where: str = ""

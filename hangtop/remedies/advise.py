@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from hangtop.common.text import first_line
 from hangtop.diagnosis.snapshot import Snapshot
@@ -15,8 +16,8 @@ from hangtop.remedies.sightings import Sighting, Sightings, sightings
 
 MOST = 24
 """Pieces of advice: the fifth cause is hardly ever the one."""
-WHERE: dict[str, AdviceWhere] = {"environment": "environment", "config": "config", "code": "code"}
-"""Of the remedies of messages; what is not told is a command, or done to a machine."""
+WHERE: dict[str, AdviceWhere] = {each: each for each in get_args(AdviceWhere)}
+"""Of the remedies of messages, which older recordings tell in other words."""
 
 
 def advice(snapshot: Snapshot, verdict: Verdict, user_dir: str | None = None) -> tuple[Advice, ...]:
@@ -90,7 +91,7 @@ def _of_message(finding: Finding) -> Iterator[Advice]:
         yield Advice(
             cause=finding.cause,
             remedy=remedy.line(),
-            where="command line" if remedy.paste.startswith("--") else WHERE.get(remedy.where, "shell"),
+            where=WHERE.get(remedy.where, "shell"),
             why=f"{who} says: {first_line(finding.text)}",
             source=next(iter(finding.cite), finding.id),
             place=finding.id,

@@ -8,30 +8,12 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from hangtop.records.advice import AdviceWhere
+from hangtop.logs.catalog.fix import Fix, is_for
 from hangtop.records.stack import Frame
 from hangtop.stacks.frames import DoingKind, Phase
 
 SLOT = re.compile(r"\{([a-z_]+)\}")
 """`{pid}` in a text stands for what was seen. `${NAME}` and `{print $2}` of a shell do not look like one."""
-
-
-class Do(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing to do. `set`: what to run or set, if there is such a text. `frameworks`: only for these (empty: all); `unless`:
-    not for these. `preset`: the one of a restart that does it (`hangtop/actions/plans/presets.toml`). `source`: where it is not
-    that of the cause."""
-
-    text: str
-    where: AdviceWhere = "shell"
-    set: str = ""
-    frameworks: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
-    preset: str = ""
-    source: str = ""
-
-    def fits(self, frameworks: Collection[str] | None) -> bool:
-        """Whether it is for a run of these; `None`: unknown, so that it may be."""
-        return _is_for(self.frameworks, self.unless, frameworks)
 
 
 class Cause(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +23,7 @@ class Cause(Struct, frozen=True, forbid_unknown_fields=True):
 
     text: str
     source: str
-    do: tuple[Do, ...]
+    do: tuple[Fix, ...]
     needs: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     frameworks: tuple[str, ...] = ()
@@ -52,7 +34,7 @@ class Cause(Struct, frozen=True, forbid_unknown_fields=True):
 
     def fits(self, frameworks: Collection[str] | None) -> bool:
         """Whether it may be the cause in a run of these; `None`: unknown."""
-        return _is_for(self.frameworks, self.unless, frameworks)
+        return is_for(self.frameworks, self.unless, frameworks)
 
 
 class Place(Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,7 +83,7 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-def remedies_of(cause: Cause, seen: Mapping[str, str], frameworks: Collection[str] | None) -> tuple[Do, ...]:
+def remedies_of(cause: Cause, seen: Mapping[str, str], frameworks: Collection[str] | None) -> tuple[Fix, ...]:
     """What to do about a cause in a run of these frameworks, as far as all its slots are known. What is for this framework alone
     comes before the general words for the same."""
     return tuple(do for do in cause.do if slots_of(do.text) <= seen.keys() and can_fill(do.set, seen) and do.fits(frameworks))
@@ -134,9 +116,3 @@ def can_fill(text: str, seen: Mapping[str, str]) -> bool:
 
 def _words(value: str) -> str:
     return value if re.fullmatch(r"[\d ,-]+", value) else shlex.quote(value)
-
-
-def _is_for(only: Collection[str], unless: Collection[str], frameworks: Collection[str] | None) -> bool:
-    if frameworks is None:
-        return True
-    return (not only or not set(only).isdisjoint(frameworks)) and set(unless).isdisjoint(frameworks)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from hangtop.common.text import cells, wrap
+from hangtop.logs.catalog.fix import Fix
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile, Stage
 from hangtop.remedies.catalogue import Places
-from hangtop.remedies.place import Cause, Do, Place, filled
+from hangtop.remedies.place import Cause, Place, filled
 
 WIDTH = 100
 Say = Callable[[str], str]
@@ -48,7 +49,7 @@ def _cause_lines(cause: Cause, number: int, frameworks: Collection[str] | None, 
     return [*lines, *_hanging(f"   {say('known')}: ", cause.source), ""]
 
 
-def _do(do: Do, frameworks: Collection[str] | None, say: Say) -> str:
+def _do(do: Fix, frameworks: Collection[str] | None, say: Say) -> str:
     only = f"[{', '.join(do.frameworks)}] " if do.frameworks and frameworks is None else ""
     paste = f"   {say(do.where)}: {filled(do.set, BLANKS)}" if do.set else ""
     preset = f"   (hangtop restart --preset {do.preset})" if do.preset else ""

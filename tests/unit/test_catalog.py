@@ -39,7 +39,7 @@ role = "cause"
 literal = ["it broke"]
 regex = 'it broke: (?P<why>.{0,80})'
 cause = "It broke."
-fix = [{ text = "Mend it", where = "machine" }]
+fix = [{ text = "Mend it", where = "code" }]
 example = "it broke: badly"
 cite = ["me"]
 """
@@ -131,8 +131,8 @@ def test_a_profile_that_would_not_work_is_refused(tmp_path, profile, words):
         ),
         (SIGNATURE.replace('"it broke"]', '"it crashed"]'), "can match text without any of the literals"),
         (
-            SIGNATURE.replace('where = "machine"', 'where = "moon"'),
-            "mine.toml:10: key signature[0].fix[0].where: 'moon' is unknown",
+            SIGNATURE.replace('where = "code"', 'where = "moon"'),
+            "mine.toml:10: key signature[0].fix[0].where: Invalid enum value 'moon'; known are code, command line, config",
         ),
     ],
 )

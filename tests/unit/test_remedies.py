@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.judge import RULES, judge
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.diagnosis.waits_for import waits_for
+from hangtop.logs.catalog.fix import Fix
 from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.profile import Stage
 from hangtop.records.advice import Advice
@@ -55,6 +57,12 @@ TAGS = set(
 TOLD_OTHERWISE = {"crashed", "by_you", "finished", "idle", "lost_one"}
 """Rules whose verdicts quote a message or are green."""
 OPEN_SLOT = re.compile(r"\{[a-z_]+\}")
+
+
+def all_fixes() -> Iterator[tuple[str, Fix]]:
+    """Every thing to do of the whole catalogue, with whose it is: a message's or a place's."""
+    yield from ((signature.id, fix) for signature in CATALOG.signatures.values() for fix in signature.fix)
+    yield from ((place.id, fix) for place in PLACES.values() for cause in place.cause for fix in cause.do)
 
 
 def told(state, now: float = NOW, spec=SPEC) -> tuple[str, tuple[Advice, ...]]:
@@ -102,6 +110,17 @@ class TestCatalogue:
                     assert found, (place.id, cause.text)
                     assert any(do.set for do in found), (place.id, cause.text)
                     assert not any(OPEN_SLOT.search(command(do.set, seen)) for do in found)
+
+    def test_every_fix_is_for_frameworks_that_there_are(self) -> None:
+        known = {name for profile in CATALOG.profiles.values() for name in (profile.name, profile.framework)}
+        assert not [(owner, fix.text) for owner, fix in all_fixes() if not {*fix.frameworks, *fix.unless} <= known]
+
+    def test_no_fix_sets_what_nobody_reads(self) -> None:
+        unread = {name for each in CATALOG.settings.values() if not each.honoured_by for name in (each.name, *each.also)}
+        assert "NCCL_TIMEOUT" in unread
+        assert not [
+            (owner, fix.set) for owner, fix in all_fixes() if unread & {word.partition("=")[0] for word in fix.set.split()}
+        ]
 
     def test_foreign_paths_reach_a_shell_as_one_word(self) -> None:
         assert command("fuser -v {path}", {"path": "/a b;rm -rf x"}) == "fuser -v '/a b;rm -rf x'"

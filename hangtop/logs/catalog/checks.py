@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hangtop.logs.catalog.literal_coverage import unproven
 from hangtop.logs.catalog.profile import STAGE_IDS, Marker, Profile, ProgressLine, Table
-from hangtop.logs.catalog.signature import WHERE, Signature
+from hangtop.logs.catalog.signature import Signature
 
 LENGTH = 100_000
 LIMIT_S = 1.0
@@ -43,9 +43,6 @@ def signature_flaws(signature: Signature) -> Iterator[Flaw]:
         if not _broken(signature.regex) and re.search(signature.regex, text):
             yield Flaw("negative", f"{text!r} matches the regex, but must not")
     yield from _unknown_stages((f"stage[{n}]", stage) for n, stage in enumerate(signature.stage))
-    for n, fix in enumerate(signature.fix):
-        if fix.where not in WHERE:
-            yield Flaw(f"fix[{n}].where", f"{fix.where!r} is unknown; known are {', '.join(WHERE)}")
 
 
 def profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:

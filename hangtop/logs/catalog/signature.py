@@ -9,29 +9,14 @@ from functools import cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.records.log import Remedy, Role, Severity
-
-WHERE = ("environment", "config", "command", "code", "machine")
+from hangtop.logs.catalog.fix import Fix
+from hangtop.records.log import Role, Severity
 
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """The regex, compiled at its first use: most of more than a hundred are never tried."""
     return re.compile(pattern)
-
-
-class Fix(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing to do. `where`: one of `WHERE`. `set`: what to paste, if anything. `frameworks`: only for these (empty: all)."""
-
-    text: str
-    where: str = "machine"
-    set: str | None = None
-    frameworks: tuple[str, ...] = ()
-    text_zh: str = ""
-
-    def remedy(self) -> Remedy:
-        """As it stands beside a finding."""
-        return Remedy(self.text, self.where if self.set else "", self.set or "")
 
 
 class Signature(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,9 +62,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
 
     def fixes(self, frameworks: Collection[str] | None) -> tuple[Fix, ...]:
         """What to do in a run of these frameworks, in order; with unknown ones (`None`) all that there is."""
-        return tuple(
-            fix for fix in self.fix if frameworks is None or not fix.frameworks or not set(fix.frameworks).isdisjoint(frameworks)
-        )
+        return tuple(fix for fix in self.fix if fix.fits(frameworks))
 
     @property
     def speaks_zh(self) -> bool:
