@@ -17,6 +17,8 @@ from hangtop.records.log import TRACEBACK, Finding, StageEvent, at_once
 
 BESIDE_BYTES = 2_048
 """The lines of one exception are at most this far apart."""
+PASSED_ON_BYTES = 65_536
+"""So much may be passed on of other workers meanwhile."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -69,10 +71,19 @@ def _says_more(other: Finding, finding: Finding, signature: Signature, catalog: 
     same = other.rank == finding.rank
     if signature.general and same and abs(ahead) <= BESIDE_BYTES and _names_the_fault(other, catalog):
         return True
-    if signature.obituary and finding.rank is not None and same and ahead > 0:
+    if signature.obituary and ((finding.rank is not None and same and ahead > 0) or _is_own_word(other, finding, catalog)):
         return True
     near = same or None in (other.rank, finding.rank)
     return signature.wrapper and near and ahead >= -BESIDE_BYTES and _is_told(other, catalog)
+
+
+def _is_own_word(other: Finding, finding: Finding, catalog: Catalog) -> bool:
+    """Whether a process said itself of what it died. Ray passes on what a worker wrote up to a second later than that its raylet
+    missed it, so that the order of the lines tells nothing."""
+    passed_on = abs(other.offset - finding.offset) <= PASSED_ON_BYTES
+    signature = catalog.signatures.get(other.id)
+    is_its = passed_on and finding.pid is not None and finding.pid == other.pid
+    return is_its and signature is not None and not signature.obituary and _names_the_fault(other, catalog)
 
 
 def _makes(other: Finding, signature: Signature, catalog: Catalog) -> bool:

@@ -23,6 +23,7 @@ BLANKS = {
     "missing": "rank N", "apart": "rank N", "culprits": "rank N", "call": "the collective", "exit": "its exit code",
     "worker_end": "its end", "worker_does": "FUNCTION (FILE:LINE)", "does": "works", "asks": "GPUs", "asker": "an actor",
     "lack": "too few there", "until": "that moment", "pids": "PIDS", "checkpoints": "CHECKPOINTS",
+    "ray_logs": "/tmp/ray/session_latest/logs",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""
 

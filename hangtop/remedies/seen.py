@@ -30,6 +30,7 @@ from hangtop.stacks.frames import owner
 Seen = dict[str, str]
 
 MOST_PIDS = 16
+LATEST_SESSION = "/tmp/ray/session_latest"
 SIGNALLED = ("end", "holder", "stopped_worker", "pid")
 """Slots of processes to which a remedy may give a signal."""
 WAITS_FOR_EVENT = frozenset({"wait", "wait_for"})
@@ -175,7 +176,9 @@ def _of_ray(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield "trouble", trouble.text
         if trouble.mend:
             yield "mend", trouble.mend
-    for cluster in clusters_of_run(snapshot.state):
+    own = clusters_of_run(snapshot.state)
+    yield "ray_logs", f"{next((cluster.folder for cluster in own if cluster.folder), LATEST_SESSION)}/logs"
+    for cluster in own:
         for pending in pending_resources(cluster)[:1]:
             yield from (("asks", pending.asks), ("asker", pending.who))
             if pending.lack:

@@ -45,6 +45,15 @@ def test_what_only_keeps_a_container_alive_begins_no_attempt() -> None:
     assert present(None, (SHELL, KEEPER), STATS, {LOG: (500, 990.0)}, None, frozenset()) is None
 
 
+def test_a_driver_of_ray_began_the_attempt_and_not_the_actors_that_it_starts_anew() -> None:
+    driver = replace(TRAIN, role="launcher")
+    actor = replace(TRAIN, pid=79, started_at=1_060.0, start_ticks=6_900, ppid=1, role="ray worker", wrote_bytes=9)
+    stats = {**STATS, 79: Stat(79, "ray::Worker", "S", 1, 79, 79, 6_900)}
+    told = present(None, (SHELL, driver, actor), stats, {LOG: (500, 1_010.0)}, None, {77, 79}, drivers={77})
+    assert told is not None
+    assert (told.at, told.older) == (1_000.0, {LOG: 0})
+
+
 def test_the_attempt_is_kept_when_its_processes_end_and_when_it_was_looked_at_often_enough() -> None:
     told = present(None, (TRAIN,), STATS, {LOG: (500, 990.0)}, None, {77})
     assert present(told, (), STATS, {LOG: (900, 1_020.0)}, None, ()) is told

@@ -157,9 +157,17 @@ def daemon(kind: DaemonKind, *words: str, **known: Any) -> Daemon:
 def test_a_start_that_blocked_comes_back_and_says_who_else_waits_for_it() -> None:
     head = daemon("raylet", *raylet(), node="n1", environ={"HOME": "/h"})
     blocked = ("/x/bin/ray", "start", "--head", "--block")
-    (start,), unknown, warnings = starts_of([head, daemon("client_server", "x")], {head.pid: (5, blocked)}, None)
+    others = [daemon("client_server", "x"), daemon("gcs_server", "x")]
+    (start,), unknown, warnings = starts_of([head, *others], {head.pid: (5, blocked)}, None)
     assert (start.argv, unknown) == (("/x/bin/ray", "start", "--head"), "")
     assert [words[:19] for words in warnings] == ["ray start --block e"]
+
+
+def test_a_head_whose_gcs_was_gone_before_is_started_at_the_port_that_its_raylet_knows() -> None:
+    head = daemon("raylet", *raylet(gcs_address="10.0.0.1:7123"), node="n1", environ={"HOME": "/h"})
+    (start,), _, warnings = starts_of([head], {}, None)
+    assert "--port=7123" in start.argv
+    assert any("its GCS was gone before hangtop saw it" in words for words in warnings)
 
 
 def test_what_a_restart_needs_is_kept_for_us_alone_and_its_command_is_shown_without_secrets() -> None:

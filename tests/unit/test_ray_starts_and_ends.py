@@ -208,6 +208,75 @@ def test_a_wrapped_loss_of_an_actor_is_told_by_its_own_line():
     assert findings["ray.actor_died"].text.startswith("ray.exceptions.ActorUnavailableError: The actor 3f is unavailable")
 
 
+NO_PACKAGE = """(TaskRunner pid=12) Training from scratch
+Traceback (most recent call last):
+  File "/home/me/job.py", line 70, in <module>
+    print(ray.get(tr.run.remote()), flush=True)
+ray.exceptions.RayTaskError(RuntimeEnvSetupError): ray::TaskRunner.run() (pid=12, ip=192.0.2.2, actor_id=77f, repr=<…>)
+  File "/home/me/job.py", line 58, in run
+    ray.get([w.update_actor.remote(step) for w in ws])
+ray.exceptions.RuntimeEnvSetupError: Failed to set up runtime environment.
+Could not create the actor because its associated runtime env failed to be created.
+[Node 192.0.2.2] Traceback (most recent call last):
+  File "/usr/lib/python3.11/asyncio/tasks.py", line 489, in wait_for
+    return fut.result()
+ray._private.runtime_env.utils.SubprocessCalledProcessError: Run cmd[27] failed with the following details.
+Command '['/tmp/ray/session_x/virtualenv/bin/python', '-m', 'pip', 'install']' returned non-zero exit status 1.
+Last 50 lines of stdout:
+    Looking in links: /opt/wheels
+    ERROR: Could not find a version that satisfies the requirement nowhere-to-be-found==9.9 (from versions: none)
+    ERROR: No matching distribution found for nowhere-to-be-found==9.9
+"""
+
+
+def test_an_environment_that_could_not_be_made_is_told_by_the_innermost_error():
+    found = read(NO_PACKAGE).findings
+    assert (found[0].id, found[0].role) == ("env.pip_no_package", "cause")
+    assert found[0].text == "ERROR: No matching distribution found for nowhere-to-be-found==9.9"
+    (wrapped,) = (finding for finding in found if finding.id == "ray.runtime_env")
+    assert wrapped.text == "ray.exceptions.RuntimeEnvSetupError: Failed to set up runtime environment."
+
+
+HEAD = "[rank3] (Learner pid=77) up\n"
+SEGFAULT = """(Learner pid=77) step 2
+(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker ID: 1a Worker PID: {pid}
+(Learner pid=77) Fatal Python error: Segmentation fault
+(Learner pid=77)
+(Learner pid=77) Stack (most recent call first):
+(Learner pid=77)   File "/home/me/job.py", line 28 in update
+"""
+
+
+@pytest.mark.parametrize(
+    ("pid", "head", "first"), [(77, HEAD, "proc.sigsegv"), (77, "", "proc.sigsegv"), (78, HEAD, "ray.worker_died")]
+)
+def test_what_a_worker_said_of_its_own_death_says_more_than_the_raylet_that_missed_it(pid, head, first):
+    found = read(head + SEGFAULT.format(pid=pid)).findings
+    assert found[0].id == first
+
+
+def test_an_actor_that_was_lost_soon_after_its_raylet_died_was_lost_with_it():
+    died = Finding("ray.node_died", "hint", "cause", 500, "Raylet is terminated. Termination is unexpected", survived=True)
+    lost = Finding("ray.actor_died", "fatal", "summary", 9_000, "ActorUnavailableError: The actor is unavailable", hang="crash")
+    state = quiet(cluster(), silence_s=5.0)
+
+    def headline(*findings: Finding) -> str:
+        return verdict(replace(state, log=replace(state.log, findings=findings))).headline  # type: ignore[type-var]
+
+    assert headline(lost, died).startswith("Raylet is terminated")
+    assert headline(replace(lost, offset=900_000), died).startswith("ActorUnavailableError")
+    assert headline(replace(lost, role="cause"), died).startswith("ActorUnavailableError")
+
+
+def test_a_stopped_gcs_beside_ranks_that_write_into_their_own_files_is_no_hang():
+    state = quiet(cluster(parts=(RayPart("gcs_server", 42, 1.0, state="T"),)))
+    writing = {0: RankLog(0, step=40, last_at=NOW - 1), 1: RankLog(1, step=40, last_at=NOW - 400)}
+    said = [verdict(replace(state, ranks=ranks)) for ranks in (writing, {1: writing[1]})]
+    assert [each.word for each in said] == ["running", "hung"]
+    assert "rank 0 writes on, into files of their own" in {fact.text for fact in said[0].evidence}
+    assert "What mends it: kill -CONT 42" in {fact.text for fact in said[0].evidence}
+
+
 def test_a_raylet_that_ended_says_so_in_the_log():
     said = "(raylet) Raylet is terminated. Termination is unexpected. Possible reasons include: (1) SIGKILL by the user"
     assert [finding.id for finding in read(said + "\n").findings] == ["ray.node_died"]

@@ -71,6 +71,10 @@ def troubles(cluster: RayCluster, now: float) -> tuple[RayTrouble, ...]:
     return (*_sick_parts(cluster), *_sick_api(cluster), *_sick_nodes(cluster, now), *_leftovers(cluster))
 
 
+RESTART = "R starts Ray again with the same options"
+STOP_AND_START = "hangtop ray stop ends what is left of this session; then start Ray as before"
+
+
 class _Daemon(Struct, frozen=True):
     """A kind of daemon. `ends`: what follows when it is gone. `below`: the kind with which it dies."""
 
@@ -104,10 +108,10 @@ def _sick_parts(cluster: RayCluster) -> list[RayTrouble]:
 
 
 def _missing(kind: DaemonKind) -> RayTrouble:
-    """A daemon that was gone before hangtop came."""
+    """A daemon that was gone before hangtop came. How a raylet was started went with it."""
     daemon = DAEMONS[kind]
     text = f"the {daemon.name} is gone, since before hangtop came: {daemon.ends}"
-    return RayTrouble(kind, text, "ray stop, then start Ray again", dead=True)
+    return RayTrouble(kind, text, STOP_AND_START if kind == "raylet" else RESTART, dead=True)
 
 
 def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
@@ -123,7 +127,7 @@ def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
     after = f": {daemon.ends}" if daemon.ends and not replaced else ""
     gone = f"gone since {clock(part.gone_at)}{after}"
     how = gone if part.gone_at is not None else "a zombie: it is dead, and nobody collected it"
-    mend = BY_TABLES if replaced else "R starts Ray again with the same options"
+    mend = BY_TABLES if replaced else RESTART
     return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", mend, dead=True)
 
 

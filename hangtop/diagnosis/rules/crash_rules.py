@@ -9,7 +9,7 @@ from hangtop.diagnosis.facts.last_words import outlived
 from hangtop.diagnosis.facts.message_evidence import found, rank_before, sentence, short
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.facts.watchdog_counts import launched_fewer
-from hangtop.diagnosis.members.ray_deaths import failed_worker
+from hangtop.diagnosis.members.ray_deaths import failed_worker, with_lost_node
 from hangtop.diagnosis.rules.verdict_builders import as_culprits
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.stragglers import steps_behind
@@ -48,7 +48,7 @@ def crashed(snapshot: Snapshot) -> Verdict | None:
         return None
     if all(outlived(snapshot, finding) for finding in told):
         return None
-    first, *others = told
+    first, *others = with_lost_node(snapshot.findings, told)
     return Verdict(
         word="crashed",
         headline=f"{rank_before(first)}{sentence(first.text)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.common.text import clock, duration, some
+from hangtop.common.text import clock, duration, numbered, some
 from hangtop.diagnosis.facts.ray_health import OutlierActor, RayTrouble, outlier_actors, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned
@@ -203,16 +203,15 @@ def sick(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet or not (found := needed_parts_sick(snapshot)):
         return None
-    first, working = found[0], [member for member in (*snapshot.members, *snapshot.aside) if member.alive]
+    first = found[0]
     told = tuple(Evidence("ray", trouble.text) for trouble in found[:3])
-    if working and not first.dead:
-        at_work = tuple(Evidence("stacks", f"{member.name}: {member.text}") for member in working[:2])
+    if not first.dead and (at_work := _at_work(snapshot)):
         return Verdict(
             word="running",
             headline=f"The workers go on, and Ray is sick: {first.text}.",
             refute="they stop",
             confidence="likely",
-            evidence=(*told, *at_work, silence(snapshot)),
+            evidence=(*told, *at_work[:2], *mend_evidence(first), silence(snapshot)),
             detail=_mended(first),
         )
     return Verdict(
@@ -227,6 +226,21 @@ def sick(snapshot: Snapshot) -> Verdict | None:
     )
 
 
+def _at_work(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """What shows that workers go on: those that write into their own files, of which a sick Ray passes nothing on, and work."""
+    writing = [
+        rank.rank for rank in snapshot.ranks if (own_s := rank.silence_s(snapshot.now)) is not None and own_s <= snapshot.quiet_s
+    ]
+    told = (Evidence("log", f"{numbered('rank', writing)} write{'s' if len(writing) == 1 else ''} on, into files of their own"),)
+    working = [member for member in (*snapshot.members, *snapshot.aside) if member.alive]
+    return (*(told if writing else ()), *(Evidence("stacks", f"{member.name}: {member.text}") for member in working))
+
+
+def mend_evidence(trouble: RayTrouble) -> tuple[Evidence, ...]:
+    """What mends it, beside a verdict that is green, which has no advice."""
+    return (Evidence("ray", _mended(trouble), None),) if trouble.mend else ()
+
+
 def with_sick_parts(snapshot: Snapshot, verdict: Verdict) -> Verdict:
     """A run that goes on, with what ails its Ray: it may need that part soon. Where Ray itself reported the crash, a dead part
     is the cause, and comes first."""
@@ -235,7 +249,7 @@ def with_sick_parts(snapshot: Snapshot, verdict: Verdict) -> Verdict:
     told = [trouble for trouble in found if trouble.text not in said and trouble.text not in verdict.headline]
     if not told:
         return verdict
-    evidence = tuple(Evidence("ray", f"Ray is sick: {trouble.text}") for trouble in told[:2])
+    evidence = tuple(Evidence("ray", f"Ray is sick: {trouble.text}") for trouble in told[:2]) + mend_evidence(told[0])
     verdict = replace(verdict, evidence=(*evidence, *verdict.evidence), detail=verdict.detail or _mended(told[0]))
     if verdict.word == "crashed" and told[0].dead and (verdict.message or "").startswith("ray."):
         return replace(verdict, headline=f"Ray is sick: {told[0].text}. {verdict.headline}", detail=_mended(told[0]))

@@ -47,6 +47,9 @@ _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\
 _NAME_ONLY = re.compile(r"^[A-Za-z_][\w.]*:\s*$")
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
 
+_HANDS_ON = "RayTaskError("
+"""What stands before the name of an error that Ray hands on: the error itself follows below."""
+
 _DIRECT = re.compile(r"The above exception was the direct cause")
 _CHAINED = re.compile(rf"During handling of the above exception|{_DIRECT.pattern}")
 
@@ -129,7 +132,8 @@ class Messages:
 
     def _try(self, signature: Signature, line: Line, lines: Lines, span: Span) -> SignatureCount | None:
         """The matches of the signature, if this line is one."""
-        told = compiled(signature.regex).search(line.text)
+        found = compiled(signature.regex).finditer(line.text)
+        told = next((match for match in found if not line.text.endswith(_HANDS_ON, 0, match.start())), None)
         if told is None or is_quoted(line.text, told.start(), lines, span):
             return None
         groups = {name: value for name, value in told.groupdict().items() if value}

@@ -84,7 +84,12 @@ def finding_of(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: b
         outlived=tally.outlived,
         hang=signature.hang,
         cause=(tally.kind or signature).cause,
-        pid=None if tally.said is None else tally.said.pid,
+        pid=_pid_of(by) if tally.said is None else tally.said.pid,
         every_s=signature.every_s,
         patient=signature.patient,
     )
+
+
+def _pid_of(writer: Writer) -> int | None:
+    """The pid in the prefix that Ray gives to a worker's lines."""
+    return int(writer[2]) if writer[:1] == ("pid",) else None

@@ -35,11 +35,16 @@ def present(
     logs: Mapping[str, tuple[int, float]],
     written_bytes: int | None,
     computed: Collection[int],
+    drivers: Collection[int] = (),
 ) -> PresentAttempt | None:
     """The present attempt by this look; the `known` one where nothing runs any more. `logs`: size and time of the last write, by
     real path, read before `written_bytes`: what all processes of the run wrote since they started. `computed`: pids of these that
-    ever did."""
-    runs = [process for process in processes if process.pid in stats and _runs(process, process.pid in computed)]
+    ever did. `drivers`: pids of drivers of Ray, which run the program themselves: their actors come later, and come and go."""
+    runs = [
+        process
+        for process in processes
+        if process.pid in stats and (process.pid in drivers or _runs(process, process.pid in computed))
+    ]
     if not runs:
         return known
     first = min(runs, key=lambda process: process.start_ticks)

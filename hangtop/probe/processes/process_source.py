@@ -96,12 +96,13 @@ class ProcessSource(Source):
         watched = self._writing.watched
         logs = {path: (size, watched.written_at.get(path, now)) for path, size in watched.sizes.items()}
         processes = self._run.update(self._writing.alive() or self._taken, files, now, self._context.ray_workers)
-        if self._writing.alive():
-            self._attempt = present(
-                self._attempt, processes, self._table.stats, logs, self._run.written_bytes, self._run.computed
-            )
         if looked:
             self._ray = self._tied(processes, files)
+        if self._writing.alive():
+            drivers = {tie.pid for tie in self._ray if tie.kind == "drives" and not tie.gone}
+            self._attempt = present(
+                self._attempt, processes, self._table.stats, logs, self._run.written_bytes, self._run.computed, drivers
+            )
         if seldom:
             self._rendezvous = self._read_rendezvous(processes)
             self._orphans = self._find_orphans(files, now)

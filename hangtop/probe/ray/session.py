@@ -48,6 +48,7 @@ BLOCKED = (
 )
 CLIENTS = "no client server (ray://) of it is seen: the new one listens on 10001"
 REDIS = "its GCS keeps its state in Redis: actors and jobs of the old session may come back with the new one"
+NO_GCS = "its GCS was gone before hangtop saw it: settings that only it knew (--system-config, Redis) are not rebuilt"
 SHARED = "/dev/shm"
 ANY_AGE = float("-inf")
 
@@ -193,6 +194,7 @@ def starts_of(
         ISOLATED: "--enable-resource-isolation" in options,
         REDIS: "--redis_address" in options,
         CLIENTS: not clients,
+        NO_GCS: "--head" in options and not any(daemon.kind == "gcs_server" and daemon.start.words for daemon in daemons),
     }
     return tuple(sorted(starts, key=lambda start: not start.head)), "", tuple(doubt for doubt, holds in doubts.items() if holds)
 

@@ -105,7 +105,7 @@ def _head(words: Words) -> tuple[str, ...]:
     shown = "dashboard" in words and "disable-frontend" not in dashboard
     return (
         "--head",
-        f"--port={gcs.get('gcs-server-port', '6379')}",
+        f"--port={gcs.get('gcs-server-port') or _port_of(words['raylet'])}",
         *(() if shown else ("--include-dashboard=false",)),
         *(_option("dashboard-host", dashboard.get("host", "127.0.0.1")) if shown else ()),
         *(_option("dashboard-port", dashboard.get("port", "8265")) if shown else ()),
@@ -116,6 +116,11 @@ def _head(words: Words) -> tuple[str, ...]:
         *_option("redis-username", gcs.get("redis-username")),
         *_option("system-config", _system_config(gcs.get("config-list", ""))),
     )
+
+
+def _port_of(raylet: Sequence[str]) -> str:
+    """The GCS's port as its raylet knows it, for a GCS that was gone before anybody looked."""
+    return options_of(raylet).get("gcs-address", "").rpartition(":")[2] or "6379"
 
 
 def _system_config(encoded: str) -> str:
