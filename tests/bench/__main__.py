@@ -27,6 +27,7 @@ BENCHES = {
     "scan": "scanning",
     "source": "log_source",
     "follow": "following",
+    "fresh": "freshness",
     "idle": "idle",
     "flash": "flash",
     "gpu": "gpu_source",
