@@ -154,6 +154,29 @@ def test_the_reason_of_a_death_is_told_with_its_figures():
     assert StateRow("a", death_cause=None).death_words == ""
 
 
+LOW = f"""1 worker(s) were killed due to the node running low on memory.
+Memory on the node (IP: 192.0.2.2, ID: {"4055ab87" * 7}) was 7.14GB used / 23.54GB limit (0.303125)
+OOM kill reason: Memory usage 7646806016B exceeded threshold of 7582950912B
+"""
+NO_ENVIRONMENT = """Could not create the actor because its associated runtime env failed to be created.
+[Node 192.0.2.2] Traceback (most recent call last):
+  File "/usr/lib/python3.11/asyncio/tasks.py", line 489, in wait_for
+    return fut.result()
+Last 50 lines of stdout:
+    ERROR: No matching distribution found for nowhere-to-be-found==9.9
+"""
+
+
+def test_a_death_is_told_in_its_first_two_sentences_and_a_failed_environment_by_its_last_line():
+    memory = "Memory on the node (IP: 192.0.2.2) was 7.14GB used / 23.54GB limit (0.303125)"
+    assert death_of(LOW).cause == f"1 worker(s) were killed due to the node running low on memory. {memory}"
+    failed = death_of(NO_ENVIRONMENT)
+    assert failed.cause == "its runtime environment could not be made"
+    assert failed.detail == "ERROR: No matching distribution found for nowhere-to-be-found==9.9"
+    actor = RayActor("Learner", "dead", id="a", since=NOW - 9, death=failed)
+    assert failed_worker(quiet(cluster(actors=(actor,))), Finding("x", "fatal", "cause", 0, "x")) == ()
+
+
 def test_a_crash_names_the_worker_of_ray_s_message_else_the_actor_that_died_first():
     dead = RayActor("Worker", "dead", id="a", ray_pid=77, rank=3, since=NOW - 9, death=Death("its process ended: SYSTEM_ERROR"))
     later = replace(dead, id="b", ray_pid=78, rank=4, since=NOW - 5)

@@ -17,14 +17,15 @@ SOON_BYTES = 65_536
 
 
 def failed_worker(state: RunState, finding: Finding) -> tuple[Culprit, ...]:
-    """The worker that this message is about, else the actor that died first, unless it was meant to end."""
+    """The worker that this message is about, else the actor with a process that died first, unless it was meant to end."""
     actors = [actor for cluster in clusters_of_run(state) for actor in cluster.actors]
     if finding.pid is not None:
         told = next((actor for actor in actors if actor.ray_pid == finding.pid), None)
         why = "Ray's message names its pid"
         return (Culprit(None, finding.pid, None, "likely", (why,)) if told is None else _culprit(told, why),)
     died = [actor for actor in actors if actor.death is not None and not actor.death.intended and actor.state == "dead"]
-    first = min(died, key=lambda actor: actor.since or 0.0, default=None)
+    known = (actor for actor in died if actor.rank is not None or actor.pid or actor.ray_pid)
+    first = min(known, key=lambda actor: actor.since or 0.0, default=None)
     return () if first is None or first.death is None else (_culprit(first, first.death.cause),)
 
 

@@ -31,9 +31,11 @@ ENDING_S = 30.0
 """So long an actor that Ray already calls dead may take to end; then Ray itself kills its process
 (`actor_graceful_shutdown_timeout_ms`, docs.ray.io "Terminating Actors")."""
 LONGEST_TEXT = 400
+NO_ENVIRONMENT = "runtime env failed to be created"
 SHOW_METHOD = frozenset({"running", "constructing", "restarting", "stopped", "blocked", "zombie"})
 _VERL_NAME = re.compile(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
 _EXIT = re.compile(r"Worker exit type: (?P<type>\w+)\s+Worker exit detail: (?P<detail>.*)", re.DOTALL)
+_NODE_ID = re.compile(r",? ID: [0-9a-f]{56}\b")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line \d+, in ')
 _ERROR = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)|[A-Za-z_]\w*\.[\w.]+)(?::|$)")
 _OWN = ("/ray/_private/", "/ray/util/tracing/", "/ray/_raylet", "python/ray/")
@@ -331,6 +333,8 @@ def death_of(detail: str) -> Death:
     text = detail.strip()
     if text in ("", "-"):
         return Death("not told by Ray")
+    if NO_ENVIRONMENT in text:
+        return Death("its runtime environment could not be made", clean_text(text.splitlines()[-1].strip())[:LONGEST_TEXT])
     intended = any(words in text for words in _INTENDED)
     if text.startswith("Traceback") or "\nTraceback" in text:
         frames = _last_frame(text)
@@ -355,6 +359,7 @@ def _last_frame(text: str) -> tuple[str, ...]:
 
 
 def _sentence(text: str) -> str:
-    """The first two sentences; the list of common causes after them is the same for every death."""
-    line = clean_text(" ".join(text.split()))
-    return " ".join(re.split(r"(?<=\.) ", line)[:2])[:LONGEST_TEXT].removesuffix(" Some common causes include: (1)")
+    """The first two sentences, or lines; the list of common causes after them is the same for every death."""
+    lines = (clean_text(" ".join(line.split())) for line in _NODE_ID.sub("", text).splitlines())
+    told = [sentence for line in lines if line for sentence in re.split(r"(?<=\.) ", line)]
+    return " ".join(told[:2])[:LONGEST_TEXT].removesuffix(" Some common causes include: (1)")
