@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -75,3 +76,15 @@ def notify(urls: tuple[str, ...]) -> int:
     from hangtop.cli.commands import guard as command
 
     return command.test_notice(urls)
+
+
+@click.command()
+@options(WATCH)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.png|svg", help="The file to write.")
+def picture(output: Path, **given: Any) -> int:
+    """Write a picture of the screen of this moment, for a report."""
+    from hangtop.cli.commands import picture as command
+    from hangtop.feeds.probe_feed import ProbeFeed
+
+    spec = spec_of_run(given, config_of(given["config"]))
+    return command.run(ProbeFeed(spec), spec, output, sys.stderr)

@@ -59,6 +59,13 @@ LOOK = (
     click.option("--read-only", is_flag=True, help="Without the keys that stop, clean up or restart."),
     click.option("--calm", is_flag=True, help="Nothing flashes, no bell."),
     click.option("--plain", is_flag=True, help="Print one line per change instead of drawing a screen."),
+    click.option(
+        "--notify",
+        "notify_urls",
+        multiple=True,
+        metavar="URL",
+        help="Tell trouble and the end there too: mail, chat, webhook … (an address of Apprise); again for more.",
+    ),
 )
 RECORD = (
     click.option(
@@ -155,15 +162,28 @@ def check_profile(profile: str) -> None:
 
 
 def watch_look(given: dict[str, Any], config: Config) -> Any:
-    """How to show it."""
+    """How to show it, and whom to tell what changes."""
     from hangtop.cli.commands.watch import WatchOptions
 
     return WatchOptions(
+        subscribers=_others(given["notify_urls"], given.get("logs", ())),
         as_lines=given["plain"],
         calm=given["calm"] or config.calm,
         read_only=given["read_only"] or config.read_only,
         theme=given["theme"] or config.theme,
     )
+
+
+def _others(urls: tuple[str, ...], run: tuple[str, ...]) -> tuple[Any, ...]:
+    """Who tells others; exit 2 for an address that cannot be used."""
+    if not urls:
+        return ()
+    from hangtop.guard.send_notice import problems_of
+    from hangtop.guard.tell_others import TellOthers
+
+    if problems := problems_of(urls):
+        raise click.UsageError(f"--notify: {'; '.join(problems)}")
+    return (TellOthers(urls, run),)
 
 
 def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:

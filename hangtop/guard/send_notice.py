@@ -86,13 +86,13 @@ def _sent(notice: Notice) -> Sent:
 
 def _delivered(url: str, title: str, body: str, picture: str) -> bool:
     """With the picture, and without where a service does not take it."""
-    from apprise import Apprise
+    from apprise import Apprise, NotifyFormat
 
     service = Apprise()
     service.add(url)
-    if picture and service.notify(title=title, body=body, attach=picture):
+    if picture and service.notify(title=title, body=body, body_format=NotifyFormat.TEXT, attach=picture):
         return True
-    return bool(service.notify(title=title, body=body))
+    return bool(service.notify(title=title, body=body, body_format=NotifyFormat.TEXT))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 
 from hangtop.demo import lifeline
 from hangtop.demo.lifeline import Lifeline
+from hangtop.guard.deeds import PICTURE
 from tests.fakes.receiver import Receiver
 
 POLICY = """
@@ -21,7 +22,7 @@ keep = "{folder}/evidence"
 
 [[when]]
 event = "hung"
-do = ["stacks", "bundle", "notify"]
+do = ["stacks", "bundle", "picture", "notify"]
 
 [[when]]
 event = "hung"
@@ -41,12 +42,13 @@ LIMIT_S = 420
 
 @dataclass
 class Watched:
-    """What a guard said and did. `starts`: how often the run was started. `code`: of the guard."""
+    """What a guard said and did. `code`: of the guard. `pictures`: that came with the notices."""
 
     folder: Path
     code: int = 0
     events: list[dict[str, Any]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    pictures: int = 0
     journal: str = ""
 
     @property
@@ -87,6 +89,7 @@ def unattended(scenario: str, folder: Path, policy: str = POLICY) -> Watched:
     with Receiver().listening() as receiver, demo(folder) as environ:
         (folder / "guard.toml").write_text(policy.format(folder=folder, url=receiver.url))
         ended = subprocess.run(command(scenario, folder), env=environ, cwd=folder, capture_output=True, timeout=LIMIT_S)
+        watched.pictures = sum(len(notice["attachments"]) for notice in receiver.got)
         watched.notices = [f"{notice['title']}\n{notice['message']}" for notice in receiver.got]
     watched.code, watched.journal = ended.returncode, ended.stderr.decode()
     watched.events = [json.loads(line) for line in ended.stdout.splitlines()]
@@ -95,13 +98,14 @@ def unattended(scenario: str, folder: Path, policy: str = POLICY) -> Watched:
 
 def faults_of_recovery(watched: Watched) -> list[str]:
     """What is not as it should be after a hang that a guard has mended."""
-    wanted = [("stacks", True), ("bundle", True), ("notify", True), ("restart", True), ("notify", True)]
+    wanted = [("stacks", True), ("bundle", True), ("picture", True), ("notify", True), ("restart", True), ("notify", True)]
     evidence = sorted(path.suffix for path in (watched.folder / "evidence").glob("*"))
     told = "\n".join(watched.notices)
     checks = {
         f"exit code {watched.code}": watched.code == 0,
         f"deeds {watched.deeds}": watched.deeds == wanted,
-        f"evidence {evidence}": evidence == [".gz", ".txt"],
+        f"evidence {evidence}": evidence == [".gz", f".{PICTURE}", ".txt"],
+        f"pictures {watched.pictures}": watched.pictures == 1,
         f"words {watched.words}": watched.words.count("hung") == 1 and watched.words[-1] == "finished",
         f"notices {watched.notices}": all(said in told for said in ("culprit: rank 3", "why: ", "do: ", "bundle: ", "finished")),
     }
