@@ -1,13 +1,15 @@
 """Figures for Prometheus, by `prometheus-client` (`pip install 'hangtop[metrics]'`): names and units by its conventions.
 
-They are made when somebody asks, from the last look: a look costs nothing more.
+They are made when somebody asks, from the last look: a look costs nothing more. `services/grafana.json` shows them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hangtop import __version__
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.verdict import STATES, Verdict
 
@@ -18,14 +20,21 @@ NOT_INSTALLED = "prometheus-client is not installed: pip install 'hangtop[metric
 GPU_FIGURES = {
     "utilization_ratio": ("util_percent", 0.01, "Share of time in which a kernel ran."),
     "memory_used_bytes": ("used_bytes", 1.0, "Memory in use."),
-    "memory_total_bytes": ("total_bytes", 1.0, "Memory there is."),
+    "memory_size_bytes": ("total_bytes", 1.0, "Memory there is."),
     "power_watts": ("power_w", 1.0, "Power drawn."),
+    "power_limit_watts": ("limit_w", 1.0, "Power that it may draw."),
     "temperature_celsius": ("temperature_c", 1.0, "Temperature."),
 }
 """By the end of the metric's name: the field of a GPU, its factor, the help."""
+RANK_FIGURES = {
+    "step": ("step", 1.0, "Last step of each rank."),
+    "behind_steps": ("lag", 1.0, "Steps that each rank is behind."),
+}
 PROCESS_FIGURES = {
-    "cpu_ratio": ("subtree_cpu_percent", 0.01, "Cores used, with what the process started."),
-    "resident_memory_bytes": ("rss_bytes", 1.0, "Resident memory."),
+    "cpu_cores": ("subtree_cpu_percent", 0.01, "Cores that each rank uses, with what it has started."),
+    "resident_memory_bytes": ("rss_bytes", 1.0, "Resident memory of each rank."),
+    "read_bytes_per_second": ("read_b_s", 1.0, "What each rank reads."),
+    "written_bytes_per_second": ("write_b_s", 1.0, "What each rank writes."),
 }
 
 
@@ -34,17 +43,20 @@ class MetricsError(Exception):
 
 
 class RunCollector:
-    """What Prometheus asks: the last look as gauges."""
+    """What Prometheus asks: the last look as gauges. It is asked in a thread of its own; a look is never changed."""
 
     def __init__(self) -> None:
         self._seen: tuple[Snapshot, Verdict] | None = None
 
     def look(self, snapshot: Snapshot, verdict: Verdict) -> None:
+        """The guard has looked."""
         self._seen = snapshot, verdict
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The protocol of `prometheus_client`."""
         if self._seen is not None:
             yield from _of_run(*self._seen)
+            yield from _of_log(*self._seen)
             yield from _of_gpus(self._seen[0])
             yield from _of_ranks(self._seen[0])
 
@@ -62,7 +74,7 @@ def serve(address: str) -> RunCollector:
     registry, collector = CollectorRegistry(), RunCollector()
     registry.register(collector)
     try:
-        start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)
+        start_http_server(int(port), addr=host.strip("[]") or "127.0.0.1", registry=registry)
     except (OSError, OverflowError) as error:
         raise MetricsError(f"--metrics {address}: {getattr(error, 'strerror', None) or error}") from error
     return collector
@@ -74,38 +86,59 @@ def _gauge(name: str, text: str, labels: tuple[str, ...] = ()) -> GaugeMetricFam
     return GaugeMetricFamily(f"hangtop_{name}", text, labels=labels)
 
 
-def _of_run(snapshot: Snapshot, verdict: Verdict) -> Iterator[GaugeMetricFamily]:
-    words = _gauge("verdict", "1 for the word that is said of the run now.", ("verdict",))
-    for word in STATES:
-        words.add_metric((word,), float(word == verdict.word))
-    yield words
-    stage = _gauge("stage", "1 for the stage that the run is in.", ("stage",))
-    if verdict.stage is not None:
-        stage.add_metric((verdict.stage.id,), 1.0)
-    yield stage
-    progress = snapshot.log.progress
-    figures = {
-        "looked_timestamp_seconds": ("When hangtop last looked.", snapshot.now),
-        "silence_seconds": ("Since the log last told anything new.", verdict.silence_s),
-        "silence_limit_seconds": ("How long this stage may be silent.", verdict.limit_s),
-        "step": ("The last step.", progress.step),
-        "steps_planned": ("Of how many.", progress.total),
-        "step_seconds": ("Seconds a step.", progress.step_s),
-        "eta_seconds": ("Seconds to the end.", progress.eta_s),
-        "ranks": ("Ranks that are known.", len(snapshot.ranks)),
-        "culprits": ("Members that stand out.", len(verdict.culprits)),
-        "findings": ("Known messages in the log of this attempt.", len(snapshot.findings)),
-        "attempt": ("How often the run was started in this log.", snapshot.log.attempt),
-    }
+def _figures(figures: dict[str, tuple[str, float | None]]) -> Iterator[GaugeMetricFamily]:
+    """One for each that is known."""
     for name, (text, value) in figures.items():
         if value is not None:
             found = _gauge(name, text)
             found.add_metric((), float(value))
             yield found
-    values = _gauge("metric", "Last values of the training, by name.", ("name",))
+
+
+def _of_run(snapshot: Snapshot, verdict: Verdict) -> Iterator[GaugeMetricFamily]:
+    info = _gauge("run_info", "1: which run is watched, and by which hangtop.", ("logs", "framework", "version"))
+    info.add_metric((" ".join(snapshot.spec.logs), snapshot.log.framework, __version__), 1.0)
+    words = _gauge("verdict", "1 for the word that is said of the run now.", ("verdict",))
+    for word in STATES:
+        words.add_metric((word,), float(word == verdict.word))
+    stage = _gauge("stage", "1 for the stage that the run is in.", ("stage",))
+    if verdict.stage is not None:
+        stage.add_metric((verdict.stage.id,), 1.0)
+    yield from (info, words, stage)
+    yield from _figures(
+        {
+            "looked_timestamp_seconds": ("When hangtop last looked.", snapshot.now),
+            "silence_seconds": ("Since the log last told anything new.", verdict.silence_s),
+            "silence_limit_seconds": ("How long this stage may be silent.", verdict.limit_s),
+            "stage_seconds": ("Since the stage began.", None if verdict.stage is None else verdict.stage.since_s),
+            "ranks": ("Ranks that are known.", len(snapshot.ranks)),
+            "ranks_behind": ("Ranks that are behind.", sum(bool(rank.lag) for rank in snapshot.ranks)),
+            "culprits": ("Members that stand out.", len(verdict.culprits)),
+            "processes": ("Processes of the run that live.", sum(not each.exited for each in snapshot.procs.processes)),
+        }
+    )
+
+
+def _of_log(snapshot: Snapshot, _: Verdict) -> Iterator[GaugeMetricFamily]:
+    log, progress = snapshot.log, snapshot.log.progress
+    yield from _figures(
+        {
+            "step": ("The last step.", progress.step),
+            "planned_steps": ("Of how many.", progress.total),
+            "step_duration_seconds": ("What a step takes.", progress.step_s),
+            "remaining_seconds": ("To the end, at this pace.", progress.eta_s),
+            "attempt": ("How often the run was started in this log.", log.attempt),
+            "log_bytes": ("Bytes of the log that were read.", log.bytes),
+        }
+    )
+    findings = _gauge("findings", "Known messages in the log of this attempt.", ("severity",))
+    count = Counter(finding.severity for finding in snapshot.findings)
+    for severity in ("fatal", "warning", "hint"):
+        findings.add_metric((severity,), float(count[severity]))
+    values = _gauge("training_value", "Last values that the training printed, such as its loss.", ("name",))
     for name, told in progress.metrics.items():
         values.add_metric((name,), float("nan") if told is None else told)
-    yield values
+    yield from (findings, values)
 
 
 def _of_gpus(snapshot: Snapshot) -> Iterator[GaugeMetricFamily]:
@@ -119,17 +152,16 @@ def _of_gpus(snapshot: Snapshot) -> Iterator[GaugeMetricFamily]:
 
 
 def _of_ranks(snapshot: Snapshot) -> Iterator[GaugeMetricFamily]:
-    steps = _gauge("rank_step", "The last step of each rank.", ("rank",))
     quiet = _gauge("rank_silence_seconds", "Since each rank last wrote.", ("rank",))
     for rank in snapshot.ranks:
-        if rank.step is not None:
-            steps.add_metric((str(rank.rank),), float(rank.step))
-        if rank.last_at is not None:
-            quiet.add_metric((str(rank.rank),), max(0.0, snapshot.now - rank.last_at))
-    yield from (steps, quiet)
-    for ending, (field, factor, text) in PROCESS_FIGURES.items():
-        found = _gauge(f"rank_{ending}", text, ("rank", "pid"))
-        for rank in snapshot.ranks:
-            if rank.process is not None and (value := getattr(rank.process, field)) is not None:
-                found.add_metric((str(rank.rank), str(rank.pid)), factor * value)
-        yield found
+        if (silence_s := rank.silence_s(snapshot.now)) is not None:
+            quiet.add_metric((str(rank.rank),), silence_s)
+    yield quiet
+    for of_process, figures in ((False, RANK_FIGURES), (True, PROCESS_FIGURES)):
+        for ending, (field, factor, text) in figures.items():
+            found = _gauge(f"rank_{ending}", text, ("rank",))
+            for rank in snapshot.ranks:
+                value = getattr(rank.process if of_process else rank, field, None)
+                if value is not None:
+                    found.add_metric((str(rank.rank),), factor * value)
+            yield found

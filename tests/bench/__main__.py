@@ -36,6 +36,7 @@ BENCHES = {
     "processes": "processes_pane",
     "stacks": "stacks",
     "check": "judging",
+    "metrics": "metrics",
     "quit": "quitting",
     "pipe": "piping",
 }
