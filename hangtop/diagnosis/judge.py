@@ -140,7 +140,7 @@ def _not_seen(snapshot: Snapshot) -> Iterator[Evidence]:
     """What could not be looked at, with what would show it: a missing right is never a sign that all is well. Processes that may
     be the run's, of another user or without a fact that tells, and stacks that may not be read."""
     procs = snapshot.procs
-    if (procs.hidden or procs.leads) and not procs.processes and procs.note:
+    if procs.note and not procs.processes:
         yield Evidence("procs", procs.note, None)
     if (refused := stacks_refused(snapshot.state)) is not None:
         yield Evidence("stacks", refused, None)

@@ -13,9 +13,12 @@ from msgspec import Struct
 from hangtop.common.text import clock, duration, some
 from hangtop.diagnosis.facts.ray_health import stale_since
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, said_of, strangers
+from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.records.health import SourceHealth
 from hangtop.records.watch_spec import ASKED_SOURCES
 from hangtop.state.run_state import RunState
+
+CONTAINED = "hangtop sees the processes of its own container only: one outside of it may write the log"
 
 
 class SourceSeen(Struct, frozen=True):
@@ -103,6 +106,8 @@ def _lacking_procs(state: RunState, now: float) -> Iterator[str]:
         return
     if procs.note:
         yield procs.note
+    elif procs.contained and nobody_writes(state):
+        yield CONTAINED
     hidden = sum(process.missing_right is not None for process in procs.processes)
     if hidden and procs.missing_right:
         yield f"{some(hidden, 'process')} of this run hidden: {procs.missing_right}"

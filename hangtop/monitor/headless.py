@@ -145,6 +145,11 @@ def ray_known(state: RunState) -> bool:
     return told_once(state, "ray") and (bool(clusters_of_run(state)) or not uses_ray(state))
 
 
+def ray_looked(state: RunState) -> bool:
+    """Whether Ray was looked at, where the run uses it: without rights its processes tell nothing, and Ray does."""
+    return told_once(state, "ray") or not uses_ray(state)
+
+
 def told_once(state: RunState, name: str) -> bool:
     """Whether this source has looked once, or has said why it cannot, or is not asked at all."""
     health = state.health.get(name)

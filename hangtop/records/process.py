@@ -199,7 +199,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     logs, but their open files may not be read. No writer and nothing hidden proves that no process writes. `orphans`: training
     processes of the log's user that lost their parent, each followed by its descendants. `zombies`: ended processes whose parent,
     of the run or of Ray, does not reap them. `ended`: ranks that were seen and are gone. `blocked_on`: what the processes blocked
-    in the kernel wait for. `note`, `missing_right`: one line on what is missing, and the command that grants it.
+    in the kernel wait for. `note`, `missing_right`: one line on what is missing, and the command that grants it. `contained`:
+    hangtop runs in a container, and sees no process outside of it.
 
     If no process holds the log open: `taken`: pids that the log itself names, or names the ranks of; they are shown as its
     writers, but never stopped. `leads`: pids that may write it by their arguments, without any proof; they are not among
@@ -239,6 +240,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     older: dict[str, int] = {}
     sought: bool = True
     loops: tuple[ShellLoop, ...] = ()
+    contained: bool = False
 
 
 LONGER_S = 0.5

@@ -35,7 +35,7 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
     told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint" and finding.role != "noise"]
     crashed = verdict.word == "crashed"
     fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
-    first = next((finding for finding in told if finding.id == verdict.message), fatal)
+    first = next((finding for finding in snapshot.findings if finding.cause and finding.id == verdict.message), fatal)
     if first is not None:
         yield from _of_message(first)
     seen = sightings(snapshot, verdict, known) if first is None or not crashed else Sightings((), ())

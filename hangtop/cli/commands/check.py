@@ -17,7 +17,7 @@ from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.diagnosis.sources_seen import sources_seen
 from hangtop.diagnosis.why import Why, why
 from hangtop.feeds.probe_feed import Feed
-from hangtop.monitor.headless import StackRequester, settled, states
+from hangtop.monitor.headless import StackRequester, ray_looked, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import looks_in_this_silence, satisfied
 from hangtop.records.advice import Advice, causes_of
@@ -67,7 +67,7 @@ async def verdict_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tup
         watched_s, waited_s = at - started, at - (heard or started)
         ended = not (verdict.state.works or verdict.word == "blind")
         told = satisfied(snapshot) or (ended and verdict.word != "finished" and proven(snapshot, verdict))
-        enough = settled(state) and told and watched_s >= AT_LEAST_S
+        enough = settled(state) and ray_looked(state) and told and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
         if watched_s >= (wait_s or 0.0) and waited_s >= _patience_s(snapshot, verdict, watched_s - waited_s, enough=enough):

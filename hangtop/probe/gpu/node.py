@@ -20,7 +20,7 @@ from hangtop.probe.gpu.reopen_check import ReopenCheck
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
 from hangtop.records.health import LATE_S, NO_ANSWER_S
-from hangtop.system.processes.proc_files import namespace, read_text
+from hangtop.system.processes.proc_files import FIRST_PID_NAMESPACE, namespace, read_text
 
 LIBRARY = "libnvidia-ml.so.1"
 OPEN_WAIT_S = 0.5
@@ -35,9 +35,6 @@ BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed
 NOT_LOADED = "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
 RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
 
-
-ROOT_NAMESPACE = "pid:[4026531836]"
-"""The first pid namespace (`PROC_PID_INIT_INO` in the kernel's proc_ns.h)."""
 
 UNSEEN_S = 5.0
 """An ended process leaves the driver's list within a read; one that stays listed and is not visible is hidden."""
@@ -179,7 +176,7 @@ class PidVisibility:
     )
 
     def __init__(self, in_container: bool | None = None) -> None:
-        elsewhere = namespace("self", "pid") not in (None, ROOT_NAMESPACE)
+        elsewhere = namespace("self", "pid") not in (None, FIRST_PID_NAMESPACE)
         self._in_container = elsewhere if in_container is None else in_container
         self._unseen: dict[object, float] = {}
         self._ever_seen = False

@@ -24,7 +24,7 @@ from msgspec import Struct
 from hangtop.probe.leftovers.orphans import TRAINING_NAMES
 from hangtop.system.files.inode import Inode, inode_of
 from hangtop.system.guard import Guard
-from hangtop.system.processes.proc_files import namespace
+from hangtop.system.processes.proc_files import FIRST_PID_NAMESPACE, namespace
 from hangtop.system.processes.table import ProcessTable, Stat
 from hangtop.system.processes.tree import ancestors
 
@@ -219,12 +219,12 @@ def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
 def hidden_neighbours() -> str | None:
     """Why processes that we cannot see may share our shared memory: a container with the machine's IPC namespace.
 
-    4026531836 and 4026531839 are the first namespaces of a machine (include/linux/proc_ns.h).
+    4026531839 is the first IPC namespace of a machine (include/linux/proc_ns.h).
     """
     pid, ipc = namespace("self", "pid"), namespace("self", "ipc")
     if pid is None or ipc is None:
         return "which processes share it cannot be seen here"
-    if ipc == "ipc:[4026531839]" and pid != "pid:[4026531836]":
+    if ipc == "ipc:[4026531839]" and pid != FIRST_PID_NAMESPACE:
         return "this container shares it with processes that cannot be seen from here: run hangtop on the machine itself"
     return None
 

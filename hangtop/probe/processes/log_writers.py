@@ -22,6 +22,7 @@ from hangtop.system.files.file_writers import LogFeeder, OpenFileTable, find_fee
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
 from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.out_of_sight import hides_others
 from hangtop.system.processes.roles import RELAYS
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
@@ -32,6 +33,9 @@ LOOKS_BEFORE_THE_LOG = 3
 GLOB_SIGNS = re.compile(r"[*?\[]")
 MAX_GONE = 64
 """How many ended writers are remembered."""
+
+
+HIDDEN = "/proc is mounted with hidepid: sudo hangtop (or as that user) shows the processes of the log's owner"
 
 
 class LogWriters:
@@ -123,9 +127,14 @@ class LogWriters:
             named = f"pid {self._server.pid} ({clean_words(self._server.name)})"
             return f"{named} writes the log for one of its windows, and nothing tells which: --pid PID names the run"
         if not hidden:
-            return None
+            return HIDDEN if self._is_hidden() else None
         way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
         return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
+
+    def _is_hidden(self) -> bool:
+        """Whether the log is another user's, and the processes of others are not even listed here."""
+        mine = os.geteuid()
+        return mine != 0 and bool(self.watched.owners) and mine not in self.watched.owners and hides_others()
 
     def _logs_in(self, table: OpenFileTable) -> list[str]:
         """The logs that a process has open for writing, by the kernel's names."""

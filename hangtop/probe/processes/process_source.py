@@ -30,6 +30,7 @@ from hangtop.system.network.connections import TcpConnection, is_on_our_network,
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.out_of_sight import in_container
 from hangtop.system.processes.proc_files import namespace
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
 from hangtop.system.processes.table import OpenFile, ProcessTable
@@ -76,6 +77,7 @@ class ProcessSource(Source):
         self._pointing: tuple[int, ...] = ()
         self._held: Files = {}
         self._hidden = 0
+        self._contained = in_container()
         self._told: ProcessReading | None = None
         self._disks_seen: list[str] = []
         self._looks = 0
@@ -129,6 +131,7 @@ class ProcessSource(Source):
             began_at=None if self._attempt is None else self._attempt.at,
             older={} if self._attempt is None else dict(self._attempt.older),
             sought=self._writing.sought,
+            contained=self._contained,
             loops=self._loops.find(self._writing.alive(), tuple(watched.sizes), watched.owners),
         )
         if seldom or self._told is None or not unchanged(self._told, reading):

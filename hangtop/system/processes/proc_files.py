@@ -33,6 +33,10 @@ def read_text(path: str | os.PathLike[str]) -> str:
         return ""
 
 
+FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""That of the machine itself (`PROC_PID_INIT_INO`, include/linux/proc_ns.h)."""
+
+
 def namespace(pid: int | str, kind: str) -> str | None:
     """The namespace of this kind that it lives in, such as `net:[4026531840]` (namespaces(7)); `None` when it is gone, another
     user's, or there are none on this system."""
