@@ -56,7 +56,7 @@ def train_loop(config):
 
 
 def main():
-    ray.init(num_cpus=4, include_dashboard=False)
+    ray.init(num_cpus=4)
     trainer = TorchTrainer(
         train_loop,
         train_loop_config={"every": 8, "rows": KEPT_BACK},
