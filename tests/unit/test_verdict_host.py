@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.facts.machine_evidence import G, host_evidence
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.host import Disk, HostReading
+from hangtop.records.log import Pace
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.state.run_state import RunState, fold
@@ -124,6 +125,16 @@ def test_a_rank_whose_memory_grows_through_the_watch_is_named_with_its_slope_and
     assert [fact.text for fact in host_evidence(slow, NOW)] == ["rank 1: memory grows by 1.0 G an hour"]
     leak = grown(1_800, {0: 0.0, 1: 7 * G / 3600, 2: 0.0})
     assert [fact.text for fact in host_evidence(leak, NOW)] == ["rank 1: memory grows by 7.0 G an hour, full in 7h08"]
+
+
+def test_the_slope_is_told_for_each_step_too() -> None:
+    """As far as the log tells how long a step takes."""
+    leak = grown(1_800, {0: 0.0, 1: 7 * G / 3600, 2: 0.0})
+    assert run({}, ()).log is not None
+    paced = replace(leak, log=replace(run({}, ()).log, pace=Pace(steps=90, mean_s=12.0)))
+    assert [fact.text for fact in host_evidence(paced, NOW)] == [
+        "rank 1: memory grows by 7.0 G an hour (23.9 M a step), full in 7h08"
+    ]
 
 
 def test_ranks_that_all_grow_are_told_together_and_a_start_is_no_leak() -> None:

@@ -22,7 +22,7 @@ ANEW_S, ANEW_MOST_S, GAPS = 3.0, 5.0, 3.0
 """A program may open its log anew for each line: nobody has it open between two lines. So long, or so many of its own step gaps,
 it is given to write the next one."""
 
-_EXCEPTION = r"^(?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Fault|Failure)\b(?::|\(|$)"
+_EXCEPTION = r"^(?:[\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception|Interrupt|Fault|Failure)|Exception)\b(?::|\(|$)"
 _RAISED = re.compile(_EXCEPTION)
 """The last line of a traceback."""
 _DIED = re.compile(

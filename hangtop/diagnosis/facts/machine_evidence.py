@@ -108,10 +108,12 @@ def _grows(state: RunState) -> Iterator[str]:
     ranks = {rank for key in rates if (rank := numbers.get(key)) is not None}
     who = numbered("rank", ranks) if len(ranks) == len(rates) else ", ".join(f"pid {pid}" for _, pid, _ in sorted(rates))
     each = " each" if len(rates) > 1 else ""
+    step_s = state.log.pace.lately_s or state.log.pace.mean_s if state.log is not None else None
+    per_step = f" ({size(max(rates.values()) * step_s / 3600)} a step)" if step_s else ""
     machine = state.machine or HostReading(cores=0)
     limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
     rests = (machine.available_bytes, None if limit is None or used is None else max(0, limit - used))
     left = min((rest for rest in rests if rest is not None), default=None)  # bytes that the run may still take
     full_s = None if left is None else 3600 * left / sum(rates.values())
     when = f", full in {age(full_s)}" if full_s is not None and full_s < FULL_IN_S else ""
-    yield f"{who}: memory grows by {max(rates.values()) / G:.1f} G an hour{each}{when}"
+    yield f"{who}: memory grows by {max(rates.values()) / G:.1f} G an hour{each}{per_step}{when}"
