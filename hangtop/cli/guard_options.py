@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hangtop.cli.options import WATCH, config_of, options, spec_of_run
+from hangtop.cli.options import WATCH, config_of, options, spec_of_run, watch_spec
 
 WATCHFUL = (
     click.option(
@@ -88,3 +88,15 @@ def picture(output: Path, **given: Any) -> int:
 
     spec = spec_of_run(given, config_of(given["config"]))
     return command.run(ProbeFeed(spec), spec, output, sys.stderr)
+
+
+@click.command()
+@options(WATCH)
+def mcp(**given: Any) -> int:
+    """Serve coding agents: a Model Context Protocol server on stdin and stdout.
+
+    Tools check, stacks, explain, doctor, logs; they only read. With --log they may ask about that run alone.
+    """
+    from hangtop.cli.commands import mcp as command
+
+    return command.run(watch_spec(given, config_of(given["config"])))

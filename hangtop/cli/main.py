@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hangtop import __version__
 from hangtop.cli.action_options import commands as action_commands
 from hangtop.cli.config import config_dir
-from hangtop.cli.guard_options import guard, notify, picture, wrap
+from hangtop.cli.guard_options import guard, mcp, notify, picture, wrap
 from hangtop.cli.options import (
     LOOK,
     RECORD,
@@ -159,7 +159,7 @@ def run(words: tuple[str, ...], **given: Any) -> int:
     return code
 
 
-for _command in (*action_commands(), guard, notify, picture, wrap):
+for _command in (*action_commands(), guard, notify, picture, wrap, mcp):
     hangtop.add_command(_command)
 
 
