@@ -1,4 +1,4 @@
-"""What the users' own documents do, row by row: `tests/corpus/seeds.toml` says what hangtop does about each, and this proves it."""
+"""The users' own documents, row by row: `tests/corpus/seeds.toml` says what hangtop does about each, and this proves it."""
 
 from __future__ import annotations
 

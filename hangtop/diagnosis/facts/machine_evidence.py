@@ -109,7 +109,7 @@ def _grows(state: RunState) -> Iterator[str]:
     who = numbered("rank", ranks) if len(ranks) == len(rates) else ", ".join(f"pid {pid}" for _, pid, _ in sorted(rates))
     each = " each" if len(rates) > 1 else ""
     step_s = state.log.pace.lately_s or state.log.pace.mean_s if state.log is not None else None
-    per_step = f" ({size(max(rates.values()) * step_s / 3600)} a step)" if step_s else ""
+    per_step = f" ({size(int(max(rates.values()) * step_s / 3600))} a step)" if step_s else ""
     machine = state.machine or HostReading(cores=0)
     limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
     rests = (machine.available_bytes, None if limit is None or used is None else max(0, limit - used))
