@@ -18,6 +18,8 @@ QUESTIONS = {
     "stage": "stage",
     "verdict": "verdict",
     "first": "explained right and first",
+    "line": "the line to look at",
+    "advice": "the cause advised on first",
     "kind": "kind of exception",
     "extra": "no consequence as a cause",
     "forbidden": "nothing false",

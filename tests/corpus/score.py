@@ -2,6 +2,9 @@
 
 A miss is `question file`, such as `stage logs/quota_checkpoint.log`, with what was read instead. A label with `last_at` is a run
 as it lay on a disk: its log or logs are read by the log source itself, `silence_s` after they were written to.
+
+Where a person wrote which line to point at (`points_at`), the first message has to be that one. `advice`: one of these texts has
+to stand in the first cause that is advised on.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ import msgspec
 
 from hangtop.common import clock
 from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.logs.digest import Digest
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading
 from hangtop.records.verdict import Culprit, Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.remedies.advise import advice
 from hangtop.state.run_state import RunState
 from tests.fakes.log_session import Session, settled
 from tests.fakes.read_log import INDEX
@@ -88,8 +93,8 @@ def held_out(batch: str) -> Iterator[tuple[str, Answer]]:
     """Every answer about this batch of `holdout/`, with the file."""
     folder = CORPUS / "holdout" / batch
     for label in _labels(folder):
-        verdict, reading = _looked_at(folder, label)
-        for answer in (*_answers(label, reading, verdict), *_numbers(label, reading)):
+        look = _looked_at(folder, label)
+        for answer in (*_answers(label, look.reading, look.verdict), *_why(label, look), *_numbers(label, look.reading)):
             yield label["file"], answer
 
 
@@ -118,16 +123,30 @@ def _labelled_answers(label: dict[str, Any], reading: LogReading) -> Iterator[An
         yield Answer("first", bool(ids) and ids[0] in label["expect"], str(ids[:3]))
 
 
-def _looked_at(folder: Path, label: dict[str, Any]) -> tuple[Verdict, LogReading]:
+class Look(NamedTuple):
+    """What is said of a run, what was read, and the cause that is advised on first."""
+
+    verdict: Verdict
+    reading: LogReading
+    cause: str
+
+
+def _look(state: RunState, spec: WatchSpec, reading: LogReading, now: float) -> Look:
+    verdict = diagnose(state, spec, now)
+    told = advice(take_snapshot(state, spec, now), verdict)
+    return Look(verdict, reading, told[0].cause if told else "")
+
+
+def _looked_at(folder: Path, label: dict[str, Any]) -> Look:
     """What is said of the run, and what was read: of one log in memory, or of files with their own time."""
     if "last_at" in label:
         return _on_disk(folder, label)
     reading = read((folder / label["file"]).read_bytes(), label["silence_s"])
     state = RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
-    return diagnose(state, WatchSpec(logs=("train.log",)), NOW), reading
+    return _look(state, WatchSpec(logs=("train.log",)), reading, NOW)
 
 
-def _on_disk(folder: Path, label: dict[str, Any]) -> tuple[Verdict, LogReading]:
+def _on_disk(folder: Path, label: dict[str, Any]) -> Look:
     """`last_at`: when the log was last written to. `files`: of several, how long each is silent."""
     now = label["last_at"] + label["silence_s"]
     with TemporaryDirectory() as place:
@@ -145,7 +164,7 @@ def _on_disk(folder: Path, label: dict[str, Any]) -> tuple[Verdict, LogReading]:
                 reading = session.until(settled)
             finally:
                 session.source.close()
-            return diagnose(session.state, session.spec, now), reading
+            return _look(session.state, session.spec, reading, now)
 
 
 def _answers(label: dict[str, Any], reading: LogReading, verdict: Verdict) -> Iterator[Answer]:
@@ -173,6 +192,15 @@ def _answers(label: dict[str, Any], reading: LogReading, verdict: Verdict) -> It
         fatal = {finding.id for finding in reading.findings if finding.severity == "fatal"}
         unwanted = fatal if label["forbid"] == ["*"] else fatal.intersection(label["forbid"])
         yield Answer("forbidden", not unwanted, str(sorted(unwanted)))
+
+
+def _why(label: dict[str, Any], look: Look) -> Iterator[Answer]:
+    """The line that is pointed at, and the cause that is told."""
+    if label["first"] and (line := label.get("points_at")):
+        shown = next((finding.text for finding in look.reading.findings if finding.severity != "hint"), "nothing")
+        yield Answer("line", line in shown or shown in line, shown[:100])
+    if causes := label.get("advice"):
+        yield Answer("advice", any(cause in look.cause for cause in causes), look.cause[:100])
 
 
 def _is_cause(finding: Finding) -> bool:

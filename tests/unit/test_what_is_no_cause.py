@@ -139,3 +139,52 @@ def test_the_same_count_again_and_again_is_no_life(tmp_path: Path) -> None:
 @pytest.mark.parametrize("counts", [[96] * 5, [*range(96, 66, -1)], [*[96] * 30, 95, 94, 93]])
 def test_a_wait_is_none_before_its_stage_may_be_silent_or_while_the_count_falls(tmp_path: Path, counts: list[int]) -> None:
     assert waits(tmp_path, counts).word in ("running", "slow")
+
+
+def test_source_below_a_frame_is_not_what_was_raised() -> None:
+    error = raised("lm.Wrapped: no room").replace("go()", 'raise RuntimeError("CUDA out of memory")')
+    assert causes(read(error)) == ["py.traceback"]
+    assert causes(read("  raise RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n")) == ["cuda.oom"], "no frame above"
+
+
+@pytest.mark.parametrize("chain", [DIRECT, DURING])
+def test_a_known_exception_explains_the_unknown_one_that_it_came_from(chain: str) -> None:
+    log = read(raised("KeyError: 'nd_shape'") + chain + raised("OSError: [Errno 28] No space left on device"))
+    assert causes(log) == ["fs.no_space"]
+
+
+def test_a_known_exception_that_only_hands_on_explains_nothing() -> None:
+    log = read(raised("lm.RowError: row 7") + DIRECT + raised("datasets.exceptions.DatasetGenerationError: An error occurred"))
+    assert causes(log) == ["py.traceback"]
+    assert "row 7" in log.findings[0].text
+
+
+def test_where_it_was_raised_tells_a_message_that_its_words_do_not() -> None:
+    error = "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"
+    assert causes(read(raised(error, "site-packages/trl/extras/vllm_client.py"))) == ["trl.communicator"]
+    assert causes(read(raised(error))) == ["nccl.system_error"]
+
+
+def test_where_it_was_raised_tells_the_kind_of_an_exception_that_nobody_knows() -> None:
+    log = read(raised("ValueError: bad stride", "site-packages/torch/_inductor/scheduler.py"))
+    assert log.findings[0].groups["kind"] == "kind.compile"
+    assert "kind" not in read(raised("ValueError: bad stride", "my/torch_inductor/scheduler.py")).findings[0].groups
+
+
+def test_a_line_of_advice_below_a_message_tells_of_no_wait() -> None:
+    log = read("Possible Cause: 1. the store timed out waiting for a rank 2. the network\n")
+    assert log.findings == ()
+
+
+def test_a_wait_is_no_cause_of_what_broke_after_it() -> None:
+    log = read(
+        "Waiting for creating a placement group of specs for 10 seconds. specs=[{'GPU': 1.0}].\n"
+        + raised("OSError: [Errno 28] No space left on device")
+    )
+    assert causes(log) == ["fs.no_space"]
+
+
+def test_srun_s_line_on_a_task_that_told_its_error_is_no_cause() -> None:
+    ended = "srun: error: gpu07: task 3: Exited with exit code 1\n"
+    assert causes(read(raised("OSError: [Errno 28] No space left on device") + ended)) == ["fs.no_space"]
+    assert causes(read(ended)) == ["slurm.task_error"]

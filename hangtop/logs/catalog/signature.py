@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     `patient`: it tells that something is waited for, as is normal for as long as the stage may be silent.
     `kind`: it describes a kind of exception by common words. It is tried only on the exception of a traceback that nothing
     handled and no other signature knows, and needs no literal.
+    `raised_in`: ends of files of which a frame must stand in the traceback that this exception ends.
     `every_s`: each process writes it again after so many seconds, as long as it waits.
     `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
@@ -54,11 +55,16 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     follows: tuple[str, ...] = ()
     patient: bool = False
     kind: bool = False
+    raised_in: tuple[str, ...] = ()
     folklore: str = ""
     evidence: str = ""
     every_s: float = 0.0
     cause_zh: str = ""
     folklore_zh: str = ""
+
+    def was_raised_in(self, files: Iterable[str]) -> bool:
+        """Whether one of these files of frames is where it has to be raised; it may be raised anywhere if it does not say."""
+        return not self.raised_in or any(f"/{part}" in f"/{file}" for file in files for part in self.raised_in)
 
     def fixes(self, frameworks: Collection[str] | None) -> tuple[Fix, ...]:
         """What to do in a run of these frameworks, in order; with unknown ones (`None`) all that there is."""

@@ -91,6 +91,12 @@ class LiteralIndex:
         self._used.clear()
         return bool(idle)
 
+    def names_fault(self, text: str) -> bool:
+        """Whether a known message in the text names a fault, not only its kind or that something failed further in."""
+        told = (each for each in self.readers(text.encode()).signatures if each.role == "cause" and not each.raised_in)
+        plain = (each for each in told if not (each.wrapper or (each.general and each.family)))
+        return any(compiled(each.regex).search(text) for each in plain)
+
     def roles(self, text: str) -> set[Role]:
         """The roles of the known messages in a text. Of families only causes: the kind of an exception tells who only waited."""
         known = self.readers(text.encode()).signatures

@@ -21,9 +21,9 @@ from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_writers import LineWriters
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.message_origin import MessageOrigin, named_in, origin_of, pid_in
-from hangtop.logs.extract.open_traceback import FRAME, OpenTraceback, broken_by
+from hangtop.logs.extract.open_traceback import FRAME, OpenTraceback, broken_by, shows_source
 from hangtop.logs.extract.outlived import Outlived, likeness
-from hangtop.logs.extract.quoted_text import announces_handled, is_handled, is_quoted
+from hangtop.logs.extract.quoted_text import announces_handled, gives_advice, is_handled, is_quoted
 from hangtop.logs.extract.signature_count import SignatureCount, finding_of
 from hangtop.logs.extract.stages import StageMarks
 from hangtop.logs.extract.steps.pace import HEALTHY_STEPS
@@ -115,6 +115,7 @@ class Messages:
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
         self._raised_in: dict[int, MessageOrigin] = {}
+        self._frames_of: dict[int, tuple[str, ...]] = {}
         self._headings = TextHeadings()
         self._outlived = Outlived()
 
@@ -122,7 +123,7 @@ class Messages:
         """Counts the line for each message that it is. Returns whether it is the first one of any."""
         is_first = is_known = False
         for signature in found.readers.signatures:  # families come last
-            if signature.family and (is_known or (signature.role != "cause" and found.line.offset in self._raised_at)):
+            if signature.family and (is_known or self._is_no_family(signature, found.line)):
                 continue
             tally = self._try(signature, found.line, found.lines, found.span)
             if tally is not None:
@@ -130,11 +131,17 @@ class Messages:
                 is_first = is_first or tally.first.offset == found.line.offset
         return is_first
 
+    def _is_no_family(self, signature: Signature, line: Line) -> bool:
+        """Whether the common words of a family mean nothing in this line: advice, or an exception that tells who waited."""
+        return gives_advice(line.text) or (signature.role != "cause" and line.offset in self._raised_at)
+
     def _try(self, signature: Signature, line: Line, lines: Lines, span: Span) -> SignatureCount | None:
         """The matches of the signature, if this line is one."""
         found = compiled(signature.regex).finditer(line.text)
         told = next((match for match in found if not line.text.endswith(_HANDS_ON, 0, match.start())), None)
-        if told is None or is_quoted(line.text, told.start(), lines, span):
+        if told is None or is_quoted(line.text, told.start(), lines, span) or shows_source(line, lines, span):
+            return None
+        if not signature.was_raised_in(self._frames_of.get(line.offset, ())):
             return None
         groups = {name: value for name, value in told.groupdict().items() if value}
         handled = signature.severity == "fatal" and self._is_handled(signature, line, lines, span)
@@ -145,7 +152,8 @@ class Messages:
         if about is not None:
             tally.about.setdefault(about)
         if signature.id == TRACEBACK:
-            trace = OpenTraceback(tally, _TRACEBACK_LINES, handled, passes_on=self._passes_on(line, lines, span))
+            known, unknown = self._chained(line, lines, span)
+            trace = OpenTraceback(tally, _TRACEBACK_LINES, handled, passes_on=known, explains=unknown)
             self._follow(trace, line.writer, lines, lines.next(span))
         return tally
 
@@ -194,12 +202,13 @@ class Messages:
             return TRACEBACK in self.tallies and self.tallies[TRACEBACK].handled
         return announces_handled(told.text)
 
-    def _passes_on(self, line: Line, lines: Lines, span: Span) -> bool:
-        """Whether a traceback was raised from a known exception of the same writer."""
-        above, tally = next(lines.above(span), None), self.tallies.get(TRACEBACK)
-        if above is None or above.writer != line.writer or tally is None:
-            return False
-        return _DIRECT.match(above.text) is not None and tally.raised_by == line.writer and not tally.unknown
+    def _chained(self, line: Line, lines: Lines, span: Span) -> tuple[bool, bool]:
+        """Whether a traceback was raised from a known exception of the same writer; whether from an unknown one, or beside it."""
+        tally = self.tallies.get(TRACEBACK)
+        above = next(lines.above(span), None)
+        if above is None or tally is None or {above.writer, tally.raised_by} != {line.writer} or not _CHAINED.match(above.text):
+            return False, False
+        return _DIRECT.match(above.text) is not None and not tally.unknown, tally.unknown
 
     def _stands_in_text(self, lines: Lines, span: Span) -> bool:
         """Whether such messages stood under such a heading before, and the run went on: it shows data, or what a model wrote."""
@@ -213,7 +222,7 @@ class Messages:
             tally.survived, tally.rotated = self._survived(tally, newest), True
         self._past.extend(self.tallies.values())
         self.tallies, self._tracebacks = {}, {}
-        self._pardoned, self._raised_at = set(), set()
+        self._pardoned, self._raised_at, self._frames_of = set(), set(), {}
 
     def resume(self, lines: Lines, first: Span | None) -> None:
         """Continues the tracebacks that were open at the end of the previous block."""
@@ -239,7 +248,7 @@ class Messages:
                 unfinished = after is None and lines.block.open
                 text, following = _message_below(lines, span, line), _goes_on_below(lines, span, line)
                 if not self._raised(trace, line, text, following) and not unfinished:
-                    self._tell_kind(trace.tally, line)
+                    self._tell_kind(trace, line)
                     return
             span = after
         if trace.left > 0:
@@ -260,13 +269,16 @@ class Messages:
         else:
             self._raised_at.add(line.offset)
             self._liken(tally, line, trace.place())
+        self._frames_of[line.offset] = trace.files
+        if len(self._frames_of) > _KEPT_ABOUT:
+            del self._frames_of[next(iter(self._frames_of))]
         roles = self._index.roles(line.text) or self._index.roles(below)
         if trace.handled and not tally.handled:  # beside one that nothing handled
             return "summary" in roles
         passed_on = trace.passes_on and not roles
-        if not passed_on and (
-            "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown)
-        ):
+        explained = trace.explains and tally.unknown and self._index.names_fault(f"{line.text} {below}")
+        again = "exception" not in tally.groups or tally.raised_offset == line.offset
+        if not passed_on and (again or explained or (not roles and not tally.unknown)):
             tally.text = clean_text(f"{line.text.strip()} {below}".strip())[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
@@ -282,10 +294,12 @@ class Messages:
             tally.said = named
         return "summary" in roles
 
-    def _tell_kind(self, tally: SignatureCount, line: Line) -> None:
-        """The words of an exception that no signature knows may still tell its kind."""
+    def _tell_kind(self, trace: OpenTraceback, line: Line) -> None:
+        """The words of an exception that no signature knows, or where it was raised, may still tell its kind."""
+        tally = trace.tally
         if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
-            tally.kind = next((kind for kind in self._index.kinds if compiled(kind.regex).search(tally.text)), None)
+            kinds = (kind for kind in self._index.kinds if kind.was_raised_in(trace.files))
+            tally.kind = next((kind for kind in kinds if compiled(kind.regex).search(tally.text)), None)
 
     def skipped(self, counts: Mapping[int, int]) -> None:
         """Counts the lines of a flood that were not parsed, by literal, for each message that was found in the parsed ones."""

@@ -23,6 +23,16 @@ _NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]pyt
 
 _RAISES = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Timeout|Died)\b")
 _LOOK = 3
+_KEPT_FRAMES = 40
+_SOURCE = re.compile(r"\s{2,}\S|[│|]?\s*❱?\s*\d+\s[│|]")
+
+
+def shows_source(line: Line, lines: Lines, span: Span) -> bool:
+    """Whether this line is the source that Python shows below a frame: what it may raise is not what was raised."""
+    if _SOURCE.match(line.text) is None:
+        return False
+    above = next((each for each in islice(lines.above(span), _LOOK) if each.writer == line.writer), None)
+    return above is not None and FRAME.match(above.text) is not None
 
 
 def broken_by(line: Line, lines: Lines, span: Span) -> bool:
@@ -37,21 +47,25 @@ class OpenTraceback(Struct):
     """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far;
     `own`: the innermost one of the run's own code. `handled`: the run goes on in spite of this one. `wraps`: an exception was
     seen that only wraps the one to come, whose frames follow; `said`: the process that it names. `passes_on`: it was raised from
-    an exception that the same writer told before (`raise … from`), which is the cause."""
+    an exception that the same writer told before (`raise … from`), which is the cause; `explains`: from one that no page knows,
+    or while that was handled. `files`: of its frames, outermost first."""
 
     tally: SignatureCount
     left: int
     handled: bool = False
     wraps: bool = False
     passes_on: bool = False
+    explains: bool = False
     said: MessageOrigin | None = None
     frame: str = ""
     own: str = ""
+    files: tuple[str, ...] = ()
 
     def add_frame(self, frame: re.Match[str]) -> None:
         """Takes in its next frame."""
         file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
         self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
+        self.files = (*self.files[-_KEPT_FRAMES:], file.replace("\\", "/"))
         self.frame = clean_text(f"{file}:{line}" + (f" in {function}" if function else ""))
         if not _NOT_OWN.search(file):
             self.own = self.frame

@@ -60,6 +60,9 @@ _HANDLED = re.compile(
     r"(?i)\b(?:skipp(?:ing|ed)|ignor(?:ing|ed)|retrying|(?:will|to) (?:be )?retr(?:y|ied)|falling back|continuing"
     r"|suppress(?:ing|ed)|non-fatal|recovered from|(?:safe(?:ly)?|can) (?:to )?(?:be )?ignored?)\b"
 )
+_ADVICE = re.compile(
+    r"(?i)\s{0,16}(?:(?:possible |probable )?(?:causes?|reasons?|solutions?|fix(?:es)?)|suggestions?|hints?|tips?|note)\s?[:：]"
+)
 _TRIED = re.compile(r"(?i)traceback|attempt|retr(?:y|ies)|restart|resum|launch|start(?:ing|ed) ")
 _NUMBERS = re.compile(r"\d+")
 _TELLS_ERROR = re.compile(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
@@ -85,6 +88,11 @@ def heading_above(lines: Lines, span: Span, since: int) -> str:
 def is_handled(text: str) -> bool:
     """Whether a line says that the run goes on in spite of its error."""
     return _HANDLED.search(text) is not None
+
+
+def gives_advice(text: str) -> bool:
+    """Whether a line of a longer message only says what may be the reason, or what to do: no fault, and nobody waits."""
+    return _ADVICE.match(text) is not None
 
 
 def announces_handled(text: str) -> bool:
