@@ -19,8 +19,14 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\r\n]*+(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
+_WHOLE_SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\))")
 # C0 without tab, DEL, C1, line separators, byte order mark, and the marks that turn the writing direction round.
 _CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def without_sequences(text: str) -> str:
+    """The text without whole escape sequences, colours above all; control codes and line ends stay."""
+    return _WHOLE_SEQUENCES.sub("", text) if "\x1b" in text else text
 
 
 def without_escapes(text: str) -> str:

@@ -1,26 +1,35 @@
-"""The recorder process: appends what comes on its stdin to a recording. On a dead disk it hangs alone."""
+"""The recorder process: appends the readings that come on its stdin to a recording, without secrets, for its owner only.
+
+On a dead disk it hangs alone."""
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import fcntl
 import os
+import queue
 import sys
+import threading
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
-import aiofiles
+import msgspec
 
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.feeds.replay import lines_of
 from hangtop.records import wire
 
-CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 20
+MOST_CHUNKS = 64
+"""So much is read ahead: when hangtop quits, its last readings are out of its hands at once."""
 HEADER_BYTES = 4 << 20
 """Within so many bytes the first line of a recording ends."""
 
 
-async def record(path: Path) -> str | None:
+def record(path: Path) -> str | None:
     """Append to the file, which is for one hangtop at a time: two streams in it would break each other. Returns why it cannot."""
-    async with aiofiles.open(path, "ab") as file:
+    with open(path, "ab", opener=_for_its_owner) as file:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -28,10 +37,43 @@ async def record(path: Path) -> str | None:
         except OSError:  # a file system without locks
             pass
         os.write(sys.stdout.fileno(), b"ready\n")
-        while data := await aiofiles.stdin_bytes.read1(CHUNK_BYTES):
-            await file.write(data)
-            await file.flush()
+        packer, redactor = zlib.compressobj(level=1, wbits=zlib.MAX_WBITS | 16), Redactor()  # gzip
+        for line in _lines():
+            file.write(packer.compress(_without_secrets(line, redactor)) + packer.flush(zlib.Z_SYNC_FLUSH))
+            file.flush()
+        file.write(packer.flush())
     return None
+
+
+def _lines() -> Iterator[bytes]:
+    """The whole lines of stdin, which is read by another thread meanwhile."""
+    chunks = queue.Queue[bytes](MOST_CHUNKS)
+    threading.Thread(target=_read_ahead, args=(chunks,), daemon=True).start()
+    rest = b""
+    while chunk := chunks.get():
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+
+
+def _read_ahead(chunks: queue.Queue[bytes]) -> None:
+    """Chunk after chunk, the last one empty."""
+    chunk = b"?"
+    while chunk:
+        chunk = os.read(sys.stdin.fileno(), CHUNK_BYTES)
+        chunks.put(chunk)
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    """A recording tells command lines, paths and addresses: others on the machine need not read it. One that was there before is
+    closed to them too, where it may be."""
+    fd = os.open(path, flags, 0o600)
+    with contextlib.suppress(OSError):
+        os.fchmod(fd, 0o600)
+    return fd
+
+
+def _without_secrets(line: bytes, redactor: Redactor) -> bytes:
+    return msgspec.json.encode(redactor.tree(msgspec.json.decode(line))) + b"\n"
 
 
 def refusal(path: Path) -> str | None:
@@ -51,7 +93,7 @@ def refusal(path: Path) -> str | None:
 def main() -> None:
     path = Path(sys.argv[1])
     try:
-        problem = refusal(path) or asyncio.run(record(path))
+        problem = refusal(path) or record(path)
     except OSError as error:
         problem = f"cannot record to {path}: {error.strerror}"
     if problem is not None:

@@ -6,12 +6,12 @@ After each reading the stream is flushed: what a kill leaves of it can be read.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import shlex
 import subprocess
 import time
-import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from hangtop.system.hangtop_child import start_hangtop
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """At most this much waits for a slow disk. Further readings are left out of the recording: the screen must not wait."""
+PIPE_BYTES = 1 << 20
 FLUSH_AT_EXIT_S = 0.15
 READY_WITHIN_S = 10.0
 
@@ -43,8 +44,9 @@ class Recorder:
         self._name = str(path)
         self._pipe = self.child.stdin.fileno()
         os.set_blocking(self._pipe, False)
+        with contextlib.suppress(OSError, AttributeError):  # more than a user may have; not Linux
+            fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self._backlog = bytearray()
-        self._packer = zlib.compressobj(level=1, wbits=zlib.MAX_WBITS | 16)  # gzip
         self.left_out = 0
         self.problem: str | None = None
         self._says = self.child.stdout
@@ -71,7 +73,7 @@ class Recorder:
         if self.child.stdin.closed:
             return
         deadline = time.monotonic() + FLUSH_AT_EXIT_S
-        self._put(self._packer.flush())
+        self._put(b"")
         while self._backlog and (left_s := deadline - time.monotonic()) > 0:
             select.select((), (self._pipe,), (), left_s)
             self._put(b"")
@@ -89,7 +91,7 @@ class Recorder:
         if len(self._backlog) > BACKLOG_BYTES:
             self.left_out += 1
         else:
-            self._put(self._packer.compress(wire.encode(record)) + self._packer.flush(zlib.Z_SYNC_FLUSH))
+            self._put(wire.encode(record))
 
     def _put(self, data: bytes) -> None:
         self._backlog += data

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from hangtop.common.redact import Redactor
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.feeds.probe_feed import Feed
 from hangtop.records import wire
 from hangtop.records.ask import Ask

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from hangtop.common.redact import Redactor
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.guard.post import Notice
 from hangtop.system.hangtop_child import hangtop_command
 

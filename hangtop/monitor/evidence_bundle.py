@@ -19,7 +19,7 @@ from typing import BinaryIO
 import msgspec
 
 from hangtop import __version__
-from hangtop.common.redact import Redactor
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.common.text import clock, size, some
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.snapshot import Snapshot
@@ -209,7 +209,8 @@ def session_lines(snapshot: Snapshot, session: Sequence[Reading], redactor: Reda
         if left < 0:
             break
         lines.append(line)
-    yield wire.encode(wire.Header(wire.SCHEMA, __version__, snapshot.now, snapshot.spec)).decode()
+    header = msgspec.to_builtins(wire.Header(wire.SCHEMA, __version__, snapshot.now, snapshot.spec))
+    yield msgspec.json.encode(redactor.tree(header)).decode() + "\n"
     yield from reversed(lines)
 
 

@@ -16,6 +16,7 @@ from hangtop.common import clock
 from hangtop.common.text import duration
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Absent, Source, SourceError, open_source
+from hangtop.probe.without_secrets import SecretFilter
 from hangtop.records.ask import Ask, AskEnd, PageAsk, kind_of
 from hangtop.records.health import SourceHealth
 from hangtop.records.reading import Value
@@ -101,6 +102,7 @@ class SourceThread(threading.Thread):
         self._context = context
         self._send = send
         self._questions = Questions()
+        self._filter = SecretFilter()
         self._wake = threading.Event()
         self._source: Source | None = None
         self._busy_since: float | None = None
@@ -168,7 +170,7 @@ class SourceThread(threading.Thread):
 
     def _emit(self, values: Iterable[Value], ask: Ask | None = None) -> None:
         for value in values:
-            self._send(self.name, value)
+            self._send(self.name, self._filter.value(value))
             self._busy_since = time.monotonic()
             self._questions.part_sent(self._busy_since)
             if ask is not None and self._questions.is_displaced(ask):

@@ -17,7 +17,7 @@ from hangtop.feeds.replay import RecordingError, ReplayFeed, lines_of, load
 from hangtop.records import wire
 from hangtop.records.ask import PageAsk
 from hangtop.records.health import Heartbeat
-from hangtop.records.log import LogReading, PageReading, RankLog
+from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
@@ -109,7 +109,7 @@ def test_of_a_broken_recording_what_is_before_the_break_plays(tmp_path: Path) ->
 
 
 def test_a_killed_hangtop_leaves_a_recording_of_all_that_it_had_read(tmp_path: Path) -> None:
-    """The stream has no end then, as when the screen's process is killed."""
+    """The recorder outlives the screen's process, and ends the stream."""
     path = tmp_path / "session.hangtop"
     session = [reading(10 + step, step) for step in range(9)]
     recorder = Recorder(path, SPEC)
@@ -118,8 +118,20 @@ def test_a_killed_hangtop_leaves_a_recording_of_all_that_it_had_read(tmp_path: P
     recorder.child.communicate(timeout=PATIENCE_S)
     assert list(load(path).readings()) == session
     assert load(path).torn == 0
-    with pytest.raises(EOFError):
-        gzip.decompress(path.read_bytes())
+    assert len(gzip.decompress(path.read_bytes()).splitlines()) == 1 + len(session)
+
+
+def test_a_recording_is_for_its_owner_and_without_secrets(tmp_path: Path) -> None:
+    """Also one that others could read before."""
+    path = tmp_path / "session.hangtop"
+    path.touch(0o644)
+    line = LogLine(0, 0, None, None, "", "export WANDB_API_KEY=hunter2hunter2")
+    record(path, Reading("log", "n1", 10.0, LogReading((), tail=(line,), fresh=True)))
+    assert path.stat().st_mode & 0o777 == 0o600
+    (played,) = load(path).readings()
+    assert played is not None
+    assert isinstance(played.value, LogReading)
+    assert played.value.tail[0].text == "export WANDB_API_KEY=[redacted]"
 
 
 def test_other_programs_can_unpack_a_recording(tmp_path: Path) -> None:

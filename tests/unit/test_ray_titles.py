@@ -115,7 +115,7 @@ def test_nothing_said_is_not_a_guess():
             "train.py --hf-token abc trainer.api_key=abc --max_tokens=512",
             "train.py --hf-token *** trainer.api_key=*** --max_tokens=512",
         ),
-        ("redis://user:hunter2@host:6379", "redis://user:***@host:6379"),
+        ("redis://user:hunter2@host:6379", "redis://***@host:6379"),
         ("--port=6379", "--port=6379"),
     ],
 )

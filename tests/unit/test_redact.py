@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.common.redact import MARK, Redactor
+from hangtop.common.secrets.redactor import MARK, Redactor
 
 SECRET_BODY = st.text(string.ascii_letters + string.digits, min_size=36, max_size=40)
 SHAPES = [

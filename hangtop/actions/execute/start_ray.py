@@ -14,7 +14,7 @@ from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text
 from hangtop.common.raw_text import raw_environ
-from hangtop.common.redact import Redactor
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.source import Absent, SourceError

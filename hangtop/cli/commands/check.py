@@ -10,6 +10,7 @@ from typing import TextIO
 import msgspec
 
 from hangtop.common import clock
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.common.text import duration, printable, some
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.rules.log_health_rules import blind_if_unread, is_unread
@@ -101,7 +102,8 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, wit
     snapshot, verdict = asyncio.run(verdict_once(feed, spec, wait_s))
     told, problem = advised(snapshot, verdict)
     if as_json:
-        out.write(msgspec.json.encode(report(snapshot, verdict, told)).decode() + "\n")
+        shown = Redactor().tree(msgspec.to_builtins(report(snapshot, verdict, told)))
+        out.write(msgspec.json.encode(shown).decode() + "\n")
     else:
         lines = [*text(verdict, told), *advice_lines(told), *notes(snapshot, verdict)]
         lines += [f"  ! {problem}"] if problem else []

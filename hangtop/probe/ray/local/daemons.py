@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
 from hangtop.common.addresses import is_loopback
+from hangtop.common.secrets.redactor import Redactor
+from hangtop.common.secrets.rules import MARK
 from hangtop.probe.ray.local.start_options import options_of
 from hangtop.records.ray.cluster import DaemonKind, RayPart
 from hangtop.system.processes.table import Identity
@@ -24,10 +27,8 @@ PROGRAMS: tuple[tuple[str, DaemonKind], ...] = (
 )
 """What the interpreter runs, by the end of one of its first words."""
 TITLES: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
-_SECRET_OPTION = re.compile(
-    r"(?<!\S)(-{0,2}[\w.+-]*(?:password|passwd|token|secret|credentials?|api[_-]?key)(?:=|\s+))(?!-)\S+", re.IGNORECASE
-)
-_URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
+HIDDEN = "***"
+"""What stands for a secret in the words of a start; a restart puts the secret back."""
 
 
 class DaemonStart:
@@ -143,9 +144,10 @@ def daemon_by_title(title: str) -> Daemon | None:
     return Daemon(kind=TITLES[title]) if title in TITLES else None
 
 
+@lru_cache(maxsize=1_024)
 def without_secrets(word: str) -> str:
     """A word of a command line with passwords and tokens taken out."""
-    return _URL_LOGIN.sub(r"\1:***@", _SECRET_OPTION.sub(r"\1***", word))
+    return Redactor().text(word).replace(MARK, HIDDEN)
 
 
 def _kind(words: Sequence[str]) -> DaemonKind | None:

@@ -1,0 +1,69 @@
+"""Secrets are taken out of log lines and command lines before a reading leaves the probe: no screen, recording, report or notice
+can show what never came. Inside the probe texts stay whole: who belongs to the run is told by them.
+
+Plans, launches and Ray's own command lines are left as they are, for they are carried out word for word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from msgspec.structs import replace
+
+from hangtop.common.secrets.open_block import OpenBlock
+from hangtop.common.secrets.redactor import Redactor
+from hangtop.records.log import Finding, LogLine, LogReading, PageReading, Work
+from hangtop.records.process import ProcessReading
+from hangtop.records.ray.remote_workers import ActorLogReading
+from hangtop.records.reading import Value
+
+MOST_REMEMBERED = 8_192
+"""Texts that come again with each reading: commands, findings, the last line."""
+
+
+class SecretFilter:
+    """Of one source. A secret of several lines may be cut by two readings: each file goes on where it was."""
+
+    def __init__(self) -> None:
+        self._redactor = Redactor()
+        self._open: dict[int, OpenBlock] = {}
+        self._text = lru_cache(maxsize=MOST_REMEMBERED)(self._redactor.text)
+
+    def value(self, value: Value) -> Value:
+        match value:
+            case LogReading():
+                return self._log(value)
+            case PageReading():
+                return replace(value, lines=tuple(self._lines(value.lines, {})))
+            case ProcessReading():
+                processes = (replace(process, command=self._text(process.command)) for process in value.processes)
+                return replace(value, processes=tuple(processes))
+            case ActorLogReading():
+                outputs = (
+                    replace(output, lines=tuple(self._redactor.text("\n".join(output.lines)).split("\n")) if output.lines else ())
+                    for output in value.outputs
+                )
+                return replace(value, outputs=tuple(outputs))
+        return value
+
+    def _log(self, log: LogReading) -> LogReading:
+        if log.fresh:
+            self._open = {}
+        return replace(
+            log,
+            last_line=None if log.last_line is None else self._text(log.last_line),
+            repeats=self._text(log.repeats),
+            work=None if log.work is None else Work(log.work.at, self._text(log.work.text), log.work.told_s),
+            findings=tuple(map(self._finding, log.findings)),
+            tail=tuple(self._lines(log.tail, self._open)),
+        )
+
+    def _finding(self, finding: Finding) -> Finding:
+        groups = {name: self._text(said) for name, said in finding.groups.items()}
+        return replace(finding, text=self._text(finding.text), groups=groups)
+
+    def _lines(self, lines: Iterable[LogLine], opened: dict[int, OpenBlock]) -> Iterable[LogLine]:
+        for line in lines:
+            text = self._redactor.line(line.text, opened.setdefault(line.file, OpenBlock()))
+            yield line if text == line.text else replace(line, text=text)

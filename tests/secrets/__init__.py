@@ -1,0 +1,1 @@
+"""Secrets of every kind, planted into everything that leaves the machine, and counted afterwards."""
