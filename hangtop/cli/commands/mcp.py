@@ -17,7 +17,7 @@ import msgspec
 
 from hangtop import __version__
 from hangtop.cli.commands.log_lines import LinesError, lines
-from hangtop.common.redact import Redactor
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.log import LineKind
 from hangtop.records.watch_spec import WatchSpec, as_options
