@@ -26,6 +26,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.stack import StacksReading
 from hangtop.records.watched_waits import WaitsReading
 from hangtop.stacks.native_calls import take_in
+from hangtop.stacks.step_parts import SeenIn, counted
 from hangtop.state.gpu_history import fold_gpus
 from hangtop.state.process_history import ProcessTracks, fold_tracks
 
@@ -38,8 +39,8 @@ class RunState(Struct, frozen=True):
 
     `processes`, `gpus`, `ray`: by host; `procs`: the latest process reading; `tracks`: history of each rank.
     `ask_ends`: the last questions that have ended.
-    `looks`: the last samples of the stacks, latest last; `waits`: the last watch of what the members wait for; `nccl`: the last
-    two samples of the collectives.
+    `looks`: the last samples of the stacks, latest last; `seen_in`: in which part of a step these and many earlier ones saw each
+    process; `waits`: the last watch of what the members wait for; `nccl`: the last two samples of the collectives.
     `heard_at`: when the probe last gave a sign of life, by the clock of the readings.
     """
 
@@ -54,6 +55,7 @@ class RunState(Struct, frozen=True):
     checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     looks: tuple[StacksReading, ...] = ()
+    seen_in: tuple[SeenIn, ...] = ()
     waits: WaitsReading | None = None
     nccl: tuple[NcclReading, ...] = ()
     ray: Mapping[str, RayReading] = MappingProxyType({})
@@ -86,7 +88,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             node = fold_gpus(state.gpus.get(reading.host), gpus, reading.at)
             state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))
         case StacksReading() as stacks:
-            state = replace(state, looks=take_in(state.looks, stacks))
+            looks = take_in(state.looks, stacks)
+            state = replace(state, looks=looks, seen_in=counted(state.seen_in, state.looks, looks))
         case WaitsReading() as waits:
             state = replace(state, waits=waits)
         case RayReading() as ray:

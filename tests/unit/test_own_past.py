@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.facts.learning_hints import learning_hints
-from hangtop.diagnosis.facts.own_past import beside_verdict
+from hangtop.diagnosis.facts.own_past import beside_verdict, shares
 from hangtop.diagnosis.facts.stage_shares import stage_shares
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.snapshot import take_snapshot
@@ -17,10 +17,13 @@ from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, GpuTrack, NodeGpus
 from hangtop.records.host import HostReading
 from hangtop.records.log import LogFile, LogReading, Pace, Progress, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
+from hangtop.records.reading import Reading
 from hangtop.records.samples import Samples
+from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.records.step_times import PartTime, StepTimes, Was
-from hangtop.state.run_state import RunState
-from tests.fakes.members import NOW, SPEC, process
+from hangtop.stacks.step_parts import parts_seen
+from hangtop.state.run_state import RunState, fold
+from tests.fakes.members import ALL_REDUCE, DATA, LOCK, NOW, SAVE, SPEC, USER, four, process, thread
 
 GREW = StepTimes((PartTime("generation", 0.62, 31.0, Was(0.31, 800), 9.0), PartTime("training", 0.2, 10.0)), told=60)
 LOG = LogReading(files=(LogFile("train.log"),), bytes=9, last_output_at=NOW - 2, progress=Progress(step=900, total=2000))
@@ -60,6 +63,40 @@ def test_nothing_is_told_where_no_part_grew(part: PartTime) -> None:
 def test_a_slow_run_is_told_where_its_time_goes_though_nothing_changed() -> None:
     usual = StepTimes((PartTime("generation", 0.62, 31.0), PartTime("data", 0.2, 10.0)), told=60)
     assert told(replace(LOG, step_times=usual), slow=True) == ["of a step: generation 62 %, loading of data 20 %"]
+
+
+def look(number: int, threads: dict[int, Thread], *, done: bool = True) -> StacksReading:
+    stacks = tuple(Stack(100 + rank, NOW, (main,), rank=rank) for rank, main in threads.items())
+    return StacksReading(number, stacks=stacks, started_at=NOW - 600 + number, done=done)
+
+
+def test_a_log_without_times_is_told_by_where_its_ranks_were_seen() -> None:
+    """In looks at their stacks, long ago too; a look that is not done yet, and one told in parts, count once."""
+    state = replace(four(LOCK, silence_s=100.0), looks=())
+    for number in range(8):
+        waits = {0: ALL_REDUCE, 1: ALL_REDUCE, 2: DATA if number % 2 else SAVE, 3: ALL_REDUCE}
+        state = fold(state, Reading("stacks", "n1", NOW, look(number, waits, done=False)))
+        assert len(state.seen_in) == number
+        state = fold(state, Reading("stacks", "n1", NOW, replace(look(number, {}), asked=(100,))))
+        state = fold(state, Reading("stacks", "n1", NOW, replace(look(number, {}), excerpts=())))
+    line = "in 8 looks the ranks were in: synchronisation 75 %, saving 12 %, loading of data 12 %"
+    snapshot = take_snapshot(state, SPEC, NOW)
+    assert [fact.text for fact in shares(snapshot)] == [line]
+    assert shares(take_snapshot(replace(state, seen_in=state.seen_in[:5]), SPEC, NOW)) == ()
+
+
+@pytest.mark.parametrize(
+    ("frames", "part"),
+    [
+        ((Frame("_try_get_data", "/v/site-packages/torch/utils/data/dataloader.py", 1),), "data"),
+        ((Frame("step", "/v/site-packages/torch/optim/adamw.py", 1), Frame("train", USER, 2)), "optimizer"),
+        ((Frame("linear", "/v/site-packages/torch/nn/modules/linear.py", 1), Frame("train", USER, 2)), "forward"),
+        ((Frame("generate_sequences", USER, 1),), "generation"),
+        ((Frame("count_up", USER, 1),), "other"),
+    ],
+)
+def test_the_part_of_a_step_by_the_frames(frames: tuple[Frame, ...], part: str) -> None:
+    assert parts_seen(look(1, {0: thread(*frames, state="R")})) == {100: part}
 
 
 def test_what_the_whole_machine_waits_for_is_told_of_a_slow_run_alone() -> None:

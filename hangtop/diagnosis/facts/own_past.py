@@ -8,7 +8,7 @@ from hangtop.diagnosis.facts.learning_hints import learning_hints
 from hangtop.diagnosis.facts.machine_evidence import stall_evidence
 from hangtop.diagnosis.facts.stage_shares import stage_evidence
 from hangtop.diagnosis.facts.start_up import long_stage
-from hangtop.diagnosis.facts.step_time_evidence import breakdown, grown, slower
+from hangtop.diagnosis.facts.step_time_evidence import breakdown, grown, seen_parts, slower
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.verdict import Evidence
 
@@ -33,6 +33,6 @@ def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
 
 
 def shares(snapshot: Snapshot) -> tuple[Evidence, ...]:
-    """Where the time goes, by the step times of the log, else by its stages."""
-    told = breakdown(snapshot.log) or stage_evidence(snapshot.log)
+    """Where the time goes, by the step times of the log, else by its stages, else by where the ranks were seen."""
+    told = breakdown(snapshot.log) or stage_evidence(snapshot.log) or seen_parts(snapshot)
     return () if told is None else (told,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from hangtop.common.text import count, moment, pace
@@ -31,6 +32,8 @@ SHARE_GREW, PART_GREW = 0.15, 1.3
 """A part explains it when its share grew by this much of a step, and its own seconds by this factor: a share also grows where
 another part got faster."""
 LEAST_STEP_S = 0.05
+LEAST_LOOKS = 6
+"""Looks at stacks: fewer are one moment, not a share of the time."""
 MOST_PARTS = 4
 SLOW_TOKENS_S, MOSTLY = 100.0, 0.5
 """Generation that takes most of a step at fewer tokens a second is slow (troubleshooting guide of LightRFT, "generation is too
@@ -48,6 +51,17 @@ def breakdown(log: LogReading) -> Evidence | None:
     """Where the time of a step goes now; `None` where the log does not tell."""
     told = [f"{WORDS[part.part]} {percent(part.share)}" for part in log.step_times.parts[:MOST_PARTS] if part.share >= 0.01]
     return Evidence("log", f"of a step: {', '.join(told)}") if told else None
+
+
+def seen_parts(snapshot: Snapshot) -> Evidence | None:
+    """Where the ranks were seen in the looks at their stacks; `None` before there are enough of them."""
+    pids = {member.pid for member in snapshot.members}
+    looks = [seen for look in snapshot.state.seen_in if (seen := [part for pid, part in look.items() if pid in pids])]
+    if len(looks) < LEAST_LOOKS:
+        return None
+    parts = Counter(part for seen in looks for part in seen)
+    told = [f"{WORDS[part]} {percent(times / parts.total())}" for part, times in parts.most_common(MOST_PARTS)]
+    return Evidence("stacks", f"in {len(looks)} looks the ranks were in: {', '.join(told)}")
 
 
 def slower(log: LogReading) -> bool:
