@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 VerdictWord = Literal["running", "slow", "stalled", "hung", "waiting", "crashed", "finished", "blind"]
 Kind = Literal[
@@ -62,11 +62,13 @@ ENDED = frozenset(word for word, state in STATES.items() if state.ended)
 
 class Evidence(Struct, frozen=True):
     """One fact with its source. `supports`: true for, false against the verdict; `None`: it could not be checked, and the text
-    says what would permit that."""
+    says what would permit that. `page`: the place that says what to do about it (`hangtop explain PAGE`), of a
+    run that goes on."""
 
     source: str
     text: str
     supports: bool | None = True
+    page: str | UnsetType = UNSET
 
 
 Quiet = Literal["", "explained", "overdue"]

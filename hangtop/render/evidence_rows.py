@@ -16,7 +16,13 @@ EVIDENCE_CELLS = 13
 def evidence_row(fact: Evidence, role: str) -> Row:
     """`+ stacks   rank 3 sleeps in load`. `role`: the colour of what speaks for the verdict."""
     sign, colour = {True: ("+", role), False: ("−", "muted"), None: ("?", "warn")}[fact.supports]
-    return ((f"  {sign} ", f"{colour} bold"), align(say(fact.source), 9, "muted"), (say(text.first_line(fact.text)), "ink"))
+    page = ((f"   explain {fact.page}", "muted"),) if fact.page else ()
+    return (
+        (f"  {sign} ", f"{colour} bold"),
+        align(say(fact.source), 9, "muted"),
+        (say(text.first_line(fact.text)), "ink"),
+        *page,
+    )
 
 
 def why_rows(why: Why, width: int) -> list[Row]:

@@ -181,4 +181,4 @@ def reasons(why: Why) -> list[str]:
 
 def _fact(fact: Evidence) -> str:
     sign = {True: "+", False: "-", None: "?"}[fact.supports]
-    return f"  {sign} {fact.source:<7} {say(fact.text)}"
+    return f"  {sign} {fact.source:<7} {say(fact.text)}" + (f"   [{fact.page}]" if fact.page else "")

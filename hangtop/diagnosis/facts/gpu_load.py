@@ -22,19 +22,20 @@ SLOW_CLOCK_PART = 0.75
 def gpu_load(state: RunState, now: float) -> tuple[Evidence, ...]:
     """Gravest first. Only GPUs that are known for the run's: a spare one, or one of other people, is not idle."""
     found = [
-        (place, f"{host}: {line}" if len(state.gpus) > 1 else line)
+        (place, page, f"{host}: {line}" if len(state.gpus) > 1 else line)
         for host, node in state.gpus.items()
         if (mine := of_run(state, host))
-        for place, line in enumerate(_lines(node, now, mine))
+        for place, (page, line) in enumerate(_lines(node, now, mine))
         if line
     ]
-    return tuple(Evidence("gpu", line) for _, line in sorted(found, key=lambda each: each[0]))
+    return tuple(Evidence("gpu", line, page=page) for _, page, line in sorted(found, key=lambda each: each[0]))
 
 
-def _lines(node: NodeGpus, now: float, mine: Collection[int]) -> tuple[str, ...]:
+def _lines(node: NodeGpus, now: float, mine: Collection[int]) -> tuple[tuple[str, str], ...]:
+    """Each with its page."""
     gpus = gpu_outliers.judged_of(node, now, mine)
     used = {gpu.index: mean for gpu in gpus if (mean := gpu_outliers.mean_over(node, gpu, now)) is not None}
-    return ("; ".join(_held_back(gpus)), _low(used))
+    return (("slow_steps", "; ".join(_held_back(gpus))), ("low_gpu_use", _low(used)))
 
 
 def _low(used: dict[int, float]) -> str:

@@ -23,7 +23,7 @@ LEAST_ZEROS = 20
 def learning_hints(progress: Progress) -> tuple[Evidence, ...]:
     """At most one line."""
     line = next(_lines(progress), None)
-    return () if line is None else (Evidence("log", line),)
+    return () if line is None else (Evidence("log", line, page="not_learning"),)
 
 
 def _lines(progress: Progress) -> Iterator[str]:

@@ -33,12 +33,13 @@ def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     """Gravest first; nothing where all is usual."""
     machine = state.machine
     told = [] if machine is None else [*short_memory(machine, now), *(line for disk in machine.disks for line in _disk(disk))]
-    return tuple(Evidence("host", line) for line in (*told, *_grows(state)))
+    grows = (Evidence("host", line, page="memory_grows") for line in _grows(state))
+    return (*(Evidence("host", line) for line in told), *grows)
 
 
 def stall_evidence(machine: HostReading | None) -> tuple[Evidence, ...]:
     """What slows all of this machine down, memory first."""
-    return () if machine is None else tuple(Evidence("host", line) for line in _stalls(machine))
+    return () if machine is None else tuple(Evidence("host", line, page="slow_steps") for line in _stalls(machine))
 
 
 def want_of_memory(machine: HostReading | None, process: Process) -> Evidence | None:

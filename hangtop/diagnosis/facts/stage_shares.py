@@ -35,7 +35,7 @@ def stage_evidence(log: LogReading) -> Evidence | None:
     if not shares or first is None:
         return None
     told = ", ".join(f"{title} {100 * share:.0f} %" for title, share in shares.items())
-    return Evidence("log", f"of the time since {clock(first)}: {told}")
+    return Evidence("log", f"of the time since {clock(first)}: {told}", page="slow_steps")
 
 
 def _rounds(log: LogReading, again: set[str]) -> list[tuple[str, float]]:

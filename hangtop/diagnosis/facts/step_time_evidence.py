@@ -43,14 +43,18 @@ slow")."""
 def grown(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """What changed for the worse and stayed so, the part of the step first; nothing where the run goes as it always did."""
     log = snapshot.log
-    lines = (*_parts(log.step_times, snapshot.now), *_tokens(log.step_times, snapshot.now), *_pace(log, snapshot.now))
-    return tuple(Evidence("log", line) for line in lines)
+    parts, tokens = _parts(log.step_times, snapshot.now), _tokens(log.step_times, snapshot.now)
+    return (
+        *(Evidence("log", line, page="slow_generation" if part == "generation" else "slow_steps") for part, line in parts),
+        *(Evidence("log", line, page="slow_generation") for line in tokens),
+        *(Evidence("log", line, page="slow_steps") for line in _pace(log, snapshot.now)),
+    )
 
 
 def breakdown(log: LogReading) -> Evidence | None:
     """Where the time of a step goes now; `None` where the log does not tell."""
     told = [f"{WORDS[part.part]} {percent(part.share)}" for part in log.step_times.parts[:MOST_PARTS] if part.share >= 0.01]
-    return Evidence("log", f"of a step: {', '.join(told)}") if told else None
+    return Evidence("log", f"of a step: {', '.join(told)}", page="slow_steps") if told else None
 
 
 def seen_parts(snapshot: Snapshot) -> Evidence | None:
@@ -61,7 +65,7 @@ def seen_parts(snapshot: Snapshot) -> Evidence | None:
         return None
     parts = Counter(part for seen in looks for part in seen)
     told = [f"{WORDS[part]} {percent(times / parts.total())}" for part, times in parts.most_common(MOST_PARTS)]
-    return Evidence("stacks", f"in {len(looks)} looks the ranks were in: {', '.join(told)}")
+    return Evidence("stacks", f"in {len(looks)} looks the ranks were in: {', '.join(told)}", page="slow_steps")
 
 
 def slower(log: LogReading) -> bool:
@@ -74,12 +78,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _parts(times: StepTimes, now: float) -> Iterator[str]:
+def _parts(times: StepTimes, now: float) -> Iterator[tuple[Part, str]]:
     for part in sorted(times.parts, key=_more_s, reverse=True):
         if part.was is not None and part.was_s is not None and _grew(part):
             seconds = f"{pace(part.part_s)} s, before {pace(part.was_s)} s"
             then = f"it was {percent(part.was.value)} {_until(part.was, now)}"
-            yield f"{percent(part.share)} of the step is {WORDS[part.part]}, {then} ({seconds})"
+            yield part.part, f"{percent(part.share)} of the step is {WORDS[part.part]}, {then} ({seconds})"
 
 
 def _grew(part: PartTime) -> bool:
