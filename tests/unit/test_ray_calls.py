@@ -18,6 +18,7 @@ from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
 from tests.fakes.members import ALL_REDUCE, BUSY, IDLE, NOW, SPEC, USER, process, run
+from tests.fakes.waited import waits, watch, watched
 
 WORKER_PY = "/venv/lib/python3.11/site-packages/ray/_private/worker.py"
 LOOP = Frame("main_loop", WORKER_PY, 992)
@@ -196,6 +197,47 @@ def test_a_call_that_runs_on_another_node_is_no_hang_of_those_who_wait_for_it_he
     assert said(cluster, 900.0).word == "stalled", "it may spin"
     assert said(replace(cluster, actors=(replace(far, cpu_percent=0.0),)), 130.0).word == "stalled"
     assert said(replace(cluster, actors=()), 130.0).word == "hung", "nothing runs that they could wait for"
+
+
+def on_server(timers: int | None, *, silence_s: float = 200.0) -> RunState:
+    """A driver waits for an async actor: its main thread idles in Ray's loop, its event loop has set itself so many moments."""
+    state = on_ray({1: replace(idle(), timers=timers)}, worker(1, "Server"), silence_s=silence_s)
+    waits_at = [watched(pid, waits(pid, kind="futex")) for pid in (101, DRIVER)]
+    return replace(state, waits=watch(*waits_at, at=NOW - 5, asked=(101, DRIVER)))
+
+
+def test_a_coroutine_that_sleeps_is_no_hang_for_as_long_as_a_run_may_rest():
+    said = verdict(on_server(3))
+    assert said.word == "slow"
+    assert said.headline.startswith(
+        "Server pid 101 is at work: runs coroutines that wait, one of them until a moment that it has set"
+    )
+    assert verdict(on_server(0)).word == "hung"
+    assert verdict(on_server(None)).word == "hung"
+    assert verdict(on_server(3, silence_s=1_000.0)).word == "hung"
+
+
+def test_a_call_that_waits_for_a_worker_which_ray_starts_is_no_hang_while_that_moves():
+    ray = RayApi("127.0.0.1:8265", "ok", NOW - 60, True, NOW - 60, NOW - 1, version="2.60.0")
+
+    def word(shown: dict[int, Thread], starting_at: float | None, *processes: Process) -> str:
+        name = SESSION.rpartition("/")[2]
+        cluster = RayCluster(name, api=ray, starting_at=starting_at)
+        return verdict(replace(on_ray(shown, *processes), ray={"": RayReading((cluster,))})).word
+
+    reserve = worker(1, "Worker")
+    assert word({1: idle()}, NOW - 5, reserve) == "slow"
+    assert word({1: idle()}, None, reserve) == "hung"
+    assert word({1: idle()}, NOW - 500, reserve) == "hung"
+    assert word({1: LOCKED}, NOW - 5, worker(1, "Worker.update", IDLE)) == "hung", "one runs, and stands"
+
+
+def test_an_event_loop_with_a_clock_is_beside_the_point_where_another_worker_stands_at_a_call():
+    shown = {**LEADS, 1: replace(idle(), timers=3), 2: LOCKED}
+    state = on_ray(shown, TRAINER, worker(1, "Server"), worker(2, "Worker.update", IDLE))
+    waits_at = [watched(pid, waits(pid, kind="futex")) for pid in (100, 101, 102, DRIVER)]
+    state = replace(state, waits=watch(*waits_at, at=NOW - 5, asked=(100, 101, 102, DRIVER)))
+    assert (verdict(state).word, accused(state)) == ("hung", [102])
 
 
 def test_an_actor_that_serves_for_ever_is_not_blamed_for_ranks_that_wait_for_a_rank():

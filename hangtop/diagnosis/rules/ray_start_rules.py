@@ -12,6 +12,7 @@ from hangtop.diagnosis.rules.verdict_builders import silence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.records.verdict import Evidence, Verdict
+from hangtop.stacks.ray_waits import ray_wait
 
 REGISTERS_S = 60.0
 """How long Ray itself gives a worker to come up (`worker_register_timeout_seconds`, ray_config_def.h)."""
@@ -19,19 +20,41 @@ REGISTERS_S = 60.0
 
 def starting(snapshot: Snapshot) -> Verdict | None:
     """Actors have the resources that they ask for, and no process yet: Ray starts workers, or makes their runtime environment.
-    That goes on while new processes come, or those that are being started take CPU time.
+    That goes on while new processes come, or those that are being started take CPU time. So it does where calls wait and none
+    runs: a task has no worker before.
 
     Stands before `announced`: what Ray starts is seen, whatever the log announced.
     """
     for cluster in trusted_clusters(snapshot):
         if waiting := starting_actors(cluster):
             return _verdict(snapshot, cluster, waiting)
+        if _calls_wait(snapshot) and _goes_on(snapshot, cluster.starting_at):
+            return Verdict(
+                word="slow",
+                headline="Calls of Ray wait, none runs yet, and worker processes are being started.",
+                refute="no new process comes",
+                confidence="possible",
+                evidence=(Evidence("ray", f"what Ray starts moved last at {clock(cluster.starting_at)}"), silence(snapshot)),
+                next=(("f", "follow"),),
+            )
     return None
+
+
+def _calls_wait(snapshot: Snapshot) -> bool:
+    """Whether all that is known of the run waits for a call, or to be called: what is waited for may be a task, which no list of
+    actors names before it has a worker."""
+    here = [member for member in (*snapshot.members, *snapshot.aside) if member.status != "gone"]
+    waits = [ray_wait(member.activity) for member in here]
+    return "call" in waits and all(waits)
+
+
+def _goes_on(snapshot: Snapshot, moved_at: float | None) -> bool:
+    return moved_at is not None and snapshot.now - moved_at <= max(REGISTERS_S, snapshot.quiet_s)
 
 
 def _verdict(snapshot: Snapshot, cluster: RayCluster, waiting: Sequence[RayActor]) -> Verdict:
     moved_at = _moved_at(cluster, waiting)
-    goes_on = moved_at is not None and snapshot.now - moved_at <= max(REGISTERS_S, snapshot.quiet_s)
+    goes_on = _goes_on(snapshot, moved_at)
     what = "they are being started" if goes_on else "none came up for long, though what they ask for is free"
     moved = "nothing that Ray starts was seen to move" if moved_at is None else f"what Ray starts moved last at {clock(moved_at)}"
     standstill = () if goes_on else (Evidence("ray", moved),)

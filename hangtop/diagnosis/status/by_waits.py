@@ -13,11 +13,12 @@ from hangtop.diagnosis.facts.held_in_turn import turn_of
 from hangtop.diagnosis.facts.long_sleeps import Sleep, sleep_of
 from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
-from hangtop.diagnosis.status.member_status import AT_TERMINAL, MemberStatus, silent_since, works
+from hangtop.diagnosis.status.member_status import AT_TERMINAL, COROUTINES, MemberStatus, silent_since, works
 from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends
 from hangtop.records.watched_waits import AGAIN, WatchedProcess
 from hangtop.stacks.activity import waits_within
 from hangtop.stacks.loops import Sources, asks_in_c, by_turns, loop_around, recently
+from hangtop.stacks.ray_waits import ray_wait
 from hangtop.state.run_state import RunState
 
 OPEN = frozenset({"waits", "unknown", "blocked", "works"})
@@ -46,9 +47,21 @@ def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float)
         return tuple(members)
     known = tuple(members)
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
-    told = tuple(_told(watch, member, {other.pid for other in known}, sources) for member in known)
+    told = tuple(_by_coroutines(watch, _told(watch, member, {other.pid for other in known}, sources)) for member in known)
     asked = [(member.pid, *member.side.path) for member in told if member.side is not None and member.activity is not None]
     return tuple(member for member in told if not any(_is_tool(member, path) for path in asked))
+
+
+def _by_coroutines(watch: Watch, member: MemberStatus) -> MemberStatus:
+    """A worker of Ray that idles by its stack, and whose event loop has set itself a moment: a coroutine sleeps, or waits for no
+    longer than that, and stands on no stack. It may be the call for which others wait, for as long as a run may rest on
+    purpose."""
+    idles = ray_wait(member.activity) == "idle" and member.status == "waits"
+    ended_at = watch.reading.started_at + watch.reading.seconds
+    if not idles or not watch.timers.get(member.pid) or ended_at > watch.pauses_end_at:
+        return member
+    text = "runs coroutines that wait, one of them until a moment that it has set"
+    return replace(member, status="works", call=COROUTINES, text=text, doubted=True)
 
 
 def with_pauses(state: RunState, others: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:

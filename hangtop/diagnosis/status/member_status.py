@@ -45,6 +45,8 @@ TOGETHER_S = 60.0
 LONGEST_COMMAND = 60
 AT_TERMINAL = "read of a terminal"
 """The call of a member without a stack that only a person can end."""
+COROUTINES = "coroutines"
+"""The call of a worker of Ray whose event loop has set itself a moment."""
 
 
 class MemberStatus(Struct, frozen=True):

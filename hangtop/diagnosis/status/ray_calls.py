@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.diagnosis.status.member_status import COROUTINES, MemberStatus
 from hangtop.records.process import Process
 from hangtop.records.ray.cluster import RayActor
 from hangtop.records.ray.titles import WorkerTitle, assigned_title
@@ -76,12 +76,14 @@ def _ranks_wait_for_calls(here: Iterable[MemberStatus]) -> bool:
 
 
 def _awaiting(here: Iterable[MemberStatus]) -> list[int]:
-    """Pids of those that idle by their stack, and run a method by their title: a coroutine that awaits stands on no stack."""
-    return [member.pid for member in here if ray_wait(member.activity) == "idle" and method_of(member)]
+    """Pids of those that idle by their stack, and whose coroutines wait, which stand on none: those whose event loop has set a
+    moment, else those that run a method by their title."""
+    timed = [member.pid for member in here if member.call == COROUTINES]
+    return timed or [member.pid for member in here if ray_wait(member.activity) == "idle" and method_of(member)]
 
 
 def _as_awaiting(member: MemberStatus) -> MemberStatus:
-    if ray_wait(member.activity) != "idle" or not (method := method_of(member)):
+    if member.call == COROUTINES or ray_wait(member.activity) != "idle" or not (method := method_of(member)):
         return member
     return replace(member, text=f"is in {method} by its title, and awaits")
 
