@@ -13,6 +13,7 @@ from hangtop.diagnosis.facts.own_past import beside_verdict
 from hangtop.diagnosis.rules import (
     collective_rules,
     crash_rules,
+    cut_off_rules,
     dataloader_rules,
     dead_rank_rules,
     end_rules,
@@ -63,6 +64,7 @@ RULES: tuple[Rule, ...] = (
     idle_rules.prompt,
     rendezvous_rules.rendezvous,
     dataloader_rules.dataloader,
+    cut_off_rules.cut_off,
     wait_rules.alive,
     ray_call_rules.works_elsewhere,
     dead_rank_rules.vanished,

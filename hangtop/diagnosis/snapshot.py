@@ -17,6 +17,7 @@ from hangtop.diagnosis.status.by_waits import with_pauses, with_waits
 from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
+from hangtop.diagnosis.status.one_timer import only_tick
 from hangtop.diagnosis.status.polling import without_polling
 from hangtop.diagnosis.status.ray_calls import at_work_elsewhere, in_question
 from hangtop.diagnosis.status.side_threads import without_side_threads
@@ -213,7 +214,8 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     statuses = as_twins_idle(state, statuses)
     members, aside = in_question(statuses, elsewhere=bool(at_work_elsewhere(state)))
     if snapshot.lines_come:
-        members = without_writers(members, log.beat_s, snapshot.stall_s, strictly=snapshot.only_beats)
+        spared = only_tick(state, members) if log.beats_in_course else frozenset[int]()
+        members = without_writers(members, log.beat_s, snapshot.stall_s, strictly=snapshot.only_beats, spared=spared)
     members = by_groups(members)
     if not any(stage_of(member.place) for member in members):  # stages stand at different places: their majority means nothing
         members = with_majority(members, max((rank.world or 0 for rank in ranks), default=0))

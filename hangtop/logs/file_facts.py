@@ -105,9 +105,9 @@ class FileFacts(Struct, frozen=True):
     marks that come once, were written, by offset. `idle_s`: for how long before its last line it told nothing new; `clockwork_s`:
     nothing that a clock could not print; `new_at`, `moved_at`: the unix time since when, if it is known. `repeats`: the line that
     kept coming; `beat_s`: the longest pause between such lines; `beats_untimed`: nothing tells yet since when only such lines
-    come. `begun_again`: offset and time of lines with which another attempt may begin. `works`: what each writer does, as it said
-    last. `paused_until`: how long silence like that after its last line lasted before. `step_times`: samples over the whole file,
-    oldest first, by the form of the line; `token_rates`: so too.
+    come; `beats_in_course`: all of these came between the steps, too. `begun_again`: offset and time of lines with which another
+    attempt may begin. `works`: what each writer does, as it said last. `paused_until`: how long silence like that after its last
+    line lasted before. `step_times`: samples over the whole file, oldest first, by the form of the line; `token_rates`: so too.
     """
 
     file: int
@@ -139,6 +139,7 @@ class FileFacts(Struct, frozen=True):
     repeats: str = ""
     beat_s: float = 0.0
     beats_untimed: bool = False
+    beats_in_course: bool = False
     ray: RaySaid | None = None
     step_times: Mapping[str, tuple[TimesOfStep, ...]] = {}
     token_rates: tuple[TokenRate, ...] = ()

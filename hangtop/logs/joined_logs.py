@@ -109,6 +109,7 @@ def _with_beats(reading: LogReading, outputs: Sequence[tuple[FileFacts, float]])
         repeats=newest.repeats,
         beat_s=max((file.beat_s for file, _ in outputs), default=0.0),
         beats_untimed=newest.beats_untimed,
+        beats_in_course=newest.beats_in_course,
     )
 
 

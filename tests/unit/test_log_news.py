@@ -94,6 +94,23 @@ def test_a_background_that_came_while_steps_went_on_is_none_once_they_stopped() 
     assert facts.idle_s > 200
 
 
+def test_a_few_lines_between_the_steps_make_a_background_if_a_timer_prints_them() -> None:
+    def monitor(number: int, late_s: float = 0.0) -> tuple[float, str]:
+        return number * 10.0 + 9.5 + late_s, f"monitor load {20 + number * 7 % 13} rss {40 + number % 5} GB"
+
+    assert read(*sorted((*STEPS, *map(monitor, range(20))))).idle_s > 100
+    uneven = (monitor(number, late_s=number % 3) for number in range(20))
+    assert read(*sorted((*STEPS, *uneven))).idle_s <= 12, "no timer, and too few to know them before"
+    later = every(10.0, *(monitor(number)[1] for number in range(20)), since=45.0)
+    assert read(*STEPS, *later).idle_s <= 10, "nothing tells that they are none of what the run does"
+
+
+def test_beats_that_came_between_the_steps_are_told_from_those_that_came_only_later() -> None:
+    beats = every(5.0, *["monitor tasks=3"] * 20, since=30.5)
+    assert read(*sorted((*STEPS, *beats))).beats_in_course
+    assert not read(*STEPS, *every(5.0, *["waiting for quota"] * 20, since=41.0)).beats_in_course
+
+
 def test_numbered_lines_at_even_pauses_may_come_from_a_clock() -> None:
     facts = read(*STEPS, *every(10.0, *(f"heartbeat {number}" for number in range(30))))
     assert facts.idle_s == 0

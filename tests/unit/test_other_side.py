@@ -205,3 +205,14 @@ def test_the_loop_around_the_sleep_of_a_handler_tells_whether_it_ends_by_itself(
     found = side_of(watch_of(watch(asks, server), silent_since=9_980.0, pause_s=90.0, looks=looks), asks, asks.threads[0])
     assert found is not None
     assert found.kind == kind
+
+
+def test_a_process_whose_first_thread_waits_for_its_others_rests_as_long_as_one_of_them() -> None:
+    own = OtherEnd(WaitObject("futex", shared=False), (OUTSIDE,))
+    asks = watched(1, waits(1, at_pipe(OUTSIDE)))
+    for rest_s, kind in ((30.0, "works"), (3_600.0, "idle")):
+        call = BlockedCall(OUTSIDE, 9, "S", "sleep", "nanosleep", rest_s=rest_s, rest_exact=True)
+        joins = watched(OUTSIDE, waits(OUTSIDE, own, kind="futex"), ThreadWait(call))
+        found = side_of(watch_of(watch(asks, joins), silent_since=9_980.0, pause_s=90.0), asks, asks.threads[0])
+        assert found is not None
+        assert found.kind == kind

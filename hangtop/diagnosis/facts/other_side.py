@@ -99,9 +99,14 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
 
 
 def _pauses(watch: Watch, process: WatchedProcess, first: ThreadWait) -> Sleep | None:
-    """Its sleep, if that will end soon enough. Of several threads another one may be what counts."""
-    sleep = sleep_of(watch, process, first) if process.complete and len(process.threads) == 1 else None
-    return sleep if sleep is not None and sleep.is_pause else None
+    """Its sleep, if that will end soon enough. Of several threads another one may be what counts; where the first only waits for
+    the others, any of these."""
+    if not process.complete:
+        return None
+    within = first.call.kind == "futex" and not outer_ends(first)
+    telling = process.threads[1:] if within else process.threads if len(process.threads) == 1 else ()
+    sleeps = (sleep_of(watch, process, thread) for thread in telling)
+    return next((sleep for sleep in sleeps if sleep is not None and sleep.is_pause), None)
 
 
 def _without_links(watch: Watch, process: WatchedProcess, path: tuple[int, ...]) -> WatchedProcess:

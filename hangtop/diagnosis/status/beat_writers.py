@@ -5,6 +5,8 @@ A thread that only says that its process lives goes on whatever the main thread 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from hangtop.diagnosis.status.member_status import MemberStatus
@@ -23,14 +25,17 @@ def watch_s(beat_s: float, stall_s: float) -> float:
 
 
 def without_writers(
-    members: tuple[MemberStatus, ...], beat_s: float, stall_s: float, *, strictly: bool
+    members: tuple[MemberStatus, ...], beat_s: float, stall_s: float, *, strictly: bool, spared: Collection[int] = ()
 ) -> tuple[MemberStatus, ...]:
     """The members, those that may print the beats as ones that may work. `strictly`: whoever wakes at all may; else only one that
-    wakes about as often as the beats come, for many a hung one asks for its peers ten times a second."""
+    wakes about as often as the beats come, for many a hung one asks for its peers ten times a second. `spared`: pids that are
+    known to do nothing but that."""
     least_s = watch_s(beat_s, stall_s)
     covers = 0 < beat_s <= least_s - LATE_S
 
     def may_write(member: MemberStatus) -> bool:
+        if member.pid in spared:
+            return False
         recent = recently(member.process)
         if strictly and (recent.seconds < least_s or recent.switches_s is None or (member.does == "sleep" and not covers)):
             return True

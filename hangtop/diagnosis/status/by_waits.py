@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.beside_the_run import stuck_beside, work_beside
+from hangtop.diagnosis.facts.held_back import OF_ITS_CLOCK
 from hangtop.diagnosis.facts.held_in_turn import turn_of
-from hangtop.diagnosis.facts.long_sleeps import Sleep, sleep_of
+from hangtop.diagnosis.facts.long_sleeps import Sleep, clock_of, sleep_of
 from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, COROUTINES, MemberStatus, silent_since, works
@@ -128,6 +129,8 @@ def _told(watch: Watch, member: MemberStatus, members: Collection[int], sources:
     sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") else None
     if sleep is not None and not _comes_back(member, thread, sources):
         return _asleep(watch, member, sleep)
+    if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread)) is not None:
+        return resting
     if _looks_for_something(member, sources):
         return _looking(watch, member)
     if _asks_for_lock(member, thread, sources):
@@ -153,6 +156,18 @@ def _reads_terminal(member: MemberStatus, process: WatchedProcess, thread: Threa
     at = [end.object.kind for end in thread.ends]
     unseen = member.status == "unknown" and member.activity is None
     return unseen and process.stood and thread.call.kind == "read" and at == ["terminal"] and not process.moves
+
+
+def _in_its_loop(watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> MemberStatus | None:
+    """One in an event loop that has set itself a clock, or more of them than the one by which it wakes: by then something is
+    done, whoever comes."""
+    if (clock := clock_of(watch, process, thread)) is not None and clock.is_pause:
+        return _asleep(watch, member, clock)
+    ticks = thread.call.kind == "poll" and process.woken_in >= AGAIN
+    in_time = watch.reading.started_at <= watch.pauses_end_at
+    if not ticks or not in_time or watch.timers.get(process.pid, 0) <= OF_ITS_CLOCK:
+        return None
+    return replace(member, status="works", text=f"{member.text}, and has more than one clock set", doubted=True)
 
 
 def _in_turn(watch: Watch, member: MemberStatus) -> MemberStatus:

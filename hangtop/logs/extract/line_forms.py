@@ -78,14 +78,16 @@ class Form(Struct):
     known_at: int = -1
 
     def beats(self, stepped_at: int, at: float) -> bool:
-        """Whether lines came at one rhythm while the steps went on, up to this offset, and come at it still."""
+        """Whether lines came at one rhythm while the steps went on, up to this offset, and come at it still. Where few of them
+        came before the last step, only pauses that a timer makes are a rhythm."""
         if self.known_at != stepped_at:  # later the lines before the last step are forgotten
             came = [when for offset, when in self.came if offset < stepped_at]
             pauses = [later - sooner for sooner, later in pairwise(came)]
             even = len(pauses) >= BEATS and 0 < max(pauses) <= UNEVEN * min(pauses)
             self.usual_s, self.known_at = median(pauses) if even else None, stepped_at
         if self.usual_s is None:
-            return False
+            came = [when for _, when in self.came]
+            return sum(offset < stepped_at for offset, _ in self.came) > 1 and _is_even([*came, at])
         return self.usual_s / UNEVEN <= at - self.came[-1][1] <= self.usual_s * UNEVEN
 
     def counts_on(self, values: tuple[str, ...]) -> bool:

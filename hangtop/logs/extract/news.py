@@ -50,6 +50,7 @@ class News(Extractor):
         self._counted: set[int] = set()
         self._pauses = KnownPauses()
         self._stepped_at = -1
+        self._step_number = -1
         self._new: Mark | None = None
         self._sure: Mark | None = None
         self._last: Mark | None = None
@@ -72,7 +73,7 @@ class News(Extractor):
             self._stepped_at = max(self._stepped_at, seen.offset)
 
     def reopened(self, offset: int) -> None:
-        self.read_to = self._stepped_at = -1
+        self.read_to = self._stepped_at = self._step_number = -1
         self._steps, self._counted = {}, set()
 
     def look(self, newest: Iterable[tuple[Lines, Span]], pieces: Iterable[Line] = ()) -> list[Line]:
@@ -130,6 +131,7 @@ class News(Extractor):
             beats_untimed=sure.is_untimed and any(form.is_untimed(sure) for form in self._forms.values()),
             beat_s=max((form.pause_s for form in beating), default=0.0),
             repeats=self._repeats if moved.number < last.number else "",
+            beats_in_course=bool(beating) and all(form.numbers[0] < self._step_number for form in beating),
             paused_until=self._pauses.until(),
         )
 
@@ -148,6 +150,8 @@ class News(Extractor):
         if len(self._forms) > KEPT_WORDS:
             del self._forms[next(iter(self._forms))]
         mark = self._last = self._marked(line, form.tells_s(said, self._told_s))
+        if line.offset in self._counted:
+            self._step_number = mark.number
         before, counts_on = form.seen.get(said.values), form.counts_on(said.values)
         form.steps = form.steps if steps is None else steps.steps
         told = not (steps is not None and steps.redrawn) and (before is None or _differs(before, line.at, said.times_s))

@@ -1,0 +1,52 @@
+"""Stages of a pipeline: what writes the log waits for one that never goes on, whatever those before it do."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.judge import diagnose
+from hangtop.records.process import ProcessReading, Writer
+from hangtop.records.stack import Frame
+from hangtop.records.verdict import Verdict
+from hangtop.records.waiting import OtherEnd, ThreadWait, WaitObject
+from hangtop.records.watched_waits import ThreadMoves
+from tests.fakes.members import BUSY, LOCK, NOW, SPEC, SPIN, USER, process, run, thread
+from tests.fakes.waited import at_pipe, waits, watch, watched
+
+READS = thread(Frame("main", USER, 90), wait="pipe")
+OWN = OtherEnd(WaitObject("futex", shared=False), (101,))
+
+
+def pipeline(lock: ThreadWait, *, complete: bool = True, writers: tuple[int, ...] = (102,)) -> Verdict:
+    """Three processes, each reads from the one before it: the first computes, the second stands in a lock, the third has the log
+    open."""
+    stages = tuple(
+        replace(process(number), rank=None, world=None, role="other", ppid=99, **more)
+        for number, more in enumerate(({"recent": BUSY, "cpu_percent": 90.0, "state": "R"}, {}, {}))
+    )
+    state = run({0: SPIN, 1: LOCK, 2: READS}, stages, silence_s=130)
+    beings = (
+        watched(100, waits(100, state="R"), busy_in=4, moves=(ThreadMoves(100, 4, 4_000),)),
+        watched(101, lock, complete=complete),
+        watched(102, waits(102, at_pipe(101), kind="read")),
+    )
+    opened = tuple(Writer(pid, NOW - 900, "python", "python train.py") for pid in writers)
+    return diagnose(
+        replace(state, ranks={}, procs=ProcessReading(processes=stages, writers=opened), waits=watch(*beings, at=NOW - 10)),
+        SPEC,
+        NOW,
+    )
+
+
+def test_a_stage_that_is_locked_in_itself_is_named_though_the_stage_before_it_works() -> None:
+    said = pipeline(waits(101, OWN, kind="futex"))
+    assert (said.word, said.rule, [culprit.pid for culprit in said.culprits]) == ("hung", "cut_off", [101])
+
+
+def test_a_stage_of_which_a_thread_may_go_on_is_no_end() -> None:
+    assert pipeline(waits(101, OWN, kind="futex"), complete=False).word == "slow"
+    assert pipeline(waits(101, kind="sleep")).word == "slow"
+
+
+def test_who_works_and_may_write_the_log_is_life() -> None:
+    assert pipeline(waits(101, OWN, kind="futex"), writers=(100, 102)).word == "slow"

@@ -1,0 +1,61 @@
+"""Members in an event loop of asyncio: what the number of moments that it has set itself tells."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.judge import diagnose
+from hangtop.records.log import Pace
+from hangtop.records.process import RecentActivity
+from hangtop.records.stack import Frame, Thread
+from hangtop.records.verdict import Verdict
+from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
+from tests.fakes.members import NOW, SPEC, USER, process, run
+from tests.fakes.waited import OUTSIDE, at_tcp, waits, watch, watched
+
+BASE = "/usr/lib/python3.11/asyncio/base_events.py"
+FRAMES = (Frame("select", "/usr/lib/python3.11/selectors.py", 468), Frame("_run_once", BASE, 1884), Frame("main", USER, 90))
+WAKER = OtherEnd(WaitObject("eventfd", reads=True), known=False)
+WAKES = RecentActivity(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0, switches_s=0.2)
+
+
+def said_of(timers: int | None, *ends: OtherEnd, woken_in: int = 2, rest_s: float = 3.0, in_course: bool = True) -> Verdict:
+    """A process alone, in its event loop since 130 s; a line that tells nothing new comes every 5 s."""
+    loop = Thread("MainThread", FRAMES, 100, state="S", wait="poll", timers=timers)
+    state = run({0: loop}, (replace(process(0, WAKES), rank=None, world=None, role="other"),), silence_s=130)
+    call = BlockedCall(100, 100, "S", "poll", "epoll_wait", timed=True, rest_s=rest_s, rest_exact=rest_s > 10)
+    own = watched(100, ThreadWait(call, (WAKER, *ends)), woken_in=woken_in)
+    assert state.log is not None
+    told = replace(state.log, news_at=NOW - 130, clockwork_since=NOW - 130, repeats="monitor tasks=3", beat_s=5.0)
+    told = replace(told, last_output_at=NOW - 2, beats_in_course=in_course, pace=Pace(steps=20, p50_s=1.0, p95_s=2.0))
+    return diagnose(
+        replace(state, ranks={}, log=told, waits=watch(own, watched(OUTSIDE, waits(OUTSIDE)), at=NOW - 10)), SPEC, NOW
+    )
+
+
+def test_where_the_only_clock_is_that_of_the_monitor_all_other_tasks_wait_for_each_other() -> None:
+    said = said_of(1)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [100])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"timers": 2}, id="another task rests until a moment of its own"),
+        pytest.param({"timers": None}, id="how many could not be read"),
+        pytest.param({"timers": 1, "in_course": False}, id="the lines came only when it fell silent: it may wait by them"),
+    ],
+)
+def test_what_may_go_on_is_not_called_hung(more: dict[str, int | None]) -> None:
+    assert said_of(**more).word in ("slow", "running")  # type: ignore[arg-type]
+
+
+def test_a_task_that_waits_for_somebody_outside_may_get_its_answer() -> None:
+    assert said_of(1, at_tcp(8, OUTSIDE)).word in ("slow", "running")
+
+
+def test_a_clock_that_is_set_ends_the_silence_whoever_else_is_waited_for() -> None:
+    said = said_of(1, at_tcp(8, OUTSIDE), woken_in=0, rest_s=60.0)
+    assert said.word == "slow"
+    assert "until" in said.headline
