@@ -263,3 +263,12 @@ def test_a_line_in_words_numbers_and_times() -> None:
     said = said_in("worker3: 12 of 40 done after 1:05, 2.5 min left")
     assert said.values == ("3", "12", "40")
     assert said.times_s == (65.0, 150.0)
+
+
+def test_lines_of_a_timer_are_told_from_those_that_work_makes_by_what_comes_between_them_without_any_step() -> None:
+    chunks = tuple(
+        (number * 0.7 + number % 3 / 5, f"chunk {number} of worker {number % 4} mean 0.{number}") for number in range(40)
+    )
+    loads = tuple((number * 5.0 + 1, f"load {20 + number * 7 % 13}.{number} left 3") for number in range(30))
+    assert read(*sorted((*chunks, *loads))).idle_s > 100, "the chunks have stopped"
+    assert read(*sorted((*chunks[:5], *loads))).idle_s < 10, "one of them before, and then all others: a part of the run"

@@ -15,6 +15,8 @@ KEPT_TIMES, KEPT_NUMBERS = 32, 256
 BEATS = 5
 """So many pauses between lines of one form make a rhythm, if the longest is at most twice the shortest."""
 UNEVEN = 2.0
+FEW_EVEN = 4
+"""Even pauses that make a timer of lines that came while other lines did, and come when these do not any more."""
 FEW = 2
 """So many even pauses are enough of lines that were numbered before anybody could tell when they came."""
 EVEN, POLLED_S, WHOLE_S = 1.05, 0.2, 1.0
@@ -55,16 +57,18 @@ class Form(Struct):
     """Lines of one writer with the same words.
 
     `seen`: each of their numbers with the clock and the times that it came with when it was new. `came`, `came_told`: offset and
-    time of the latest lines, by the clock and as lines tell it. `last`: the numbers of the latest line; `strides`: by how much
-    each grew, and how often in a row. `steps`: what the latest line told of the run's steps. `latest`: the latest line, `numbers`
-    of the latest lines, `unsure`: the latest that only counts on, as long as the rhythm is not known. `times_s`, `told_from_s`:
-    the first times of its lines, `None` for one that is no clock, and what all lines had told then. `usual_s`: the pause between
+    time of the latest lines, by the clock and as lines tell it; `told_at`: offset of the latest that told anything new. `last`:
+    the numbers of the latest line; `strides`: by how much each grew, and how often in a row. `steps`: what the latest line told
+    of the run's steps. `latest`: the latest line, `numbers` of the latest lines, `unsure`: the latest that only counts on, as
+    long as the rhythm is not known. `times_s`, `told_from_s`: the first times of its lines, `None` for one that is no clock, and
+    what all lines had told then. `usual_s`: the pause between
     lines while the steps went on up to `known_at`, if it was always about the same.
     """
 
     seen: dict[tuple[str, ...], tuple[float | None, tuple[float, ...]]] = field(default_factory=dict)
     came: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=KEPT_TIMES))
-    came_told: deque[float] = field(default_factory=lambda: deque(maxlen=BEATS + 1))
+    came_told: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=KEPT_TIMES))
+    told_at: int = -1
     last: tuple[str, ...] | None = None
     strides: dict[int, tuple[float, int]] = field(default_factory=dict)
     steps: tuple[float, ...] = ()
@@ -78,17 +82,28 @@ class Form(Struct):
     known_at: int = -1
 
     def beats(self, stepped_at: int, at: float) -> bool:
-        """Whether lines came at one rhythm while the steps went on, up to this offset, and come at it still. Where few of them
-        came before the last step, only pauses that a timer makes are a rhythm."""
+        """Whether lines came at one rhythm while the steps went on, up to this offset, and come at it still."""
         if self.known_at != stepped_at:  # later the lines before the last step are forgotten
             came = [when for offset, when in self.came if offset < stepped_at]
             pauses = [later - sooner for sooner, later in pairwise(came)]
             even = len(pauses) >= BEATS and 0 < max(pauses) <= UNEVEN * min(pauses)
             self.usual_s, self.known_at = median(pauses) if even else None, stepped_at
         if self.usual_s is None:
-            came = [when for _, when in self.came]
-            return sum(offset < stepped_at for offset, _ in self.came) > 1 and _is_even([*came, at])
+            return False
         return self.usual_s / UNEVEN <= at - self.came[-1][1] <= self.usual_s * UNEVEN
+
+    def ticks_on(self, since: int, at: float | None, told_s: float | None) -> bool:
+        """Whether a timer makes the pauses between its lines, before this offset and behind it, up to one of now."""
+        return any(
+            now is not None
+            and sum(offset < since for offset, _ in came) > 1
+            and _is_even([*(when for _, when in came), now], FEW_EVEN)
+            for came, now in ((self.came, at), (self.came_told, told_s))
+        )
+
+    def ticks(self) -> bool:
+        """Whether a timer makes the pauses between its lines."""
+        return any(_is_even([when for _, when in came], FEW_EVEN) for came in (self.came, self.came_told))
 
     def counts_on(self, values: tuple[str, ...]) -> bool:
         """Takes in the numbers of the next line: whether one of them grew as before, and no other changed."""
@@ -152,7 +167,7 @@ class Form(Struct):
 
     def _came(self) -> tuple[Sequence[float], ...]:
         """When its latest lines came, by the clock and as they tell it."""
-        return [when for _, when in self.came][-BEATS - 1 :], self.came_told
+        return [when for _, when in self.came][-BEATS - 1 :], [when for _, when in self.came_told][-BEATS - 1 :]
 
     def tells_s(self, said: Said, told_s: float) -> float | None:
         """The time that this line tells, on the scale of `told_s`, which all lines before it told; `None` where it tells none.

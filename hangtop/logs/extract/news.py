@@ -155,16 +155,17 @@ class News(Extractor):
         before, counts_on = form.seen.get(said.values), form.counts_on(said.values)
         form.steps = form.steps if steps is None else steps.steps
         told = not (steps is not None and steps.redrawn) and (before is None or _differs(before, line.at, said.times_s))
-        is_background = told and steps is None and self._is_background(form, line)
+        is_background = told and steps is None and self._is_background(form, line, mark.told_s)
         if line.at is not None:
             form.came.append((line.offset, line.at))
         form.latest = mark
         form.numbers.append(mark.number)
         if mark.told_s is not None:
-            form.came_told.append(mark.told_s)
+            form.came_told.append((line.offset, mark.told_s))
         if told:  # of the background too: that a pause follows it is known from its lines
             self._pauses.follow((line.writer, said.words), line.at)
         if told and not is_background:
+            form.told_at = line.offset
             self._new = mark
             self._move(form, mark, counts_on=counts_on and not advances)
         if not told or is_background or form.is_numbered():
@@ -194,10 +195,17 @@ class News(Extractor):
         else:
             form.unsure = None if form.is_numbered() else mark
 
-    def _is_background(self, form: Form, line: Line) -> bool:
-        """Whether such lines came at one rhythm while the steps went on, and come at it still: whatever they tell, the run went
-        on without them."""
-        return line.at is not None and line.offset > self._stepped_at and form.beats(self._stepped_at, line.at)
+    def _is_background(self, form: Form, line: Line, told_s: float | None) -> bool:
+        """Whether such lines came at one rhythm while the steps went on, and come at it still; or a timer printed them while
+        other lines came, and goes on now that these do not: whatever they tell, the run went on without them."""
+        if line.offset <= self._stepped_at:
+            return False
+        if line.at is not None and form.beats(self._stepped_at, line.at):
+            return True
+        if not form.ticks():
+            return False
+        others = (each.told_at for each in self._forms.values() if each is not form and not each.ticks())
+        return form.ticks_on(max(self._stepped_at, *others, -1), line.at, told_s)
 
 
 def _bounded(mark: Mark | None, at: float | None, told_s: float | None) -> Mark | None:
