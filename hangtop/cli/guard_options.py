@@ -28,7 +28,10 @@ WATCHFUL = (
 @click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="What is done at which event: see GUIDE.md.")
 @options(WATCHFUL)
 @click.option(
-    "--print", "example", type=click.Choice(["systemd", "slurm", "k8s"]), help="Print an example of the guard as a service."
+    "--print",
+    "example",
+    type=click.Choice(["systemd", "slurm", "k8s", "grafana"]),
+    help="Print an example of a service, or the dashboard.",
 )
 @click.argument("words", nargs=-1, metavar="[-- COMMAND …]")
 def guard(words: tuple[str, ...], example: str | None, **given: Any) -> int:

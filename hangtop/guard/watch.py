@@ -138,13 +138,14 @@ class GuardWatch:
         left = self._weigh(snapshot, verdict, sure=sure)
         over = verdict.state.ended or self._has_ended()
         self._over_since = (self._over_since or now) if over else None
-        if self._over_since is None or self._acts:
+        if self._over_since is None or self.acts:
             return False
         over_s = now - self._over_since
         return over_s >= (ENDS_AFTER_S if verdict.state.ended else DEAD_FOR_S) and not (left and verdict.state.ended)
 
     @property
-    def _acts(self) -> bool:
+    def acts(self) -> bool:
+        """Whether a deed is under way."""
         return self._at_work is not None and not self._at_work.done()
 
     def _weigh(self, snapshot: Snapshot, verdict: Verdict, *, sure: bool) -> bool:
@@ -156,7 +157,7 @@ class GuardWatch:
         self._keep(book)
         self._tell_signs(before, book, found)
         self._notifier.send_ready(now)
-        if self._acts:
+        if self.acts:
             return True
         minute = _minute()
         for each in due(self._policy, book, seen, now, minute):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.processes import PATIENCE_S, end_group, eventually
+from hangtop.cli.guard_options import guard
+from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.receiver import Receiver
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
@@ -64,10 +66,10 @@ def test_signals_reach_the_wrapped_command(tmp_path: Path) -> None:
     program = "import signal, sys; signal.signal(15, lambda *_: sys.exit(9)); " + WAITS
     with hangtop(
         "run", "--guard", "p.toml", "--log", "train.log", "--", sys.executable, "-c", program, folder=folder_with(tmp_path)
-    ) as guard:
+    ) as watching:
         eventually(lambda: "step" in written(tmp_path / "train.log"), "the run")
-        guard.send_signal(signal.SIGTERM)
-        assert guard.wait(PATIENCE_S) == 9
+        watching.send_signal(signal.SIGTERM)
+        assert watching.wait(PATIENCE_S) == 9
 
 
 def folder_with(folder: Path, policy: str = "") -> Path:
@@ -120,18 +122,64 @@ def test_a_run_that_hangtop_did_not_start_is_not_to_be_ended(tmp_path: Path, dee
     assert "a run that hangtop did not start" in said
 
 
-@pytest.mark.parametrize("name", ["systemd", "slurm", "k8s"])
-def test_the_examples_of_services_are_printed(tmp_path: Path, name: str) -> None:
-    code, out, _ = ended("guard", "--print", name, folder=tmp_path)
+def printed(name: str, folder: Path) -> str:
+    code, out, _ = ended("guard", "--print", name, folder=folder)
     assert code == 0
-    assert "hangtop" in out
+    return out
+
+
+def test_the_systemd_unit_is_one(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("no systemd-analyze here")
+    unit = tmp_path / "hangtop-guard@.service"
+    unit.write_text(printed("systemd", tmp_path).replace("%h/.local/bin/hangtop", "/bin/true"))
+    checked = subprocess.run([analyze, "--user", "verify", str(unit)], capture_output=True, text=True, timeout=60)
+    assert str(unit) not in checked.stderr, checked.stderr
+
+
+def test_the_options_of_the_sidecar_are_those_of_the_guard(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="no PyYAML here")
+    pod = yaml.safe_load(printed("k8s", tmp_path))
+    beside = pod["spec"]["containers"][1]
+    known = {option for parameter in guard.params for option in parameter.opts}
+    assert {word for word in beside["command"] if word.startswith("--")} <= known
+    assert beside["command"][:2] == ["hangtop", "guard"]
+    assert f"0.0.0.0:{beside['livenessProbe']['httpGet']['port']}" in beside["command"]
+
+
+SLURM = {
+    "hangtop": "while [ $1 != -- ]; do shift; done; shift; exec $@",
+    "torchrun": 'trap "exit 9" TERM; echo started; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done',
+    "scontrol": 'echo "$@" >> requeued',
+}
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "requeued"), [("exit 75", 75, True), ("exit 3", 3, False), (SLURM["torchrun"], 9, False)]
+)
+def test_the_slurm_job_ends_as_the_run_and_is_requeued_only_if_that_hung(
+    tmp_path: Path, program: str, code: int, *, requeued: bool
+) -> None:
+    for name, text in (SLURM | {"torchrun": program}).items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "job").write_text(printed("slurm", tmp_path))
+    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
+    with running("bash", "job", cwd=tmp_path, env=environ, stdout=subprocess.PIPE) as job:
+        if "started" in program:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"started\n"
+            job.send_signal(signal.SIGTERM)
+        job.wait(PATIENCE_S)
+        assert (job.returncode, (tmp_path / "requeued").exists()) == (code, requeued)
 
 
 def test_a_guard_tells_over_http_that_it_looks(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 1/9\n")
     with Receiver().listening() as free:
         port = free.url.rpartition(":")[2].strip("/")
-    with hangtop("guard", "--log", "train.log", "--alive", f"127.0.0.1:{port}", folder=tmp_path) as guard:
+    with hangtop("guard", "--log", "train.log", "--alive", f"127.0.0.1:{port}", folder=tmp_path) as watching:
 
         def asked() -> str:
             try:
@@ -140,20 +188,20 @@ def test_a_guard_tells_over_http_that_it_looks(tmp_path: Path) -> None:
                 return ""
 
         assert eventually(asked, "an answer").startswith("looked ")
-        guard.send_signal(signal.SIGTERM)
-        guard.communicate(timeout=PATIENCE_S)
-    assert guard.returncode in (0, 1, 4)
+        watching.send_signal(signal.SIGTERM)
+        watching.communicate(timeout=PATIENCE_S)
+    assert watching.returncode in (0, 1, 4)
 
 
 def test_events_go_on_when_nobody_reads_them(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 1/9\n")
-    with hangtop("guard", "--log", "train.log", "--alive", "alive", folder=tmp_path) as guard:
-        assert guard.stdout is not None
-        guard.stdout.close()
+    with hangtop("guard", "--log", "train.log", "--alive", "alive", folder=tmp_path) as watching:
+        assert watching.stdout is not None
+        watching.stdout.close()
         eventually(lambda: (tmp_path / "alive").exists(), "a look")
         (tmp_path / "alive").unlink()
         eventually(lambda: (tmp_path / "alive").exists(), "another look")
-        assert guard.poll() is None
+        assert watching.poll() is None
 
 
 def test_one_guard_a_run(tmp_path: Path) -> None:

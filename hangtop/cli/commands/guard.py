@@ -209,8 +209,9 @@ def _code_of_run(spec: WatchSpec, book: Book, began_at: float, code: int) -> int
 
 
 def service(name: str) -> str:
-    """The example of this service."""
-    return (files("hangtop.guard") / "services" / f"{name}.txt").read_text("utf-8")
+    """The example of this service, or the dashboard."""
+    ending = "json" if name == "grafana" else "txt"
+    return (files("hangtop.guard") / "services" / f"{name}.{ending}").read_text("utf-8")
 
 
 def test_notice(urls: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 recovered  a run that hangs is stacked, bundled, told of, started again once and finishes: five times in a row
 slow       a run that is slow and alive is left alone all its life
 killed     a guard that is killed at 20 moments goes on each time, and never does a thing twice
+week       a week of a run, replayed: every event once, memory and descriptors as in its first hours
 
 Exit code 1 where one of them fails.
 """
@@ -17,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 from tests.scenarios.guard.killed import faults_of_kills
 from tests.scenarios.guard.unattended import faults_of_recovery, unattended
+from tests.scenarios.guard.week import faults_of_week
 
 TIMES, KILLS = 5, 20
 
@@ -41,10 +43,15 @@ def killed(folder: Path) -> Iterator[tuple[str, list[str]]]:
     yield f"killed {KILLS} times", faults_of_kills(folder, KILLS)
 
 
+def week(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    yield "week", faults_of_week(folder)
+
+
 PROOFS: dict[str, Callable[[Path], Iterator[tuple[str, list[str]]]]] = {
     "recovered": recovered,
     "slow": slow,
     "killed": killed,
+    "week": week,
 }
 
 
