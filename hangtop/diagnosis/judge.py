@@ -104,9 +104,11 @@ OF_MEMBERS = ("procs", "stacks")
 """Sources of evidence that tell what processes do."""
 
 
-def judge(snapshot: Snapshot) -> Verdict:
-    """The first rule that holds, or running."""
-    verdict = next(_holding(snapshot), None) or log_rules.running(snapshot)
+def judge(snapshot: Snapshot, *, watched: bool = True) -> Verdict:
+    """The first rule that holds, or running. `watched`: what the members wait for was looked at, or will not be; until then no
+    stack proves that anybody waits in vain."""
+    holding = (said for said in _holding(snapshot) if watched or not _rests_on_stacks(said))
+    verdict = next(holding, None) or log_rules.running(snapshot)
     verdict = ray_rules.with_sick_parts(snapshot, _doubted(snapshot, with_leftovers(snapshot.state, verdict)))
     evidence = _with_host(snapshot, verdict.evidence if verdict.word in CALM else _with_gpus(snapshot, verdict.evidence))
     if verdict.word in GOES_ON:
@@ -123,6 +125,10 @@ def judge(snapshot: Snapshot) -> Verdict:
 def _holding(snapshot: Snapshot) -> Iterator[Verdict]:
     """What the rules that hold say, in their order, each with the rule's name."""
     return (replace(said, rule=rule.__name__) for rule in RULES if (said := rule(snapshot)) is not None)
+
+
+def _rests_on_stacks(verdict: Verdict) -> bool:
+    return verdict.word == "hung" and any(fact.source == "stacks" for fact in verdict.evidence)
 
 
 def _with_gpus(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import judge
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
+from hangtop.monitor.stack_requests import watch_comes
 from hangtop.records.verdict import Subscriber, Verdict, VerdictChanged, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
@@ -93,7 +94,9 @@ class Monitor:
         `draft`: too little is known yet to hold on to the verdict. The next look begins anew, and nobody is told, unless it is
         that nothing can be seen.
         """
-        self.timeline = follow(Timeline() if self._draft else self.timeline, judge(snapshot), snapshot.now)
+        self.timeline = follow(
+            Timeline() if self._draft else self.timeline, judge(snapshot, watched=not watch_comes(snapshot)), snapshot.now
+        )
         self._draft = draft
         if not draft or self.verdict.word == "blind":
             self._announce(snapshot.now)

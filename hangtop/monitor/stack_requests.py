@@ -20,6 +20,8 @@ SECOND_LOOK_S = 2.0
 """A second look this much later tells moved from still."""
 AGAIN_S = 20.0
 """While the run stays quiet."""
+WATCH_COMES_S = 15.0
+"""A watch tells first after 3 s, on a crowded machine later."""
 MOST_PIDS = 64
 SAMPLE_S = 5.0
 """Two samples of a loader in this time are work (`loops.WAKES_S`)."""
@@ -71,6 +73,16 @@ def _may_write(snapshot: Snapshot) -> bool:
         return False
     living = (member for member in snapshot.members if member.status != "gone")
     return any(recently(member.process).seconds < snapshot.watch_s for member in living)
+
+
+def watch_comes(snapshot: Snapshot) -> bool:
+    """Whether the first watch of what the members wait for, in this silence, is under way: until it tells something, a sleep and
+    a transfer look like any wait."""
+    health, since = snapshot.state.health.get("waits"), snapshot.now - (snapshot.silence_s or 0.0)
+    if health is None or health.problem is not None or health.absent is not None or _watched_all(snapshot):
+        return False
+    looks = [look.started_at for look in snapshot.state.looks if look.started_at >= since]
+    return bool(looks) and snapshot.now - min(looks) <= WATCH_COMES_S
 
 
 def _waits_to_come(snapshot: Snapshot) -> bool:

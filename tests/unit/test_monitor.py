@@ -7,6 +7,7 @@ import io
 from collections.abc import AsyncIterator
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.cli.commands import check, plain
 from hangtop.monitor.monitor import Monitor
@@ -15,6 +16,9 @@ from hangtop.records.log import LogFile, LogReading, Progress
 from hangtop.records.verdict import VerdictChanged
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from tests.fakes import members
+from tests.fakes.members import LOCK, four
+from tests.fakes.waited import waits, watch, watched
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))
@@ -104,3 +108,23 @@ def test_plain_lines_tell_a_verdict_that_flaps_once() -> None:
 def test_check_says_what_the_screen_would_say() -> None:
     _, verdict = asyncio.run(check.verdict_once(NoFeed(), SPEC, 60.0))  # type: ignore[arg-type]
     assert verdict.word == "stalled"
+
+
+def test_nobody_says_that_a_run_hangs_by_its_stacks_before_its_waits_were_watched() -> None:
+    def word(state: RunState) -> str:
+        monitor = Monitor(members.SPEC)
+        monitor.look(state, members.NOW)
+        return monitor.verdict.word
+
+    state = four(LOCK)
+    coming = replace(state, health={**state.health, "waits": SourceHealth("waits", read_at=members.NOW)})
+    assert word(state) == "hung", "nobody watches"
+    assert word(coming) == "stalled"
+    seen = watch(
+        *(watched(100 + rank, waits(100 + rank, kind="futex")) for rank in range(4)),
+        at=members.NOW - 3,
+        asked=(100, 101, 102, 103),
+    )
+    assert word(replace(coming, waits=seen)) == "hung"
+    late = tuple(replace(look, started_at=look.started_at - 20) for look in coming.looks)
+    assert word(replace(coming, looks=late)) == "hung", "the watch does not come"
