@@ -14,6 +14,7 @@ from hangtop.guard.post import Notice, Part, Post, next_notice, not_delivered, p
 from hangtop.guard.send_notice import send
 from hangtop.guard.teller import Teller
 from hangtop.records.verdict import VerdictChanged
+from hangtop.translations import say
 
 LAST_TRIES = 3
 """A guard that ends tries so often to deliver what is left."""
@@ -39,7 +40,7 @@ class Notifier:
         """That a run goes on of which trouble was told is told too, at once."""
         post = self._file.book.post
         if post.troubled and change.verdict.word == "running":
-            part = Part(self._title("it goes on again"), change.verdict.headline)
+            part = Part(self._title("it goes on again"), say(change.verdict.headline))
             self._keep(replace(put(post, part, urgent=True), troubled=False))
 
     def send_ready(self, now: float) -> None:
@@ -77,15 +78,15 @@ class Notifier:
             self._file.keep(replace(self._file.book, post=post))
 
     def _title(self, word: str) -> str:
-        return f"hangtop: {word}: {' '.join(self._run)}"
+        return f"hangtop: {say(word)}: {' '.join(self._run)}"
 
 
 def _lines(event: GuardEvent, kept: list[Done]) -> list[str]:
-    lines = [event.text]
+    lines = [say(event.text)]
     if event.verdict is not None and event.verdict.culprits:
-        lines.append(f"culprit: {', '.join(culprit.name for culprit in event.verdict.culprits)}")
-    lines += [f"why: {each.cause}\ndo: {each.remedy}" for each in event.advice[:1]]
-    return lines + [f"{done.deed}: {done.outcome}" for done in kept if done.deed not in ("notify", "picture")]
+        lines.append(f"{say('culprit')}: {', '.join(culprit.name for culprit in event.verdict.culprits)}")
+    lines += [f"{say('why')}: {say(each.cause)}\n{say('do')}: {say(each.remedy)}" for each in event.advice[:1]]
+    return lines + [f"{say(done.deed)}: {done.outcome}" for done in kept if done.deed not in ("notify", "picture")]
 
 
 def _picture(kept: list[Done]) -> str:

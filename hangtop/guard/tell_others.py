@@ -15,6 +15,7 @@ from hangtop.guard.post import Notice, Part, Post, next_notice, put
 from hangtop.records.verdict import Verdict, VerdictChanged
 from hangtop.system.hangtop_child import start_hangtop
 from hangtop.system.memory import unnamed_memory
+from hangtop.translations import say
 
 
 class TellOthers:
@@ -37,8 +38,8 @@ class TellOthers:
 
     def _put(self, word: str, verdict: Verdict, *, urgent: bool = False) -> None:
         named = ", ".join(culprit.name for culprit in verdict.culprits)
-        body = "\n".join([verdict.headline, *([f"culprit: {named}"] if named else []), *filter(None, (verdict.detail,))])
-        self._post = put(self._post, Part(f"hangtop: {word}: {self._run}", body), urgent=urgent)
+        lines = [say(verdict.headline), *([f"{say('culprit')}: {named}"] if named else []), *filter(None, (say(verdict.detail),))]
+        self._post = put(self._post, Part(f"hangtop: {say(word)}: {self._run}", "\n".join(lines)), urgent=urgent)
 
     def _send(self, now: float) -> None:
         """What is ready now; the rest in its time."""

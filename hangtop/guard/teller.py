@@ -1,4 +1,4 @@
-"""How a guard tells what happens: an event as one line of JSON, and the same as a line for people."""
+"""How a guard tells what happens: an event as one line of JSON, and the same as a line for people, in their language."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from hangtop.common.text import clock, printable
+from hangtop.common.text import cells, clock, printable
 from hangtop.guard.due import Due
 from hangtop.guard.events import GuardEvent, What, iso, told
 from hangtop.guard.lines_out import LinesOut
 from hangtop.guard.policy import Event
 from hangtop.records.verdict import Verdict
+from hangtop.translations import say
 
 LAST_S = 2.0
+KIND_CELLS = 8
 MARK = {True: "done:", False: "not done:", None: ""}
 
 
@@ -48,8 +50,9 @@ class Teller:
     def tell(self, event: GuardEvent) -> None:
         """Write it down, or as soon as that can be done."""
         self._out.put(msgspec.json.encode(event).decode())
-        words = " ".join(filter(None, (event.name, event.deed, MARK[event.went])))
-        self._note(f"{event.what:<8} {words} {event.text}")
+        words = [say(word) for word in (event.name, event.deed, MARK[event.went]) if word]
+        what = say(event.what)
+        self._note(" ".join([what + " " * (KIND_CELLS - cells(what)), *words, say(event.text)]))
         self.catch_up()
 
     def catch_up(self) -> None:

@@ -17,7 +17,7 @@ from hangtop.feeds.probe_feed import Feed
 from hangtop.guard.book_file import BookFile
 from hangtop.guard.deeds import Case, Outcome, carry_out
 from hangtop.guard.due import Due, awaited, due
-from hangtop.guard.episodes import RESTS, Book, Done, begin, end, not_after, seen_of, stand
+from hangtop.guard.episodes import NOT_AGAIN, RESTS, Book, Done, begin, end, not_after, seen_of, stand
 from hangtop.guard.events import with_advice
 from hangtop.guard.lapses import Lapses
 from hangtop.guard.notifier import Notifier
@@ -38,6 +38,8 @@ ENDS_AFTER_S = 3.0
 """A run that has ended is watched for so long, and for as long as the policy may still do something."""
 DEAD_FOR_S = 15.0
 """A run whose first process has ended is over after so long, whatever its log says."""
+CUT_SHORT_S = 60.0
+"""What a guard that was killed had begun goes on for so long."""
 SETTLES_S = 20.0
 """After a deed that ended or started processes, what is seen for so long may still be the old run."""
 
@@ -73,11 +75,16 @@ class GuardWatch:
         self._requester: StackRequester | None = None
         self._at_work: asyncio.Task[None] | None = None
         self._called_off = asyncio.Event()
-        self._doubted_until, self._spared_until = 0.0, now() + spec.stall_s
+        self._doubted_until, self._spared_until = self._in_doubt(), now() + spec.stall_s
         self._over_since: float | None = None
         self._told_problem = ""
         self._ends = self._harms = False
         self.verdict: Verdict | None = None
+
+    def _in_doubt(self) -> float:
+        """Until when: what the guard before had begun may still be under way, in a process of its own."""
+        cut_short = (done for done in self._file.book.done if done.outcome == NOT_AGAIN and done.deed in HARMFUL)
+        return max((done.at + CUT_SHORT_S for done in cut_short), default=0.0)
 
     def close(self) -> None:
         """End the watch; a deed that is under way comes to its end."""

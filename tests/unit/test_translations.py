@@ -123,7 +123,7 @@ def said_at(source: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, said) for end in ends if (said := text_of(end)) is not None)
 
 
-@pytest.mark.parametrize("folder", ["render", "tui", "cli", "doctor", "remedies"])
+@pytest.mark.parametrize("folder", ["render", "tui", "cli", "doctor", "guard", "remedies"])
 def test_each_text_that_is_said_has_its_pair(folder: str) -> None:
     missing = [
         f"{source.relative_to(PACKAGE)}:{line}: {said!r}"

@@ -119,6 +119,8 @@ def _refuse(policy: Policy, spec: WatchSpec, wanted: GuardOptions) -> None:
     deeds = {deed for when in policy.when for deed in when.deeds}
     if wanted.read_only and (deeds & HARMFUL or wanted.words):
         raise click.UsageError("read_only is set in the config: nothing may be started, stopped or restarted")
+    if spec.stdin is not None or "-" in spec.logs:
+        raise click.UsageError("a guard reads a file: COMMAND 2>&1 | tee train.log, and --log train.log")
     if policy.notify.urls and (problems := problems_of(policy.notify.urls)):
         raise click.UsageError(f"--notify: {'; '.join(problems)}")
     if why := refusal(spec, policy, starts=bool(wanted.words)):
