@@ -102,3 +102,41 @@ def test_a_rank_that_stands_elsewhere_than_peers_that_wait(phase: str, apart: li
     others = "load_batch" if phase == "allreduce" else "allreduce"
     beats = [(rank, f"phase={phase if rank == 2 else others} for {beat}s") for beat in range(5) for rank in range(4)]
     assert culprits(diagnose(state_of([*STEPS, *beats]), SPEC, NOW)) == apart
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "barrier 'eval_end': 3/4 arrived, missing: [2]",
+        "still waiting for ranks [2] at the barrier",
+        "waiting for rank 2",
+        "rank 2 has not reached the barrier yet",
+        "no heartbeat from rank 2 for 60 s",
+        "missing ranks: 2",
+    ],
+)
+def test_a_rank_that_another_says_it_waits_for(text: str) -> None:
+    assert culprits(diagnose(state_of([*STEPS, *[(0, text)] * 3]), SPEC, NOW)) == [2]
+
+
+@pytest.mark.parametrize("text", ["missing keys: [2]", "waiting for 2 workers", "missing: [2, 7] of the vocabulary"])
+def test_a_number_that_is_no_rank_accuses_nobody(text: str) -> None:
+    assert culprits(diagnose(state_of([*STEPS, *[(0, text)] * 3]), SPEC, NOW)) == []
+
+
+def of_nodes(*said: tuple[str, str]) -> Verdict:
+    state = state_of([(None, f"{node}: {text}") for node, text in said])
+    tail = tuple(replace(line, prefix="") for line in state.tail)
+    return diagnose(replace(state, tail=tail, ranks={}), SPEC, NOW)
+
+
+def test_a_node_that_said_nothing_more_while_the_others_went_on() -> None:
+    nodes = [f"gpu-a0{number}" for number in range(1, 5)]
+    together = [(node, f"iteration {step}/1000") for step in range(1, 5) for node in nodes]
+    later = [(node, f"iteration {step}/1000") for step in range(5, 8) for node in nodes if node != "gpu-a03"]
+    said = of_nodes(*together, *later)
+    assert (said.word, [culprit.host for culprit in said.culprits]) == ("stalled", ["gpu-a03"])
+    assert said.headline.startswith("gpu-a03 stayed behind;")
+    assert of_nodes(*together).culprits == ()
+    assert of_nodes(*together, ("gpu-a01", "saved"), ("gpu-a01", "done")).culprits == (), "one alone went on"
+    assert of_nodes(*((text.replace("/", " "), node) for node, text in (*together, *later))).culprits == (), "no nodes"

@@ -22,6 +22,12 @@ _RANK = re.compile(r"(?i)(?<![a-z])rank[ _:=#-]{0,3}(\d{1,5})\b(?:[ ,(\[]{1,3}pi
 _LISTED = re.compile(
     r"(?i)\bmissing (?:ranks?|workers?|process(?:es)?)\b[ :=]{0,3}[\[(]?(?P<missing>\d+(?:, ?\d+)*)"
     r"|\branks? (?P<failed>\d+(?:, ?\d+)*) failed to pass monitoredBarrier"
+    r"|^(?=.{0,300}\b(?:rank|barrier|arrive|join|peer|member|participant|world)).{0,300}\b"
+    r"(?:missing|absent|not arrived|waiting (?:for|on)):? ?[\[(](?P<listed>\d+(?:, ?\d+)*)[\])]"
+    r"|\bwaiting (?:for|on) ranks?\b[ :=]{0,3}[\[(]?(?P<awaited>\d+(?:, ?\d+)*)"
+    r"|\branks? (?P<late>\d+(?:, ?\d+)*) (?:has|have|did|is|are) not (?:yet )?"
+    r"(?:arriv|join|report|respond|reach|enter|ready|check)"
+    r"|\bno (?:heartbeat|response|answer|gradients?|message|update|reply) from ranks? (?P<quiet>\d+(?:, ?\d+)*)"
 )
 _HEAD = re.compile(r"(?i)^\W{0,8}missing ranks?:?\s*$")
 _ROW = re.compile(r"^(\d{1,5}): ?\[")
@@ -67,7 +73,7 @@ def named_missing(tail: Sequence[LogLine]) -> dict[int, str]:
         if told or line.kind == "progress":
             break
         if found := _LISTED.search(line.text):
-            told = {int(number): line.text for number in (found["missing"] or found["failed"]).split(",")}
+            told = {int(number): line.text for number in (found[found.lastgroup or 0]).split(",")}
         elif row := _ROW.match(f"{line.prefix.rpartition('>:')[2]}{line.text}"):
             rows[int(row[1])] = line.text
         elif _HEAD.match(line.text):

@@ -10,6 +10,7 @@ from hangtop.common.text import pace as pace_words
 from hangtop.diagnosis.facts.message_evidence import found, last_error_line, said_last, sentence
 from hangtop.diagnosis.facts.missing_voice import missing_voices, unfinished
 from hangtop.diagnosis.facts.named_voices import named_voices
+from hangtop.diagnosis.facts.node_voices import silent_nodes
 from hangtop.diagnosis.facts.silence_limits import work_until
 from hangtop.diagnosis.facts.start_up import is_suspect, start_evidence, start_words
 from hangtop.diagnosis.facts.watchdog_counts import launched_fewer
@@ -135,7 +136,9 @@ def stalled(snapshot: Snapshot) -> Verdict | None:
         return None
     if snapshot.only_beats:
         return None
-    return _stalled_verdict(snapshot, launched_fewer(snapshot) or stragglers(snapshot) or missing_voices(snapshot))
+    return _stalled_verdict(
+        snapshot, launched_fewer(snapshot) or stragglers(snapshot) or missing_voices(snapshot) or silent_nodes(snapshot)
+    )
 
 
 def _stalled_verdict(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> Verdict:
@@ -164,9 +167,10 @@ def _stalled_headline(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> str:
     if nobody_writes(snapshot.state):
         return f"{since}, and no process here writes the log: the run died, or runs elsewhere."
     if behind:
-        ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
+        numbers = [culprit.rank for culprit in behind if culprit.rank is not None]
+        ranks = numbered("rank", numbers).capitalize() if numbers else ", ".join(culprit.name for culprit in behind)
         silence = snapshot.silence_words
-        return f"{ranks.capitalize()} stayed behind; {silence[0].lower()}{silence[1:]}."
+        return f"{ranks} stayed behind; {silence[0].lower()}{silence[1:]}."
     if snapshot.procs.leads and snapshot.procs.note:
         return f"{since}; {snapshot.procs.note}."
     error = _last_cause(snapshot) or last_error_line(snapshot)
