@@ -109,7 +109,7 @@ def legend_row(rows: Sequence[Row]) -> Row:
     """Only the signs that are there."""
     used = "".join(spans for row in rows for spans, _ in row)
     shown = [entry for entry in LEGEND if entry[0] in used]
-    return tuple(span for sign, role, word in shown for span in ((f"{sign} ", role), (f"{word}   ", "muted")))
+    return tuple(span for sign, role, word in shown for span in ((f"{sign} ", role), (f"{say(word)}   ", "muted")))
 
 
 def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:

@@ -90,10 +90,11 @@ def summary(view: StackView) -> str:
     read = [stack for stack in view.stacks if stack.threads]
     ranks = [stack for stack in read if stack.rank is not None]
     away = sum(1 for stack in read if stack.host)
-    of = text.some(len(ranks or read), "rank" if ranks else "process") + (say(f", {away} on other nodes" if away else ""))
+    of = text.some(len(ranks or read), "rank" if ranks else "process") + (f", {away} on other nodes" if away else "")
     took = say("" if view.look.took_s is None else f" in {view.look.took_s:.1f} s")
     kinds = text.some(len(classes(ranks or read)), "class")
-    return say(f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {_stopped(read)}{_over_time(view)}")
+    taken = say(f"taken {text.clock(view.look.started_at)}")
+    return f"{say(f'{kinds} of {of}')} · {taken}{took} · {_stopped(read)}{_over_time(view)}"
 
 
 def _stopped(read: Sequence[Stack]) -> str:
@@ -126,14 +127,14 @@ def _class_rows(
         yield _frame_row(edge, stack_class, place, blamed=blamed, width=width)
         yield from (cut((edge, (f"       {name} = {value}", "stale")), width) for name, value in frame.locals[:LOCALS_SHOWN])
     if folded := frames[last + 1 :]:
-        yield cut((edge, (f"   ⋯ {library_summary(folded)}", "stale")), width)
+        yield cut((edge, (f"   ⋯ {say(library_summary(folded))}", "stale")), width)
 
 
 def _members(stack_class: StackClass, role: str) -> tuple[Span, ...]:
     role = f"{role} bold"
     if stack_class.ranks:
-        return ((text.some(len(stack_class.ranks), "rank"), role), (f"   {text.rank_ranges(stack_class.ranks)}", role))
-    return ((text.some(len(stack_class.members), "process"), role), (f"   pid {stack_class.pids[0]}", role))
+        return ((say(text.some(len(stack_class.ranks), "rank")), role), (f"   {text.rank_ranges(stack_class.ranks)}", role))
+    return ((say(text.some(len(stack_class.members), "process")), role), (f"   pid {stack_class.pids[0]}", role))
 
 
 def _what(stack_class: StackClass, view: StackView) -> str:
@@ -144,7 +145,9 @@ def _what(stack_class: StackClass, view: StackView) -> str:
     before = view.before.get(stack_class.members[0].pid)
     moved = motion(before, stack_class.members[0]) if before else None
     return " · ".join(
-        word for word in (stack_class.activity.text, kernel, gil, MOTION_WORDS[moved] if moved else "", thread.name) if word
+        word
+        for word in (say(stack_class.activity.text), kernel, gil, say(MOTION_WORDS[moved] if moved else ""), thread.name)
+        if word
     )
 
 
@@ -188,7 +191,7 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
     yield cut(((say("Not ranks"), "ink bold"), (f"  {len(others)}", "muted")), width)
     for stack in others:
         known = activity_of(stack)
-        what = say(f"{known.text}  {known.where}" if known else "no Python frames")
+        what = f"{say(known.text)}  {known.where}" if known else say("no Python frames")
         yield cut((("▏", "faint"), (f" pid {stack.pid}", "ink"), (f"  {what}", "muted")), width)
     yield BLANK
 
@@ -223,7 +226,7 @@ def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequ
     if not here:
         return cut(((f"{number:>8}  ", "stale"), (line, "muted")), width)
     role = f"{odd} bold" if any(stands_out(stack_class, folded) for stack_class in here) else "ink"
-    who = " and ".join(_who(stack_class) for stack_class in here)
+    who = say(" and ".join(_who(stack_class) for stack_class in here))
     return cut(((f"▸{number:>7}  ", role), (line, role), (f"   ◂ {who}", role)), width)
 
 

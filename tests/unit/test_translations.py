@@ -115,6 +115,31 @@ def test_each_sentence_of_the_core_has_its_pair(folder: str) -> None:
     assert not missing, "\n".join(missing)
 
 
+def problems(source: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of what a source says when it cannot see something: what it raises, returns, or names as a problem."""
+    for node in ast.walk(ast.parse(source.read_text())):
+        told: list[ast.expr] = []
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            told = [*node.exc.args, *(word.value for word in node.exc.keywords)]
+        elif isinstance(node, ast.Call):
+            told = [word.value for word in node.keywords if word.arg in ("problem", "mend", "note", "why", "reason")]
+        elif isinstance(node, ast.Assign | ast.Return) and node.value is not None:
+            told = [node.value]
+        ends = [end for each in told for end in ([each.body, each.orelse] if isinstance(each, ast.IfExp) else [each])]
+        yield from ((node.lineno, said) for end in ends if (said := text_of(end)) is not None)
+
+
+@pytest.mark.parametrize("folder", ["probe", "system", "feeds"])
+def test_why_a_source_cannot_see_something_has_its_pair(folder: str) -> None:
+    missing = [
+        f"{source.relative_to(PACKAGE)}:{line}: {said!r}"
+        for source in sorted((PACKAGE / folder).rglob("*.py"))
+        for line, said in problems(source)
+        if is_sentence(said) and untold(said)
+    ]
+    assert not missing, "\n".join(missing)
+
+
 def said_at(source: Path) -> Iterator[tuple[int, str]]:
     """Line and text of each string that is an argument of `say`."""
     for node in ast.walk(ast.parse(source.read_text())):
@@ -187,6 +212,13 @@ def test_each_text_of_a_place_and_of_a_stage_has_its_pair(folder: str, keys: str
         tables = table.get("place", table.get("stage", []))
         missing += [f"{file.name}: {text}" for text in texts_of(tables, frozenset(keys.split())) if CHINESE.untold(text)]
     assert not missing, "\n".join(missing)
+
+
+def test_what_a_method_of_an_actor_does_has_its_pair() -> None:
+    table = tomllib.loads((PACKAGE / "diagnosis/status/ray_methods.toml").read_text())
+    said = {*texts_of(table, frozenset({"says"}))}
+    assert "syncs weights" in said
+    assert not [each for each in said if CHINESE.untold(each) or CHINESE.untold(f"{each}: run_7")]
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "tests" / "recordings").glob("*.jsonl")))

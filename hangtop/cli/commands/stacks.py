@@ -27,6 +27,7 @@ from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
 from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number
+from hangtop.translations import say
 
 SCHEMA = 1
 
@@ -75,7 +76,8 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, noti
     ranks = {rank.rank: rank.process.pid for rank in join_ranks(state) if rank.process is not None and rank.process.pid in here}
     others = tuple(process.pid for process in processes if process.pid not in ranks.values() and process.role != "launcher")
     if not ranks and not others and not far:
-        out.write("hangtop stacks: no process of this run is known on this machine: give --pid, or run hangtop where it runs\n")
+        unknown = "no process of this run is known on this machine: give --pid, or run hangtop where it runs"
+        out.write(f"hangtop stacks: {say(unknown)}\n")
         return 4
     pausing = pause(state.procs, (*ranks.values(), *others)) if wanted.native else None
     if pausing is not None:

@@ -188,7 +188,7 @@ def _mode(view: View, model: LogViewModel) -> str:
         share = lines[0].offset / size if lines and view.state.log and len(view.state.log.files) == 1 else None
         return say("scrolled back" if share is None else f"scrolled back to {share:.0%}")
     if view.verdict and view.verdict.word == "finished":
-        return "ended"
+        return say("ended")
     return say("following")
 
 
@@ -199,5 +199,5 @@ def head_right(model: LogViewModel) -> Row:
     if not sought.filtered:
         return (*said, (say("all lines"), "muted"))
     pattern = f"/{sought.pattern}/" if sought.regex else f'"{sought.pattern}"'
-    shown = " · ".join((*(["errors and stages"] if sought.notable else []), *([pattern] if sought.pattern else [])))
+    shown = " · ".join((*([say("errors and stages")] if sought.notable else []), *([pattern] if sought.pattern else [])))
     return (*said, (shown if len(shown) <= 40 else shown[:39] + "…", "accent bold"), (say("  Esc all"), "muted"))

@@ -18,9 +18,8 @@ from hangtop.translations import say
 
 MOST_CELLS = 32
 MOST_METHODS = 3
-LEGEND: Row = (
-    ("■", "data"), (" as peers  ", "muted"), ("▲", "warn"), (" waits to start  ", "muted"), ("◆", "bad"), (" odd  ", "muted"),
-    ("✗", "bad"), (" dead  ", "muted"), ("□", "stale"), (" idle", "muted"),
+LEGEND = (
+    ("■", "data", "as peers"), ("▲", "warn", "waits to start"), ("◆", "bad", "odd"), ("✗", "bad", "dead"), ("□", "stale", "idle"),
 )  # fmt: skip
 """An idle rank is between two calls."""
 
@@ -76,7 +75,11 @@ def _silent_s(node: RayNode, now: float) -> float | None:
 def node_table(rows: Sequence[NodeRow], width: int, shown: slice = slice(None)) -> list[Row]:
     """Column titles, the nodes in `shown`, and the legend of the cells."""
     columns = fitting(snugged(_columns(rows), rows), width)
-    return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown]), cut(LEGEND, width)]
+    return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown]), cut(_legend(), width)]
+
+
+def _legend() -> Row:
+    return tuple(span for sign, role, word in LEGEND for span in ((sign, role), (f" {say(word)}  ", "muted")))
 
 
 def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:

@@ -183,12 +183,12 @@ def _host(row: ActorRow) -> Row:
 
 def _state(row: ActorRow) -> Row:
     restarts = f" {row.first.restarts}" if row.first.state == "restarting" else ""
-    return ((f"{state_word(row.first)}{restarts}", row.role_of("warn" if row.first.state in WAITING else "ink")),)
+    return ((f"{say(state_word(row.first))}{restarts}", row.role_of("warn" if row.first.state in WAITING else "ink")),)
 
 
 def _means(row: ActorRow) -> Row:
     known = meaning(row.first.cls, row.first.method) if row.first.method else None
-    return ((known.says if known else text.NOT_APPLICABLE, row.role_of("muted" if known else "stale")),)
+    return ((say(known.says) if known else text.NOT_APPLICABLE, row.role_of("muted" if known else "stale")),)
 
 
 def _for(row: ActorRow) -> Row:

@@ -119,14 +119,14 @@ def _of_output(output: WorkerOutput, width: int) -> list[Row]:
 def facts(cluster: RayCluster, actor: RayActor) -> Iterable[tuple[str, str]]:
     """(label, value) of all that applies."""
     since = say("" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}")
-    yield say("state"), f"{state_word(actor)}{since}"
+    yield say("state"), f"{say(state_word(actor))}{since}"
     if actor.method:
-        yield "runs", in_words(actor.cls, actor.method)
+        yield "runs", say(in_words(actor.cls, actor.method))
     yield "id", actor.id or say("unknown: the dashboard does not answer, or this is a task")
     if actor.job:
         yield say("job"), actor.job
-    yield "rank", "none" if actor.rank is None else f"{actor.rank}{f' of {actor.world}' if actor.world else ''}"
-    yield say("asks for"), resources(actor.resources) or "a worker process"
+    yield "rank", say("none") if actor.rank is None else f"{actor.rank}{f' of {actor.world}' if actor.world else ''}"
+    yield say("asks for"), resources(actor.resources) or say("a worker process")
     if actor.state == "resources":
         lack = next((wish.lack for wish in pending_resources(cluster) if wish.asks == resources(actor.resources)), "")
         yield "lacks", lack or say("nothing: its worker process is being started, or the environment of that made")
