@@ -24,7 +24,7 @@ def nearest(points):
 
 
 for site in range(1, SITES[rank] + 1):
-    count = 24_000 if rank == 2 and site == 20 else 150
+    count = 14_000 if rank == 2 and site == 20 else 150
     points = torch.rand(count, 2).tolist()
     found = nearest(points)
     step = torch.randn(128) * found
