@@ -12,7 +12,7 @@ from hangtop.records.log import LogLine
 from hangtop.records.stack import Stack, StacksReading
 from hangtop.records.verdict import Evidence, StageNow, Verdict
 from hangtop.render.log.log_query import LogQuery
-from hangtop.render.log.log_rows import line_row, log_rows, no_line, silence_row
+from hangtop.render.log.log_rows import line_row, log_rows, no_line, silence_row, without_clock
 from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import between, cut, head, pad, width_of
 from hangtop.render.view import CALM, Alarm, View
@@ -281,12 +281,30 @@ class TestLog:
         for kind, role in (("plain", "muted"), ("progress", "ink"), ("stage", "accent"), ("warning", "warn"), ("error", "bad")):
             assert roles(line_row(LogLine(0, 0, None, None, "", "words", kind), 40), "words") == role
 
-    def test_the_time_that_stands_in_front_already_gives_way_to_the_message_where_the_line_is_too_long(self):
+    def test_the_time_that_stands_in_front_already_is_left_out_of_the_prefix(self):
         prefix = "2026-01-11T10:06:40.123456789Z stdout F [pod/train-1/pytorch] [rank1]:"
         line = LogLine(0, 0, 1_768_126_000.0, 1, prefix, "iteration 59/ 100")
         assert plain(line_row(line, 72)) == "10:06:40  stdout F [pod/train-1/pytorch] [rank1]: iteration 59/ 100"
-        assert prefix in plain(line_row(line, 120))
+        assert plain(line_row(line, 120)).startswith("10:06:40  stdout F [pod/train-1/pytorch] [rank1]: ")
         assert prefix[:50] in plain(line_row(line, 72, timed=False))
+
+    @pytest.mark.parametrize(
+        ("prefix", "shown"),
+        [
+            ("[2026-01-11 10:00:05] root - ", "root - "),
+            ("2026-01-11 10:00:05,123 - INFO - ", "INFO - "),
+            ("INFO 01-11 10:00:05 [core.py:69] ", "INFO [core.py:69] "),
+            ("[2026-01-11 10:00:05 TP0] ", "[TP0] "),
+            ("I0111 10:00:05.123456 1401234 train.py:88] ", "I 1401234 train.py:88] "),
+            ("(WorkerDict pid=12) 2026-01-11 10:00:06.123 | INFO | ", "(WorkerDict pid=12) INFO | "),
+            ("[rank0]: [2026-01-11 18:00:05] ", "[rank0]: "),
+            ("[2026-01-11 10:07:35] root - ", "[2026-01-11 10:07:35] root - "),
+            ("(TaskRunner pid=133842) ", "(TaskRunner pid=133842) "),
+        ],
+    )
+    def test_a_line_does_not_carry_its_clock_twice(self, prefix: str, shown: str) -> None:
+        """In whatever zone it is told; a time that is another one stays."""
+        assert without_clock(prefix, 1_768_125_605.0) == shown
 
     def test_a_long_line_is_cut_and_can_be_shifted(self):
         line = LogLine(0, 0, None, None, "", "0123456789" * 500)

@@ -9,18 +9,22 @@ from functools import lru_cache
 from rich.cells import cell_len
 
 from hangtop.common import text
+from hangtop.logs.lines.timestamps import STAMP
 from hangtop.records.log import LineKind, LogFile, LogLine
 from hangtop.render.log.log_merge import place_of
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.log.log_view_model import LogViewModel
-from hangtop.render.spans import Row, cut, dotted, width_of
+from hangtop.render.spans import Row, cut, dotted
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
 from hangtop.translations import say
 
 ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "accent", "warning": "warn", "error": "bad"}
 LABEL_CELLS = 12
-STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s*")
+_CLOCK = re.compile(rf"\[(?:{STAMP})\]\s*|(?<![\w-])(?:{STAMP})\s*(?:[-|]\s+)?|(?<=\b[IWEF])\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?")
+_SECONDS = re.compile(r"\d\d:(\d\d):(\d\d)")
+SAME_S, ZONES_S = 2, 1_800
+"""A stamp that tells the same moment, to so many seconds, in whatever zone: those differ by whole half hours."""
 LIKE_A_REGEX = re.compile(r"\S\|\S|\.[*+]|\\[^\s]|^\^|\$$")
 """What a person types for grep -E, and hardly as plain text. A bracket is none: `[ACTOR]` stands in logs."""
 MOST_SHOWN = 2_000
@@ -35,10 +39,24 @@ def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, 
     mark = (("▸ ", "accent bold"),) if marked and not timed else ()
     name = ((f"{label:<{LABEL_CELLS}.{LABEL_CELLS}}  ", "muted"),) if label else ()
     prefix = f"{line.prefix.rstrip()} " if line.prefix else ""
-    if timed and line.at is not None and width_of((*clock, *name)) + len(prefix) + len(line.text) > width:
-        prefix = STAMP.sub("", prefix, count=1)  # it stands in front already, and the message needs the room
+    if timed and line.at is not None:
+        prefix = without_clock(prefix, line.at)
     words: Row = ((prefix[:MOST_SHOWN], "muted"), (line.text[: MOST_SHOWN + shift], ROLES[line.kind]))
     return cut((*clock, *mark, *name, *_shifted(words, shift)), width)
+
+
+def without_clock(prefix: str, at: float) -> str:
+    """A prefix without its first time where that tells what stands in front of the line already. One that tells another time
+    stays: the clock of the run is off."""
+    found = _CLOCK.search(prefix)
+    told = _SECONDS.search(found[0]) if found is not None else None
+    if found is None or told is None:
+        return prefix
+    apart = (60 * int(told[1]) + int(told[2]) - int(at)) % ZONES_S
+    if min(apart, ZONES_S - apart) > SAME_S:
+        return prefix
+    rest = prefix[: found.start()] + prefix[found.end() :]
+    return rest if rest.strip() else ""
 
 
 def _shifted(row: Row, cells: int) -> Row:
