@@ -42,7 +42,7 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
     for sighting in seen.known:
         yield from _of_place(snapshot, sighting)
     for finding in told:
-        if finding is not first and finding.role in ("cause", "victim", "evidence"):
+        if finding is not first and not finding.survived and finding.role in ("cause", "victim", "evidence"):
             yield from _of_message(finding)
     if not crashed:
         for sighting in seen.by_stage:

@@ -30,6 +30,8 @@ from hangtop.stacks.frames import owner
 Seen = dict[str, str]
 
 MOST_PIDS = 16
+MARK = "mark."
+"""How the ids of messages begin that say how the run is built; each is a slot without a text."""
 LATEST_SESSION = "/tmp/ray/session_latest"
 SIGNALLED = ("end", "holder", "stopped_worker", "pid")
 """Slots of processes to which a remedy may give a signal."""
@@ -48,6 +50,7 @@ def of_run(snapshot: Snapshot, verdict: Verdict) -> Seen:
         seen["log"] = log
     if snapshot.stage is not None:
         seen["stage"] = snapshot.stage.title
+    seen.update((finding.id, "yes") for finding in snapshot.findings if finding.id.startswith(MARK))
     living = [member for member in snapshot.members if member.status != "gone"]
     if living:
         seen["pids"] = " ".join(str(member.pid) for member in living[:MOST_PIDS])

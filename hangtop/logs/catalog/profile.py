@@ -8,9 +8,9 @@ from hangtop.logs.catalog.signature import compiled
 
 STAGE_IDS = tuple(
     (
-        "launch config resource_pool_spec dist_init dist_ready dataset dataset_filter dataloader resource_pool model_load "
-        "actor_init engine_load engine_dist_init engine_compile engine_kv engine_graphs engine_ready rollout_init weight_sync "
-        "train_loop rollout validation checkpoint finish"
+        "launch config resource_pool_spec dist_init dist_ready build dataset dataset_filter dataloader resource_pool "
+        "download model_load actor_init engine_load engine_dist_init engine_compile engine_kv engine_graphs engine_ready "
+        "rollout_init weight_sync train_loop rollout validation checkpoint finish"
     ).split()
 )
 """The ids of stages, the same in every profile; titles are its own."""

@@ -27,7 +27,7 @@ _LOCAL_RANK = re.compile(
     r"\blocal_rank: (?P<local_rank>\d+)|\b[Pp]rocess (?P<spawned>\d+) terminated with (?:exit code|signal|the following)"
 )
 """torchrun's and torch.multiprocessing's (spawn.py) words."""
-_PID = re.compile(r"\bWorker PID: (\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(\d+)|^\s*pid: (\d+)$")
+_PID = re.compile(r"\bWorker PID: (\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(\d+)|^\s*pid: (\d+)$|, pid=(\d+), memory used=")
 _SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
 _ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
 _LINES_ABOVE, _LINES_BELOW = 5, 8

@@ -11,6 +11,8 @@ from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.records.log import Finding
 
 KEPT_UNLIKE = 64
+PARTS_OF_RAY = ("raylet", "gcs_server", "autoscaler")
+"""What tells of the death of others in its own lines."""
 
 
 class SignatureCount(Struct):
@@ -84,12 +86,12 @@ def finding_of(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: b
         outlived=tally.outlived,
         hang=signature.hang,
         cause=(tally.kind or signature).cause,
-        pid=_pid_of(by) if tally.said is None else tally.said.pid,
+        pid=_pid_of(by, tally.first.prefix.actor) if tally.said is None else tally.said.pid,
         every_s=signature.every_s,
         patient=signature.patient,
     )
 
 
-def _pid_of(writer: Writer) -> int | None:
-    """The pid in the prefix that Ray gives to a worker's lines."""
-    return int(writer[2]) if writer[:1] == ("pid",) else None
+def _pid_of(writer: Writer, actor: str | None) -> int | None:
+    """The pid in the prefix that Ray gives to a worker's lines; a logger's own pid tells who speaks, not whom it is about."""
+    return int(writer[2]) if writer[:1] == ("pid",) and actor not in (None, *PARTS_OF_RAY) else None
