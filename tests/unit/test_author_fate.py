@@ -203,6 +203,7 @@ def test_an_end_in_the_middle_of_a_known_course_is_none_but_an_early_stop_is() -
         ("No improvement for 3 evaluations, stopping.", True),
         ("val loss did not improve in 5 checks: stop", True),
         ("Patience of 3 exceeded", True),
+        ("val_acc 0.94 >= 0.93: aborting the remaining 33 epochs", True),
         ("Training stopped.", True),
         ("training stopped by an error in the loader", False),
         ("loss did not improve", False),
@@ -225,8 +226,19 @@ def test_a_log_that_nobody_writes_any_more_and_that_ends_before_its_last_step_wi
     assert ended_with("loss 0.3", progress=replace(half, step=99)).word != "crashed", "steps are counted from 0"
     assert ended_with("loss 0.3", progress=replace(half, partial=True)).word != "crashed", "that of an epoch"
     assert ended_with("Saved final model", progress=half).word != "crashed"
+    assert ended_with("weights.npy written, acc 0.94", progress=half).word != "crashed", "what a run leaves"
     assert ended_with("loss 0.3", progress=half, procs=ProcessReading(leads=(7,))).word != "crashed", "it may write the log"
     assert ended_with("loss 0.3", progress=half, procs=ProcessReading(hidden=3)).word != "crashed"
+
+
+def test_errors_above_a_last_line_that_tells_of_code_0_ended_nothing() -> None:
+    rejects = ("notes/1.eml: error", "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xe9")
+    raised = Finding("py.traceback", "fatal", "cause", 0, rejects[1], hang="crash", last_offset=10)
+    assert ended_with(*rejects, "import: exit status 0").word == "finished"
+    assert ended_with(*rejects, "import: exit status 0", findings=(raised,)).word == "finished"
+    assert ended_with(*rejects, "import: exit status 4").word == "crashed"
+    half = Progress(step=4, total=10)
+    assert ended_with(*rejects, "wrapper: exit status 0", progress=half).word == "crashed", "its steps were not counted out"
 
 
 @pytest.mark.parametrize("text", ["job ended with status 139", "[watchdog] trainer gone (rc=137)", "worker 2 died: exit code 1"])

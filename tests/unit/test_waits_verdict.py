@@ -10,7 +10,7 @@ from hangtop.records.stack import Excerpt, Frame
 from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
-from tests.fakes.members import DATA, LOCK, NOW, SPEC, USER, four, process, run, thread
+from tests.fakes.members import DATA, IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_lock, at_pipe, at_tcp, tcp, waits, watch, watched
 
 
@@ -208,3 +208,25 @@ def test_who_computes_at_the_end_of_all_waits_may_loop_and_is_named_if_it_is_the
     own = replace(process(9), pid=OUTSIDE, rank=None, role="other", ppid=1)
     said = diagnose(replace(state, procs=replace(state.procs, processes=(*state.procs.processes, own))), SPEC, NOW)
     assert [(culprit.pid, culprit.confidence) for culprit in said.culprits] == [(OUTSIDE, "possible")]
+
+
+def test_a_program_without_a_stack_that_stands_before_its_child_waits_for_what_that_one_waits_for() -> None:
+    """make(1) waits for a shell, that for a program, and this one opens a pipe whose other end nobody has."""
+    fifo = OtherEnd(WaitObject("fifo", writes=True, inode=4, path="/tmp/go"))
+    child = OtherEnd(WaitObject("child"), (102,))
+    opens = thread(Frame("main", USER, 9), wait="pipe")
+    make = replace(process(1, recent=IDLE), rank=None, world=None, role="other", name="make")
+    writer = replace(process(2, recent=IDLE), rank=None, world=None, role="other", ppid=101)
+    state = run({2: opens}, (make, writer), silence_s=130)
+    beings = (watched(101, waits(101, child, kind="child")), watched(102, waits(102, fifo, kind="open")))
+    said = diagnose(replace(state, ranks={}, waits=watch(*beings, at=NOW - 10)), SPEC, NOW)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [102])
+
+
+def test_of_many_at_one_place_and_one_elsewhere_that_all_wait_for_a_message_the_one_is_named() -> None:
+    worker, hub = (thread(Frame(name, USER, line), wait="socket") for name, line in (("work", 14), ("gather", 40)))
+    everyone = tuple(replace(process(number), rank=None, world=None, role="other", ppid=99) for number in range(4))
+    state = replace(run({0: worker, 1: worker, 2: worker, 3: hub}, everyone, silence_s=130), ranks={})
+    assert [culprit.pid for culprit in diagnose(state, SPEC, NOW).culprits] == [103]
+    alike = replace(run(dict.fromkeys(range(4), worker), everyone, silence_s=130), ranks={})
+    assert diagnose(alike, SPEC, NOW).culprits == ()

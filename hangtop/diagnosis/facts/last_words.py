@@ -44,6 +44,7 @@ _EARLY = re.compile(
     r"(?i)\bearly[- _]?stop(?:ping|ped)?\b(?![ \w]{0,12}(?:counter|patience|callback|enabled|disabled|metric|=))"
     r"|\bstopp(?:ed|ing) (?:the |training )*early\b|\bstopp(?:ing|ed) training\b|\bsignaling trainer to stop\b"
     r"|\b(?:no|not|n't|without)\b.{0,24}\bimprov\w+.{0,60}\bstop"
+    r"|\b(?:abort|skip|cancel|drop|stop)\w* (?:the )?(?:remaining|rest of)\b"
     r"|\bpatience (?:of \d+ )?(?:is |was )?(?:exhausted|exceeded|over|ran out)"
     r"|\btraining (?:is |was |has been )?stopped(?!.*\b(?:error|exception|fail|crash|abort|signal|killed))"
     r"|\btime(?: limit| budget)? (?:is |was |has been )?(?:over|up|reached|spent|used up)\b"
@@ -64,6 +65,8 @@ _PART_DONE = re.compile(
     r"|\bsuccessfully (?:finished|completed|trained)\b"
 )
 """Said of the run or of a part of it. In a line that marks a stage, or above one or above a step that is begun, it was a part."""
+_KEPT = re.compile(r"(?i)\b(?:saved|written|wrote|exported|stored|kept|uploaded|best)\b")
+"""Said of what a run leaves. One that was killed says nothing behind its last step."""
 _BEGINS = re.compile(
     r"(?:^|[-:|>\]] )\W{0,3}(?!Warn|Miss|Dur|Noth|Everyth|Sav|Stor|Writ|Upload|Export|Sync|Clean|Clos|Shut|Stopp|Exit|Leav"
     r"|Destroy|Delet|Remov|Releas|Finish|Finali|End)[A-Z][a-z]{2,}ing\b(?!.*(?i:\b(?:done|finish|complet|ended|success|over)))"
@@ -109,6 +112,8 @@ def unheard(snapshot: Snapshot) -> bool:
 def died_saying(snapshot: Snapshot) -> LogLine | None:
     """The first of the last lines, after the last step or stage, that tells of a death; none where all steps were counted out and
     the run told of a good end after it."""
+    if said_zero(snapshot):
+        return None
     done, told = _done(snapshot), None
     last = ended_saying(snapshot) if _counted_out(snapshot) else None
     for line in _last(snapshot):
@@ -123,10 +128,22 @@ def died_saying(snapshot: Snapshot) -> LogLine | None:
 
 
 def outlived(snapshot: Snapshot, finding: Finding) -> bool:
-    """Whether all steps were counted out, nobody is left, and a line behind this message tells of a good end: a shell, or the
-    program that caught it, went on to its end."""
-    line = ended_saying(snapshot) if _counted_out(snapshot) and over(snapshot) else None
+    """Whether all steps were counted out, or the last line tells of code 0, nobody is left, and a line behind this message tells
+    of a good end: a shell, or the program that caught it, went on to its end."""
+    counted = _counted_out(snapshot) or said_zero(snapshot)
+    line = ended_saying(snapshot) if counted and over(snapshot) else None
     return line is not None and line.file == finding.file and line.offset > finding.last_offset
+
+
+def said_zero(snapshot: Snapshot) -> bool:
+    """Whether the last line of all tells that what was started ended with code 0, and no known total was left to reach."""
+    last = next(_last(snapshot, steps=True), None)
+    return last is not None and not _falls_short(snapshot) and _CODES.search(last.text) is not None
+
+
+def _falls_short(snapshot: Snapshot) -> bool:
+    progress = snapshot.log.progress
+    return progress.step is not None and progress.total is not None and progress.step < progress.total - 1
 
 
 def _counted_out(snapshot: Snapshot) -> bool:
@@ -143,8 +160,7 @@ def _done(snapshot: Snapshot) -> bool:
 
 def ended_saying(snapshot: Snapshot) -> LogLine | None:
     """The last line that tells of a good end: an early stop, or any end where no known total is left to reach."""
-    progress = snapshot.log.progress
-    short = progress.step is not None and progress.total is not None and progress.step < progress.total - 1
+    short = _falls_short(snapshot)
     went_on = False
     for place, line in enumerate(_last(snapshot, steps=True)):
         if place == 0 and not short and _CODES.search(line.text):
@@ -158,8 +174,8 @@ def ended_saying(snapshot: Snapshot) -> LogLine | None:
 
 
 def any_end_said(snapshot: Snapshot) -> bool:
-    """Whether any of the last lines may tell of an end, whatever its steps say."""
-    words = (_RUN_DONE, _PART_DONE, _EARLY)
+    """Whether any of the last lines may tell of an end, whatever its steps say, or of what is done after the last step."""
+    words = (_RUN_DONE, _PART_DONE, _EARLY, _KEPT)
     return any(pattern.search(line.text) for line in _last(snapshot, steps=True) for pattern in words)
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Literal
 
+from hangtop.common.grouped import grouped
 from hangtop.diagnosis.status.majority import place_of
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.stacks.activity import waits_within
@@ -86,7 +87,16 @@ def _unlike_the_rest(
         rest = [member for member in everyone if ways[id(member)] == "fed" and not _serves(member)]
         if len(found) == 1 and len(rest) == len(everyone) - 1 and (way == "open" or found[0] in members):
             return found
-    return []
+    return _hub(everyone, ways) if members else []
+
+
+def _hub(everyone: Sequence[MemberStatus], ways: dict[int, Standing]) -> list[MemberStatus]:
+    """One that stands elsewhere than all others, who stand at one place: they give and it gathers, or it gives and they take.
+    That nobody sends anything comes from it sooner than from one of many alike."""
+    groups = grouped(everyone, _place)
+    alone = [group[0] for group in groups.values() if len(group) == 1]
+    waits = all(ways[id(member)] == "open" for member in everyone)
+    return alone if waits and len(everyone) > 3 and len(groups) == 2 and len(alone) == 1 else []
 
 
 def _serves(member: MemberStatus) -> bool:

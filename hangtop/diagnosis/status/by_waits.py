@@ -25,7 +25,7 @@ from hangtop.state.run_state import RunState
 OPEN = frozenset({"waits", "unknown", "blocked", "works"})
 """What these facts may change. Who waits for peers is told by these; a loop waits for nobody."""
 
-NEVER_LEFT = frozenset({"file lock", "open", "read", "write", "receive", "send", "connect"})
+NEVER_LEFT = frozenset({"file lock", "open", "read", "write", "receive", "send", "connect", "child"})
 """Calls without a time limit of their own."""
 
 WAKES = frozenset({"poll", "futex", "sleep", None})
