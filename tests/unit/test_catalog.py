@@ -163,10 +163,14 @@ def test_the_catalog_needs_no_textual_and_compiles_no_regex_of_signatures():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=240)
 
 
-def test_causes_and_fixes_are_told_in_chinese_and_in_english_where_nobody_translated_them():
-    english, chinese = load().signatures, load(lang="zh").signatures
+def test_every_message_and_setting_is_told_in_chinese_as_a_whole():
+    english = load()
+    assert [name for name, signature in english.signatures.items() if not signature.speaks_zh] == []
+    assert [name for name, setting in english.settings.items() if not setting.truth_zh] == []
+
+
+def test_a_message_is_told_in_english_where_nobody_translated_it(tmp_path):
+    english, chinese = load().signatures, load(user_dir(tmp_path, None, SIGNATURE), lang="zh").signatures
     assert "显存" in chinese["cuda.oom"].cause
     assert [fix.set for fix in chinese["cuda.oom"].fix] == [fix.set for fix in english["cuda.oom"].fix]
-    untold = [name for name, signature in english.items() if not signature.cause_zh]
-    assert untold
-    assert all(chinese[name] == english[name] for name in untold)
+    assert chinese["mine.broken"].cause == "It broke."

@@ -147,14 +147,3 @@ def test_a_page_is_wholly_in_one_language():
 
 def test_a_setting_is_found_by_its_full_name_too():
     assert explain("init_process_group(timeout=)")[0] == 0
-
-
-def test_what_people_meet_most_is_told_in_chinese():
-    most = """stall cuda.oom nccl.watchdog_timeout proc.sigkill vllm.engine_init_failed vllm.kv_too_small vllm.free_memory_low
-        dist.store_timeout num.loss_nan num.grad_nan env.undefined_symbol dist.port_in_use dist.connect_refused nccl.system_error
-        nccl.socket_connect dist.store_poll ray.pg_waiting ray.unschedulable verl.gpus_short ray.actor_died ray.worker_died
-        ray.register_timeout dl.shm_bus dl.worker_killed proc.sigbus hub.rate_limit hub.offline cuda.ecc hw.xid hw.gpu_lost
-        data.generation_failed nccl.ib_completion fs.no_space ray.oom_killer elastic.child_failed py.traceback""".split()[1:]
-    signatures = load().signatures
-    assert [name for name in most if not signatures[name].speaks_zh] == []
-    assert sum(each.speaks_zh for each in signatures.values()) >= 60
