@@ -19,7 +19,11 @@ from hangtop.cli.guard_options import guard
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.receiver import Receiver
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only"),
+    pytest.mark.xdist_group("guard"),
+    pytest.mark.side_by_side,
+]
 
 HANGTOP = (sys.executable, "-m", "hangtop")
 STEPS = "for step in range(3): print(f'step {step}/3 loss=1.0', flush=True)"
