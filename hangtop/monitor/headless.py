@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run, is_on_ray, uses_ray
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
@@ -147,7 +147,7 @@ def ray_known(state: RunState) -> bool:
 
 def ray_looked(state: RunState) -> bool:
     """Whether Ray was looked at, where the run uses it: without rights its processes tell nothing, and Ray does."""
-    return told_once(state, "ray") or not uses_ray(state)
+    return told_once(state, "ray") or not is_on_ray(state)
 
 
 def told_once(state: RunState, name: str) -> bool:

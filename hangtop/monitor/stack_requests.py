@@ -7,7 +7,7 @@ from collections import Counter
 
 from hangtop.diagnosis.facts.after_end import may_work_on
 from hangtop.diagnosis.facts.last_words import may_be_over
-from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run, is_on_ray
 from hangtop.diagnosis.rules.gpu_rules import driver_doubted
 from hangtop.diagnosis.rules.wait_rules import GROWN_S
 from hangtop.diagnosis.snapshot import Snapshot
@@ -109,9 +109,12 @@ def _leads_to_weigh(snapshot: Snapshot) -> bool:
 def _workers_to_come(snapshot: Snapshot) -> bool:
     """A run on Ray lives in its workers. The Ray source tells its session, and then the process source tells its workers."""
     health = snapshot.state.health.get("ray")
-    if snapshot.log.ray is None or health is None:
+    if not is_on_ray(snapshot.state) or health is None:
         return False
-    actors = (actor for cluster in clusters_of_run(snapshot.state) for actor in cluster.actors)
+    clusters = clusters_of_run(snapshot.state)
+    if any(cluster.api.answer == "ok" and not cluster.nodes for cluster in clusters):
+        return True  # a dashboard that has just started knows nothing yet
+    actors = (actor for cluster in clusters for actor in cluster.actors)
     here = {actor.pid for actor in actors if actor.pid is not None and actor.has_process}
     seen = {process.pid for process in snapshot.procs.processes}
     return not health.told or not here <= seen

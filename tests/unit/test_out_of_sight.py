@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.sources_seen import CONTAINED, sources_seen
@@ -10,7 +11,7 @@ from hangtop.monitor.headless import ray_looked
 from hangtop.probe.processes.log_writers import HIDDEN
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
-from hangtop.records.process import ProcessReading
+from hangtop.records.process import ProcessReading, RayTie
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.out_of_sight import hides_others
@@ -59,5 +60,9 @@ def test_a_run_on_ray_is_judged_after_ray_was_looked_at() -> None:
     on_ray = state(ProcessReading(), LogReading(files=LOG.files, last_output_at=NOW, profiles=("verl", "ray")))
     unread = RunState(log=on_ray.log, procs=on_ray.procs, health={**on_ray.health, "ray": SourceHealth("ray")})
     assert not ray_looked(unread)
+    driver = replace(
+        unread, log=LOG, procs=ProcessReading(ray=(RayTie("drives", "/tmp/ray/session_x", 7, 1.0, 7, "python", "01"),))
+    )
+    assert not ray_looked(driver), "its log names no Ray, and its driver holds files of a session"
     assert ray_looked(RunState(log=on_ray.log, health={**on_ray.health, "ray": SourceHealth("ray", absent="none here")}))
     assert ray_looked(state(ProcessReading()))

@@ -9,7 +9,8 @@ from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.monitor.stack_requests import satisfied, stack_request
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
-from hangtop.records.process import ProcessReading
+from hangtop.records.process import ProcessReading, RayTie
+from hangtop.records.ray.cluster import RayApi, RayCluster, RayNode, RayReading
 from hangtop.records.stack import Frame, Stack
 from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_tcp, waits, watch, watched
@@ -67,6 +68,22 @@ def test_looks_that_are_not_over_or_of_another_moment_do_not_count() -> None:
     first, second = state.looks
     assert not satisfied(take_snapshot(replace(state, looks=(first, replace(second, done=False))), SPEC, NOW))
     assert not satisfied(take_snapshot(replace(state, looks=(replace(first, started_at=NOW - 900), second)), SPEC, NOW))
+
+
+def test_a_verdict_on_a_run_on_ray_waits_for_a_dashboard_that_has_told_nothing_yet() -> None:
+    tie = RayTie("drives", "/tmp/ray/session_x", 102, 1.0, 7, "python", "01")
+    state = four(LOCK)
+    assert state.procs is not None
+    on_ray = replace(
+        state, procs=replace(state.procs, ray=(tie,)), health={**state.health, "ray": SourceHealth("ray", read_at=NOW)}
+    )
+
+    def judged(*nodes: RayNode) -> bool:
+        cluster = RayCluster("session_x", api=RayApi("127.0.0.1:8265", "ok"), nodes=nodes)
+        return satisfied(take_snapshot(replace(on_ray, ray={"": RayReading((cluster,))}), SPEC, NOW))
+
+    assert not judged()
+    assert judged(RayNode("n", "n1"))
 
 
 @pytest.mark.parametrize(("watched_s", "enough"), [(1.0, False), (10.0, True)])

@@ -145,6 +145,14 @@ def uses_ray(state: RunState) -> bool:
     return state.log is not None and "ray" in state.log.profiles
 
 
+def is_on_ray(state: RunState) -> bool:
+    """Whether a session of Ray must be there, to which the run's workers belong: the log says so, or its driver holds files of
+    one."""
+    procs = state.procs
+    drives = procs is not None and any(tie.kind == "drives" and not tie.gone for tie in procs.ray)
+    return drives or uses_ray(state) or (state.log is not None and state.log.ray is not None)
+
+
 def rank_actors(state: RunState) -> dict[int, RayActor]:
     """The actor of each rank of this run, where one is known."""
     actors = (actor for cluster in clusters_of_run(state) for actor in cluster.actors)

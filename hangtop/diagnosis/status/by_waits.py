@@ -57,7 +57,7 @@ def _by_coroutines(watch: Watch, member: MemberStatus) -> MemberStatus:
     """A worker of Ray that idles by its stack, and whose event loop has set itself a moment: a coroutine sleeps, or waits for no
     longer than that, and stands on no stack. It may be the call for which others wait, for as long as a run may rest on
     purpose."""
-    idles = ray_wait(member.activity) == "idle" and member.status == "waits"
+    idles = ray_wait(member.activity) == "idle" and (member.status == "waits" or member.doubted)
     ended_at = watch.reading.started_at + watch.reading.seconds
     if not idles or not watch.timers.get(member.pid) or ended_at > watch.pauses_end_at:
         return member
