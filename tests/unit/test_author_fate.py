@@ -49,6 +49,15 @@ def test_a_message_that_names_a_process_tells_of_that_one(pid: int, word: str) -
     assert said_of(SHELL, TRAIN, finding=named).word == word
 
 
+def test_a_helper_that_died_ends_nothing_while_the_one_that_tells_of_it_lives() -> None:
+    """A data worker was killed, and the trainer, which lives, may build its loader anew."""
+    loader = replace(SAID, text="RuntimeError: DataLoader worker (pid 4242) is killed by signal: Killed.")
+    assert said_of(SHELL, TRAIN, finding=loader).word == "running"
+    assert said_of(SHELL, KEEPER, finding=loader, silence_s=60.0).word == "crashed"
+    ranks = [replace(TRAIN, pid=100 + rank, role="rank", rank=rank, world=4) for rank in (0, 1, 3)]
+    assert said_of(*ranks, finding=loader).word == "crashed", "a rank is missing: it may be the one"
+
+
 def test_a_rank_that_died_beside_peers_that_live_is_a_crash_and_one_that_lives_is_none() -> None:
     ranks = [replace(TRAIN, pid=100 + rank, role="rank", rank=rank, world=4) for rank in range(4)]
     of_two = replace(SAID, rank=2)
@@ -226,6 +235,11 @@ def test_a_log_that_nobody_writes_any_more_and_that_ends_before_its_last_step_wi
     assert ended_with("loss 0.3", progress=replace(half, step=99)).word != "crashed", "steps are counted from 0"
     assert ended_with("loss 0.3", progress=replace(half, partial=True)).word != "crashed", "that of an epoch"
     assert ended_with("Saved final model", progress=half).word != "crashed"
+    open_end = replace(reading.progress, step=40, total=None)
+    assert ended_with("loss 0.3", progress=open_end).word != "crashed", "it went on behind its last step"
+    stepped = (LogLine(0, 90, None, None, "", "step 40 loss 0.3", "progress"),)
+    state = replace(run(30), log=replace(reading, progress=open_end), tail=stepped, procs=ProcessReading())
+    assert diagnose(state, SPEC, NOW).headline == "Nobody here writes the log any more; it ends at step 40, without a word."
     assert ended_with("weights.npy written, acc 0.94", progress=half).word != "crashed", "what a run leaves"
     assert ended_with("loss 0.3", progress=half, procs=ProcessReading(leads=(7,))).word != "crashed", "it may write the log"
     assert ended_with("loss 0.3", progress=half, procs=ProcessReading(hidden=3)).word != "crashed"

@@ -480,3 +480,13 @@ def test_a_program_that_computes_for_the_process_that_writes_the_log_may_loop() 
     writes = replace(state.procs, writers=(Writer(50, 1.0, "python", "python train.py"),))
     said = diagnose(replace(state, procs=writes), SPEC, NOW)
     assert (said.word, [culprit.pid for culprit in said.culprits]) == ("slow", [102])
+
+
+def test_where_no_two_are_in_one_call_the_rank_in_another_function_than_most_went_another_way() -> None:
+    forward, backward = (replace(each, frames=(*each.frames, STEP)) for each in (ALL_REDUCE, BROADCAST))
+    gather = thread(Frame("all_gather", ALL_REDUCE.frames[0].file, 3000), Frame("evaluate", USER, 90))
+    ranks = tuple(process(rank, world=3) for rank in range(3))
+    said = diagnose(run({0: forward, 1: backward, 2: gather}, ranks), SPEC, NOW)
+    assert (said.kind, [culprit.rank for culprit in said.culprits]) == ("desync", [2])
+    other = thread(Frame("all_gather", ALL_REDUCE.frames[0].file, 3000), STEP)
+    assert diagnose(run({0: forward, 1: backward, 2: other}, ranks), SPEC, NOW).culprits == ()

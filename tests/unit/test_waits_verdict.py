@@ -230,3 +230,13 @@ def test_of_many_at_one_place_and_one_elsewhere_that_all_wait_for_a_message_the_
     assert [culprit.pid for culprit in diagnose(state, SPEC, NOW).culprits] == [103]
     alike = replace(run(dict.fromkeys(range(4), worker), everyone, silence_s=130), ranks={})
     assert diagnose(alike, SPEC, NOW).culprits == ()
+
+
+def test_a_peer_of_which_no_thread_can_go_on_is_named_and_not_the_one_that_waits_for_it() -> None:
+    """Rank 1 stands in a lock of its own, in a function that is called like a collective; rank 2 reads from its connection."""
+    own = OtherEnd(WaitObject("futex", shared=False), (101,))
+    reads = rank_2(at_tcp(8, 101))
+    locked = watched(101, waits(101, own, kind="futex"))
+    assert [culprit.rank for culprit in diagnose(seen(reads, locked), SPEC, NOW).culprits] == [1]
+    partly = watched(101, waits(101, own, kind="futex"), complete=False)
+    assert [culprit.rank for culprit in diagnose(seen(reads, partly), SPEC, NOW).culprits] == [2]

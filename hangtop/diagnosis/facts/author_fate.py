@@ -48,13 +48,24 @@ def fate_of(snapshot: Snapshot, finding: Finding) -> Fate:
     here = living(snapshot)
     if not here:
         return "unknown"
-    if (pid := _named(finding)) is not None:
-        return "lives" if any(process.pid == pid for process in here) else "died"
+    if (pid := _named(finding)) is not None and not any(process.pid == pid for process in here):
+        return "lives" if _tells_of_a_helper(snapshot, finding) else "died"
+    if pid is not None:
+        return "lives"
     if finding.rank is not None and (fate := _of_rank(snapshot, finding, finding.rank)) is not None:
         return fate
     if any(_may_have_written(snapshot, process, finding) for process in at_work(snapshot)):
         return "died" if finding.rank is None and somebody_died(snapshot) else "lives"
     return "died"
+
+
+def _tells_of_a_helper(snapshot: Snapshot, finding: Finding) -> bool:
+    """Whether the message names a dead process that was none of the ranks, such as a data worker, and comes from one that lives:
+    who lost a helper may start another. A shell or a launcher tells so of the run itself, and Ray of its workers."""
+    by_itself = finding.rank is None and snapshot.log.ray is None and (found := _NAMED.search(finding.text)) and found[1]
+    if not by_itself or somebody_died(snapshot):
+        return False
+    return any(_may_have_written(snapshot, process, finding) for process in at_work(snapshot))
 
 
 def _named(finding: Finding) -> int | None:

@@ -135,6 +135,12 @@ def outlived(snapshot: Snapshot, finding: Finding) -> bool:
     return line is not None and line.file == finding.file and line.offset > finding.last_offset
 
 
+def steps_last(snapshot: Snapshot) -> bool:
+    """Whether the last line of all is that of a step."""
+    last = next(_last(snapshot, steps=True), None)
+    return last is not None and last.kind == "progress"
+
+
 def said_zero(snapshot: Snapshot) -> bool:
     """Whether the last line of all tells that what was started ended with code 0, and no known total was left to reach."""
     last = next(_last(snapshot, steps=True), None)

@@ -118,7 +118,16 @@ def _other_than_most(waiting: list[MemberStatus], calls: Counter[str | None]) ->
     odd = [member for member in waiting if member.call != common]
     if 2 * len(odd) == len(waiting):
         return [member for member in waiting if member.call in PAIRWISE]
-    return odd if 2 * len(odd) < len(waiting) else []
+    return odd if 2 * len(odd) < len(waiting) else _in_another_function(waiting)
+
+
+def _in_another_function(waiting: list[MemberStatus]) -> list[MemberStatus]:
+    """Of members in calls that tell no majority, as forward and backward of one step, those in another function of the program
+    than most."""
+    places = Counter(member.activity.own.name for member in waiting if member.activity is not None)
+    name, often = places.most_common(1)[0] if places.total() == len(waiting) else ("", 0)
+    odd = [member for member in waiting if member.activity is not None and member.activity.own.name != name]
+    return odd if 2 * often > len(waiting) else []
 
 
 def left_out(snapshot: Snapshot) -> Verdict | None:

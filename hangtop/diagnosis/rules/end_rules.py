@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hangtop.common.text import clock, some
 from hangtop.diagnosis.facts.after_end import never_leaves, works_on
 from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
-from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, over, unheard
+from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, over, steps_last, unheard
 from hangtop.diagnosis.facts.message_evidence import said_last, sentence
 from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
@@ -201,19 +201,21 @@ def writer_gone(snapshot: Snapshot) -> Verdict | None:
 
 
 def broke_off(snapshot: Snapshot) -> Verdict | None:
-    """Nobody writes the log any more, which is proven, and the last step of a known total was not reached. Nothing was said of an
-    end, and nobody saw how the process left.
+    """Nobody writes the log any more, which is proven, and the last step of a known total was not reached, or a step of an
+    unknown one is the last line. Nothing was said of an end, and nobody saw how the process left.
 
     Stands before `driver_gone`: what a log says of its own steps needs no look at Ray.
     """
     progress, ray = snapshot.log.progress, snapshot.log.ray
-    if progress.step is None or progress.total is None or progress.partial or ray is not None or not over(snapshot):
+    if progress.step is None or progress.partial or ray is not None or not over(snapshot):
         return None
-    if progress.step >= progress.total - 1 or snapshot.procs.writers or any_end_said(snapshot):
+    is_last = progress.total is not None and progress.step >= progress.total - 1
+    if is_last or snapshot.procs.writers or any_end_said(snapshot) or (progress.total is None and not steps_last(snapshot)):
         return None
+    at = f"step {progress.step:,}" + (f" of {progress.total:,}" if progress.total is not None else "")
     return Verdict(
         word="crashed",
-        headline=f"Nobody here writes the log any more; it ends at step {progress.step:,} of {progress.total:,}, without a word.",
+        headline=f"Nobody here writes the log any more; it ends at {at}, without a word.",
         refute="a process goes on writing the log, here or elsewhere",
         kind="dead_process",
         confidence="possible",

@@ -31,6 +31,7 @@ from hangtop.records.verdict import Evidence, Kind, Verdict
 
 OWES = "it took the last message of the two, and sent none"
 LAST = "others wait for it, and it for a process that only waits for the end of its child"
+LOCKED = "none of its threads can go on"
 ODD = ("waits", "loops", "dataloader", "unknown")
 """Members that neither work nor wait for their peers."""
 
@@ -161,10 +162,20 @@ def held_up(snapshot: Snapshot) -> Verdict | None:
     )
     evidence = [Evidence("waits", f"{member.name} {member.text}") for member in odd[:2]]
     evidence += [*never_answers(snapshot, odd), *([stack_evidence(peers)] if peers else []), silence(snapshot)]
-    culprits = build_culprits(snapshot, odd)
+    culprits = as_culprits(locked, "likely", LOCKED) if (locked := _locked_ends(snapshot, odd)) else build_culprits(snapshot, odd)
     culprits = tuple(replace(culprit, confidence="possible") for culprit in culprits) if side.doubted else culprits
     headline = f"{_wait_of(odd)}{_waiting(odd, peers)}."
     return hung_verdict(headline, kind, culprits, tuple(evidence), "that process works again")
+
+
+def _locked_ends(snapshot: Snapshot, odd: Sequence[MemberStatus]) -> list[MemberStatus]:
+    """The members at the end of their waits of which no thread can go on: they were taken for ones that wait for their peers."""
+    watch = current_watch(snapshot.state, snapshot.pause_s)
+    locks = dead_locks(wait_graph(look_of(watch))) if watch is not None else ()
+    alone = {lock.pids[0] for lock in locks if len(lock.pids) == 1 and not lock.partly_seen}
+    ends = {member.side.pid for member in odd if member.side is not None}
+    found = [member for member in snapshot.members if member.pid in ends & alone]
+    return found if len(found) == len(ends) else []
 
 
 def roots(odd: Sequence[MemberStatus]) -> list[MemberStatus]:
