@@ -18,6 +18,7 @@ from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.plans.run_plan import run_plan
 from hangtop.actions.prove.premise import writers
 from hangtop.common.clean_words import clean_words
+from hangtop.guard.checkpoint import newest_whole
 from hangtop.guard.due import Due
 from hangtop.guard.events import GuardEvent
 from hangtop.guard.policy import Deed, Policy
@@ -50,9 +51,9 @@ class Outcome(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True):
-    """What a deed needs to know. `folder`: in which the guard was started. `checkpoint`: the newest one, if one is known.
-    `lives`: a process of the run does. `called_off`: is set when the run goes on; what has begun by then is ended all the same.
-    """
+    """What a deed needs to know. `folder`: in which the guard was started. `called_off`: is set when the run goes on; what has
+    begun by then is ended all the same. `checkpoints`: their directory, if it is known to be this run's. `told_at`: when the run
+    last told anything new. `lives`: a process of it does."""
 
     spec: WatchSpec
     policy: Policy
@@ -60,7 +61,8 @@ class Case(Struct, frozen=True):
     at: float
     folder: str
     called_off: asyncio.Event
-    checkpoint: str | None = None
+    checkpoints: str | None = None
+    told_at: float | None = None
     lives: bool = True
 
 
@@ -135,7 +137,7 @@ async def _by_command(due: Due, case: Case) -> Outcome:
         return Outcome(False, "not started: restart.command writes to one plain file, so --log must name one", nothing=True)
     if case.lives and not (stopped := await _harm(due.deed, "stop", case)).went:
         return replace(stopped, text=f"not started: {stopped.text}")
-    plan = run_plan([*case.policy.restart.command, *_resume(case)], case.folder, os.path.join(case.folder, log))
+    plan = run_plan([*case.policy.restart.command, *await _resume(case)], case.folder, os.path.join(case.folder, log))
     assert plan.start is not None
     if others := await asyncio.to_thread(_writers, plan.start):
         return Outcome(False, f"not started: {others} still writes to {log}")
@@ -147,12 +149,15 @@ def _writers(start: Start) -> str:
     return ", ".join(f"pid {writer.pid}" for writer in sorted(writers(start, open_table())))
 
 
-def _resume(case: Case) -> list[str]:
-    """The words that make the run go on from its newest checkpoint; none where no checkpoint is known."""
+async def _resume(case: Case) -> list[str]:
+    """The words that make the run go on from its newest whole checkpoint; none where no such one is known."""
     words = case.policy.restart.resume
     if not any(CHECKPOINT in word for word in words):
         return [*words]
-    return [word.replace(CHECKPOINT, case.checkpoint) for word in words] if case.checkpoint else []
+    if case.checkpoints is None:
+        return []
+    found = await asyncio.to_thread(newest_whole, os.path.join(case.folder, case.checkpoints), case.told_at)
+    return [word.replace(CHECKPOINT, found) for word in words] if found else []
 
 
 async def _hangtop(deed: Deed, *words: str) -> tuple[int, bytes]:

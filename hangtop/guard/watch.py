@@ -28,6 +28,7 @@ from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.advice import Advice
+from hangtop.records.checkpoints import GUESSED
 from hangtop.records.verdict import STATES, Verdict, VerdictChanged
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.remedies.advise import advice
@@ -199,9 +200,10 @@ class GuardWatch:
             outcome = Outcome(True, "put to the notices")
         else:
             saved, lives = snapshot.state.checkpoints, any(not each.exited for each in snapshot.procs.processes)
-            newest = saved.newest if saved else None
+            place = saved.directory if saved is not None and saved.found_by != GUESSED else None
             outcome = await carry_out(
-                due, Case(self._spec, self._policy, event, now, self._folder, self._called_off, newest, lives)
+                due,
+                Case(self._spec, self._policy, event, now, self._folder, self._called_off, place, snapshot.log.told_at, lives),
             )
         self._harms = False
         if harms and not outcome.nothing:
