@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hangtop.actions.registry import ACTIONS, Action, Choices, Option
+from hangtop.cli.finite_range import FiniteRange
 from hangtop.cli.options import PLAN, WATCH, config_of, options, spec_of_run, watch_spec
 
 
@@ -38,7 +39,7 @@ OPTIONS: dict[Option, Callable[[Any], Any]] = {
     "older_s": click.option(
         "--older",
         "older_s",
-        type=click.FloatRange(min=0),
+        type=FiniteRange(min=0),
         default=10.0,
         callback=lambda _, __, minutes: 60 * minutes,
         metavar="MINUTES",

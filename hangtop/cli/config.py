@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 import msgspec
@@ -16,7 +16,7 @@ from hangtop.common.decode_toml import TomlError, decode_toml
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All keys are optional. `lang` is the language of causes and fixes: en or zh."""
 
-    stall: float | None = None
+    stall: Annotated[float, msgspec.Meta(ge=1, le=1e9)] | None = None
     profile: str | None = None
     theme: str | None = None
     calm: bool = False
@@ -37,10 +37,10 @@ def read_config(path: Path | None) -> Config:
     chosen = path or config_dir() / "config.toml"
     try:
         return decode_toml(chosen.read_text("utf-8"), Config)
-    except (FileNotFoundError, PermissionError) as error:
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
         if path is None and not os.path.exists(chosen):  # or in a folder of another user (`sudo -u` and `su` may keep HOME)
             return Config()
-        problem = " no such file" if isinstance(error, FileNotFoundError) else f" {error.strerror}"
+        problem = " no such file" if isinstance(error, (FileNotFoundError, NotADirectoryError)) else f" {error.strerror}"
     except OSError as error:
         problem = f" {error.strerror}"
     except UnicodeDecodeError as error:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from hangtop import __version__
 from hangtop.cli.action_options import commands as action_commands
 from hangtop.cli.config import config_dir
+from hangtop.cli.finite_range import FiniteRange
 from hangtop.cli.guard_options import guard, mcp, notify, picture, wrap
 from hangtop.cli.options import (
     LOOK,
@@ -117,7 +118,7 @@ def end(code: int | None, **_: Any) -> None:
 @hangtop.command()
 @options(WATCH)
 @click.option(
-    "--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Watch at least this long, unless the run has plainly ended."
+    "--wait", type=FiniteRange(min=0), metavar="SECONDS", help="Watch at least this long, unless the run has plainly ended."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON, schema 1.")
 @click.option("--why", "with_why", is_flag=True, help="Print the rule that decided too, and all facts that were weighed.")
@@ -205,7 +206,7 @@ def profiles_test(name: str | None, log: Path | None, extra: Path | None) -> int
 @hangtop.command()
 @click.argument("recording", type=click.Path(path_type=Path))
 @click.option(
-    "--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="How many times as fast as it was.  [default: 1]"
+    "--speed", type=FiniteRange(min=0.01, max=10_000), default=1.0, help="How many times as fast as it was.  [default: 1]"
 )
 @options(LOOK)
 def replay(recording: Path, speed: float, **given: Any) -> int:
@@ -222,7 +223,7 @@ def replay(recording: Path, speed: float, **given: Any) -> int:
 @hangtop.command()
 @click.argument("scenario", required=False)
 @click.option("--list", "listing", is_flag=True, help="List the scenarios.")
-@click.option("--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Stall limit instead of the demo's short one.")
+@click.option("--stall", type=FiniteRange(min=1), metavar="SECONDS", help="Stall limit instead of the demo's short one.")
 @options(LOOK, RECORD)
 def demo(scenario: str | None, listing: bool, stall: float | None, **given: Any) -> int:
     """Start a little run that really hangs, and watch it.
@@ -274,9 +275,7 @@ def _trials(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tu
     callback=_trials,
     help="Load the data files of the command as the run would; start one worker of Ray, and import MODULE in it.",
 )
-@click.option(
-    "--within", "within_s", type=click.FloatRange(1), default=60, show_default=True, metavar="SECONDS", help="For each try."
-)
+@click.option("--within", "within_s", type=FiniteRange(1), default=60, show_default=True, metavar="SECONDS", help="For each try.")
 @click.argument("command_words", nargs=-1, metavar="[-- COMMAND …]")
 def doctor(as_json: bool, log: Path | None, trials: tuple[str, ...], within_s: float, command_words: tuple[str, ...]) -> int:
     """Check before a run whether this machine is fit for it.
@@ -324,9 +323,7 @@ def explain(query: str | None, listing: bool, framework: str | None, lang: str |
 @click.option("--thread", metavar="TEXT", help="Only threads with this in their name.")
 @click.option("--function", metavar="TEXT", help="Only stacks with this function.")
 @click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what a rank does.")
-@click.option(
-    "--again", "again_s", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved."
-)
+@click.option("--again", "again_s", type=FiniteRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved.")
 @click.option("--native", is_flag=True, help="Frames of C code too: names the processes, and stops each for about 0.1 s.")
 @click.option("--locals", "with_locals", is_flag=True, help="Local variables too. They may hold secrets.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")

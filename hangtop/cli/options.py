@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from hangtop.cli.config import Config, config_dir, read_config
+from hangtop.cli.finite_range import FiniteRange
 from hangtop.probe.log.stdin_pipe import STDIN, as_log
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 from hangtop.translations import speak
@@ -37,7 +38,7 @@ WATCH = (
     click.option("--profile", metavar="NAME|FILE", help="The framework, if the log does not tell it: see hangtop profiles list."),
     click.option(
         "--stall",
-        type=click.FloatRange(min=1),
+        type=FiniteRange(min=1),
         metavar="SECONDS",
         help=f"Silence that counts as a stall.  [default: {DEFAULT_STALL_S:g}]",
     ),

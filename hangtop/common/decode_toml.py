@@ -43,6 +43,8 @@ def decode_toml(data: str | bytes, shape: type[Record]) -> Record:
         raise TomlError(f"{_line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
         raise _located(error, text, shape) from error
+    except RecursionError as error:
+        raise TomlError("1: nested too deep, or a key of too many parts") from error
 
 
 def _line_of_syntax_error(error: tomli.TOMLDecodeError, text: str) -> int:

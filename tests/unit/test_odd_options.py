@@ -1,0 +1,38 @@
+"""Odd numbers, files and folders are refused in one line, or stand for what is not there: never a traceback, never a limit of nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from hangtop.cli.config import Config, read_config
+from hangtop.cli.finite_range import FiniteRange
+from hangtop.common.decode_toml import TomlError, decode_toml
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "1e999", "NaN", "infinity"])
+def test_a_number_that_is_not_finite_is_in_no_range(word: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"finite|range"):
+        FiniteRange(min=0).convert(word, None, None)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "0.5", "1e300"])
+def test_nor_in_the_config(tmp_path: Path, value: str) -> None:
+    (tmp_path / "c.toml").write_text(f"stall = {value}\n")
+    with pytest.raises(click.UsageError, match="key stall"):
+        read_config(tmp_path / "c.toml")
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 50_000 + "]" * 50_000, ".".join(["a"] * 50_000) + " = 1", "a = " + "{a = " * 5_000])
+def test_toml_without_end_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(TomlError) as refused:
+        decode_toml(text, Config)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_home_that_is_a_file_holds_no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").touch()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / "config"))
+    assert read_config(None) == Config()
