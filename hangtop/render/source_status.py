@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common import text
+from hangtop.diagnosis.sources_seen import failure
 from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Writer
 from hangtop.render.spans import BLANK, Row
@@ -22,6 +23,20 @@ def source_line(view: View, source: str) -> Row:
     if health.problem is not None:
         return ((say(health.problem), "warn"),)
     return ((say("nothing to show"), "muted"),)
+
+
+def trouble_row(view: View) -> Row:
+    """The first source that has a problem, or cannot see everything, and why; nothing where all are well."""
+    for name in view.spec.sources:
+        health = view.state.health.get(name)
+        if health is None or health.absent is not None:
+            continue
+        if why := health.problem or failure(health, view.state, view.now):
+            return ((f"{name}  ", "warn"), (say(why), "ink"))
+        notes = [note for node in view.state.gpus.values() for note in node.reading.notes] if name == "gpu" else []
+        if notes:
+            return ((f"{name}  ", "warn"), (say(notes[0]), "ink"))
+    return BLANK
 
 
 def old_row(age_s: float, late_s: float = LATE_S, stuck_s: float = NO_ANSWER_S) -> Row:

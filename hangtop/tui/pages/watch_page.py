@@ -13,7 +13,8 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
 from hangtop.common.memo import memoized
-from hangtop.render.spans import Row, cut, width_of
+from hangtop.render.source_status import trouble_row
+from hangtop.render.spans import Row, cut, folded, width_of
 from hangtop.render.view import View
 from hangtop.translations import say
 from hangtop.tui.live_screen import LiveScreen
@@ -25,7 +26,7 @@ from hangtop.tui.panes.processes_pane import ProcessesPane
 from hangtop.tui.panes.ranks_pane import RanksPane
 from hangtop.tui.panes.ray_pane import RayPane
 from hangtop.tui.panes.stages_pane import StageBar
-from hangtop.tui.panes.status_line import StatusLine
+from hangtop.tui.panes.status_line import StatusLine, badge
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, arrange, is_wide, too_small
@@ -84,12 +85,24 @@ class Tabs(RowWidget):
 
 
 class TooSmall(RowWidget):
-    """All that a very small terminal shows."""
+    """All that a very small terminal shows: the badge, the headline, and what room the rest needs."""
 
     def show(self, view: View) -> None:
+        width = max(1, self.size.width)
+        headline = folded(((say(view.verdict.headline), "ink"),), width, 0) if view.verdict is not None else []
         needs = say(f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells")
         has = say(f"this terminal has {self.app.size.width}x{self.app.size.height}")
-        self.paint((((needs[: max(1, self.size.width)], "ink"),), ((has, "muted"),)))
+        below: list[Row] = [((needs[:width], "muted"),), ((has[:width], "muted"),)]
+        room = self.size.height - 1 - len(below)
+        above = (badge(view), *headline[:room]) if room >= 0 else ()
+        self.paint((*(cut(row, width) for row in above), *below))
+
+
+class TroubleLine(RowWidget):
+    """On a terminal without room for all panes: the first source that is not well, and why."""
+
+    def show(self, view: View) -> None:
+        self.paint((cut(trouble_row(view), self.size.width),))
 
 
 class WatchScreen(LiveScreen):
@@ -125,6 +138,7 @@ class WatchScreen(LiveScreen):
         yield VerdictBand(id="verdict")
         yield Tabs(self.panes)
         yield from self.panes
+        yield TroubleLine(id="trouble")
         yield Footer(id="footer")
         yield TooSmall(id="small")
 
@@ -210,7 +224,8 @@ class WatchScreen(LiveScreen):
         *panes, _ = self.panes
         wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
-        places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged)
+        told = bool(trouble_row(view))
+        places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged, troubled=told)
         if self._asking:
             places["prompt"] = places.pop("footer")
         return places

@@ -43,11 +43,19 @@ def is_wide(width: int, height: int) -> bool:
 
 
 def arrange(
-    width: int, height: int, verdict_lines: int, wants: Mapping[str, PaneNeed], *, active: str, maximised: bool
+    width: int,
+    height: int,
+    verdict_lines: int,
+    wants: Mapping[str, PaneNeed],
+    *,
+    active: str,
+    maximised: bool,
+    troubled: bool = False,
 ) -> dict[str, Region]:
     """Rectangles of `status stages verdict footer`, of `tabs` when there are any, and of the panes in `wants` that are shown.
 
-    `wants` is in the order of the panes, the log not among them: it takes what is left.
+    `wants` is in the order of the panes, the log not among them: it takes what is left. `troubled`: beside tabs, a line `trouble`
+    says which source is not well.
     """
     wide = is_wide(width, height)
     verdict_lines = min(verdict_lines, VERDICT_LINES if wide else VERDICT_LINES - 1)
@@ -65,7 +73,9 @@ def arrange(
     if wide:
         below = {active: Region(1, y, inner, height - 1 - y)} if maximised else _columns(inner, y, height - 1, wants)
         return places | below
-    return places | {"tabs": Region(1, y, inner, 1)} | _tab(inner, y + 1, height - 1, wants, active, maximised=maximised)
+    bottom = height - 1 - troubled
+    trouble = {"trouble": Region(1, bottom, inner, 1)} if troubled else {}
+    return places | trouble | {"tabs": Region(1, y, inner, 1)} | _tab(inner, y + 1, bottom, wants, active, maximised=maximised)
 
 
 def _tab(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], active: str, *, maximised: bool) -> dict[str, Region]:
