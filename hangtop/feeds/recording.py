@@ -15,6 +15,8 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from hangtop import __version__
 from hangtop.common import clock
 from hangtop.common.reaper import reap_later
@@ -22,6 +24,7 @@ from hangtop.feeds.probe_feed import Feed
 from hangtop.feeds.replay import RecordingError
 from hangtop.records import wire
 from hangtop.records.ask import Ask
+from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
@@ -64,6 +67,14 @@ class Recorder:
         if not isinstance(reading.value, PageReading):
             self._record(reading)
 
+    def trouble(self) -> str | None:
+        """Why the recording does not go on, if it does not: its disk is full, gone or too slow."""
+        if self.problem is None and not self._says.closed and (said := _first_line(self._says.fileno(), 0.0)):
+            self.problem = said.decode(errors="replace").strip()
+        if self.problem is None and self.left_out:
+            return f"{self.left_out} readings are not in the recording: its disk is too slow, or gone"
+        return self.problem
+
     def close(self) -> None:
         """Give the last lines a moment to be written. The child ends when its pipe closes; on a dead disk it is left behind.
 
@@ -82,7 +93,7 @@ class Recorder:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.child.wait(max(0.0, deadline - time.monotonic()))
         with self._says as says:
-            self.problem = _first_line(says.fileno(), 0.0).decode(errors="replace").strip() or None
+            self.problem = self.problem or _first_line(says.fileno(), 0.0).decode(errors="replace").strip() or None
         if self.problem is None and (self.left_out or self._backlog):
             self.problem = f"the recording lacks its last readings: {shlex.quote(self._name)}: the disk is too slow, or gone"
         reap_later(self.child)
@@ -114,7 +125,15 @@ class RecordedFeed:
     async def readings(self) -> AsyncIterator[Reading]:
         async for reading in self._feed.readings():
             self._recorder.write(reading)
-            yield reading
+            yield self._with_trouble(reading)
+
+    def _with_trouble(self, reading: Reading) -> Reading:
+        """The recorder is shown among the sources where it is not well."""
+        if not isinstance(reading.value, Heartbeat) or (why := self._recorder.trouble()) is None:
+            return reading
+        return replace(
+            reading, value=replace(reading.value, sources=(*reading.value.sources, SourceHealth("record", problem=why)))
+        )
 
     def ask(self, ask: Ask) -> None:
         self._feed.ask(ask)

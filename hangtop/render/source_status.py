@@ -25,11 +25,15 @@ def source_line(view: View, source: str) -> Row:
     return ((say("nothing to show"), "muted"),)
 
 
-def trouble_row(view: View) -> Row:
-    """The first source that has a problem, or cannot see everything, and why; nothing where all are well."""
-    for name in view.spec.sources:
-        health = view.state.health.get(name)
-        if health is None or health.absent is not None:
+WITHOUT_PANE = ("record",)
+"""What has no place on the main screen where it could say why it is not well."""
+
+
+def trouble_row(view: View, *, wide: bool = False) -> Row:
+    """The first source that has a problem, or cannot see everything, and why; nothing where all are well. `wide`: where each
+    pane says it by itself."""
+    for name, health in sorted(view.state.health.items(), key=lambda known: known[0] not in WITHOUT_PANE):
+        if health.absent is not None or (wide and name not in WITHOUT_PANE):
             continue
         if why := health.problem or failure(health, view.state, view.now):
             return ((f"{name}  ", "warn"), (say(why), "ink"))

@@ -99,10 +99,10 @@ class TooSmall(RowWidget):
 
 
 class TroubleLine(RowWidget):
-    """On a terminal without room for all panes: the first source that is not well, and why."""
+    """The first source that is not well and has no pane in view to say so, and why."""
 
     def show(self, view: View) -> None:
-        self.paint((cut(trouble_row(view), self.size.width),))
+        self.paint((cut(trouble_row(view, wide=is_wide(*self.app.size)), self.size.width),))
 
 
 class WatchScreen(LiveScreen):
@@ -224,7 +224,7 @@ class WatchScreen(LiveScreen):
         *panes, _ = self.panes
         wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
-        told = bool(trouble_row(view))
+        told = bool(trouble_row(view, wide=is_wide(width, height)))
         places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged, troubled=told)
         if self._asking:
             places["prompt"] = places.pop("footer")

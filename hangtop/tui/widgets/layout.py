@@ -54,8 +54,8 @@ def arrange(
 ) -> dict[str, Region]:
     """Rectangles of `status stages verdict footer`, of `tabs` when there are any, and of the panes in `wants` that are shown.
 
-    `wants` is in the order of the panes, the log not among them: it takes what is left. `troubled`: beside tabs, a line `trouble`
-    says which source is not well.
+    `wants` is in the order of the panes, the log not among them: it takes what is left. `troubled`: a line `trouble` says
+    which source is not well.
     """
     wide = is_wide(width, height)
     verdict_lines = min(verdict_lines, VERDICT_LINES if wide else VERDICT_LINES - 1)
@@ -70,12 +70,11 @@ def arrange(
         return places | {"verdict": Region(1, y, inner, height - 1 - y)}
     places["verdict"] = Region(1, y, inner, verdict_lines)
     y += verdict_lines + 1
-    if wide:
-        below = {active: Region(1, y, inner, height - 1 - y)} if maximised else _columns(inner, y, height - 1, wants)
-        return places | below
     bottom = height - 1 - troubled
-    trouble = {"trouble": Region(1, bottom, inner, 1)} if troubled else {}
-    return places | trouble | {"tabs": Region(1, y, inner, 1)} | _tab(inner, y + 1, bottom, wants, active, maximised=maximised)
+    places |= {"trouble": Region(1, bottom, inner, 1)} if troubled else {}
+    if wide:
+        return places | ({active: Region(1, y, inner, bottom - y)} if maximised else _columns(inner, y, bottom, wants))
+    return places | {"tabs": Region(1, y, inner, 1)} | _tab(inner, y + 1, bottom, wants, active, maximised=maximised)
 
 
 def _tab(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], active: str, *, maximised: bool) -> dict[str, Region]:
