@@ -95,7 +95,7 @@ def main() -> None:
     try:
         problem = refusal(path) or record(path)
     except OSError as error:
-        problem = f"cannot record to {path}: {error.strerror}"
+        problem = f"cannot record: {error.strerror}: {path}"
     if problem is not None:
         os.write(sys.stdout.fileno(), problem.encode() + b"\n")
 

@@ -12,6 +12,8 @@ from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 
 SCHEMA = 1
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+"""What msgspec raises for a line that is no record, and for one whose texts are not UTF-8."""
 
 
 class WireError(ValueError):
@@ -65,7 +67,7 @@ def decode_reading(line: bytes) -> Reading:
         if (kind := _KINDS.get(tag)) is None:
             raise WireError(f"not a reading of schema {SCHEMA}: there is no kind {tag!r}")
         value: Value = _decoder(kind).decode(wrapped.value)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise WireError(f"not a reading of schema {SCHEMA}: {error}") from error
     return Reading(wrapped.source, wrapped.host, wrapped.at, value)
 
@@ -73,7 +75,7 @@ def decode_reading(line: bytes) -> Reading:
 def _decoded(line: bytes, shape: Any, what: str) -> Any:
     try:
         return _decoder(shape).decode(line)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise WireError(f"not {what}: {error}") from error
 
 

@@ -56,7 +56,7 @@ def test_a_full_disk_is_told_at_the_end_and_what_was_written_plays(tmp_path: Pat
         recorder.write(reading(time.monotonic(), 1))
         time.sleep(0.001)
     recorder.close()
-    assert recorder.problem == f"cannot record to {path}: File too large"
+    assert recorder.problem == f"cannot record: File too large: {path}"
     assert len(load(path).times) > 5
 
 

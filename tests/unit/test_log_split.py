@@ -34,8 +34,16 @@ def test_every_byte_comes_once(data: bytes) -> None:
         patch.setattr(split, "LONGEST_CARRY", 32)
         patch.setattr(split, "OVERLAP", 8)
         found = blocks(data)
+    data = data.replace(b"\0", b"\n")  # it ends a line
     assert joined(found) == data
     assert all(data[block.offset : block.offset + len(block.data)] == block.data for block in found)
+
+
+def test_a_line_behind_a_hole_of_nulls_is_a_line() -> None:
+    """A file that was emptied under a writer which keeps its place has such a hole (copytruncate without O_APPEND)."""
+    *_, last = blocks(b"before\n", bytes(1 << 20), bytes(1 << 20), b"behind\n")
+    assert last.data.endswith(b"\nbehind\n")
+    assert not last.head.strip()
 
 
 def test_a_block_ends_with_a_line() -> None:

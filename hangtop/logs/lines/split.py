@@ -125,7 +125,10 @@ class Blocks:
         return block
 
     def _utf8(self, data: bytes, last: bool = False) -> bytes:
-        """The bytes as UTF-8. Half a byte order mark is held back until the other half is there, or is not to come."""
+        """The bytes as UTF-8. Half a byte order mark is held back until the other half is there, or is not to come.
+
+        A NUL ends a line: a file that was emptied under its writer begins with a hole of them, and the line behind it is a line.
+        """
         if self._start is not None:
             data = self._start + data
             if not data or (data in (b"\xff", b"\xfe") and not last):
@@ -135,7 +138,8 @@ class Blocks:
             self._encoding = encoding_of(data)
             if self._encoding != "utf-8":
                 self._decoder = codecs.getincrementaldecoder(self._encoding)("replace")
-        return data if self._decoder is None else self._decoder.decode(data).encode("utf-8", "replace")
+        text = data if self._decoder is None else self._decoder.decode(data).encode("utf-8", "replace")
+        return text.replace(b"\0", b"\n")
 
 
 def _line_end(data: bytes, begin: int, end: int) -> int:

@@ -183,6 +183,7 @@ class WatchScreen(LiveScreen):
         prompt = next(iter(self.query(FilterPrompt)), None)
         if prompt is None:  # nothing is painted yet
             return
+        opened = opened and not too_small(*self.app.size)
         self._asking = opened
         if opened:
             tables = (pane for pane in self.panes if isinstance(pane, TablePane))
@@ -215,6 +216,8 @@ class WatchScreen(LiveScreen):
         for pane in self.panes:
             pane.headless = "tabs" in places and not (pane.id == "log" and self.active == "log")
         self.query_one(StatusLine).refresh(repaint=False, layout=True)  # from a child on, so that the screen arranges anew
+        if self._asking and "prompt" not in places:  # keys must not go on into a line that nobody sees
+            self.ask_filter(opened=False)
         return True
 
     def _places(self, view: View) -> dict[str, Region]:
@@ -226,6 +229,6 @@ class WatchScreen(LiveScreen):
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
         told = bool(trouble_row(view, wide=is_wide(width, height)))
         places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged, troubled=told)
-        if self._asking:
+        if self._asking and "footer" in places:
             places["prompt"] = places.pop("footer")
         return places

@@ -135,8 +135,12 @@ def _seconds_until(terminal: Terminal, key: bytes, said: str) -> float:
     if key:
         terminal.press(key)
     while (took_s := time.monotonic() - began) < SAID_WITHIN_S:
-        if re.search(said, terminal.shown()) or (terminal.process.poll() is not None and not terminal.read(0.1)):
-            return took_s if re.search(said, terminal.shown()) else SAID_WITHIN_S
+        ended = terminal.process.poll() is not None and not terminal.read(0.1)
+        painted = b"\x1b[?1049h" in terminal.output
+        if re.search(said, terminal.shown() if painted else terminal.output.decode(errors="replace")):
+            return took_s
+        if ended:
+            return SAID_WITHIN_S
         terminal.read(0.05)
     return SAID_WITHIN_S
 
@@ -181,7 +185,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
     """A file system with room for little; needs the right to mount."""
     place = folder / "disk"
     place.mkdir()
-    subprocess.run(("mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)), check=True)
+    subprocess.run(("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(place)), check=True)
     try:
         yield place
     finally:

@@ -248,23 +248,31 @@ def data_of(body: bytes, shape: type[Data], *path: str) -> Data:
     """What stands at this path in the `data` of an answer. Raises `msgspec.DecodeError` for an unknown shape."""
     found: msgspec.Raw | bytes = body
     for name in ("data", *path):
-        inside = msgspec.json.decode(found, type=dict[str, msgspec.Raw])
+        inside = _decoded(found, dict[str, msgspec.Raw])
         if name not in inside:
             raise msgspec.DecodeError(f"no `{name}`")
         found = inside[name]
-    return msgspec.json.decode(found, type=shape, strict=False)
+    return _decoded(found, shape)
+
+
+def _decoded(body: bytes | msgspec.Raw, shape: type[Data]) -> Data:
+    """Raises `msgspec.DecodeError` also where a text is not UTF-8."""
+    try:
+        return msgspec.json.decode(body, type=shape, strict=False)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"not UTF-8: {error.reason}") from error
 
 
 def jobs_of(body: bytes) -> tuple[Job, ...]:
     """The jobs that run and have a driver. Raises `msgspec.DecodeError`."""
-    jobs = msgspec.json.decode(body, type=tuple[Job, ...], strict=False)
+    jobs = _decoded(body, tuple[Job, ...])
     return tuple(job for job in jobs if job.status == "RUNNING" and job.job_id and job.driver_info)
 
 
 def rows_of(body: bytes, shape: type[Data]) -> tuple[Data, ...]:
     """The rows of a state API answer. Raises `msgspec.DecodeError`."""
     rows = data_of(body, tuple[msgspec.Raw, ...], "result", "result")
-    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in rows)
+    return tuple(_decoded(row, shape) for row in rows)
 
 
 def number(value: ApiNumber) -> int:
