@@ -11,17 +11,18 @@ from hangtop.tui.widgets.layout import too_small
 from tests.app.play import beat, on_screen, screen_text, settle
 
 KEYS = (
-    "1 2 3 4 5 6 tab shift+tab up down left right enter escape slash n N e f s w o a t question_mark b k c r exclamation_mark R x"
-    " y z pageup pagedown home end space"
+    "1 2 3 4 5 6 tab shift+tab up down left right enter escape slash n N e f s w o a t question_mark k c r exclamation_mark R x"
+    " z pageup pagedown home end space"
 ).split()
 SIZES = ((120, 40), (80, 24), (60, 15), (40, 10), (200, 60), (100, 30), (1, 1))
 STEPS = 25
+"""Read-only: what a key may start on this machine is tried elsewhere."""
 
 
 @pytest.mark.parametrize(("name", "seed"), [("healthy", 1), ("stalled", 2), ("crashed", 3), ("many", 4)])
 async def test_nothing_breaks_it(name: str, seed: int) -> None:
     chance = random.Random(seed)
-    async with on_screen(name, read_only=False) as (app, pilot, feed, clock):
+    async with on_screen(name, read_only=True) as (app, pilot, feed, clock):
         for _ in range(STEPS):
             match chance.randrange(6):
                 case 0:

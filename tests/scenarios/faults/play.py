@@ -23,7 +23,7 @@ from tests.scenarios.faults.sick_dashboard import answering
 from tests.scenarios.faults.steps import take
 
 ROWS = Path(__file__).with_name("rows.toml")
-SAID_WITHIN_S = 20.0
+SAID_WITHIN_S = 45.0
 SETTLED_S = 3.0
 """The first lines stand before the log is followed: what is done to it then would be its past."""
 ENDED_WITHIN_S = 20.0
