@@ -216,3 +216,16 @@ def test_a_process_whose_first_thread_waits_for_its_others_rests_as_long_as_one_
         found = side_of(watch_of(watch(asks, joins), silent_since=9_980.0, pause_s=90.0), asks, asks.threads[0])
         assert found is not None
         assert found.kind == kind
+
+
+def test_a_server_that_waits_for_its_clients_and_for_another_that_idles_owes_the_answer_itself() -> None:
+    asks = watched(1, waits(1, at_tcp(8, OUTSIDE)))
+    server = watched(OUTSIDE, waits(OUTSIDE, at_tcp(9, 1), at_pipe(7), kind="poll"), listens=("1",))
+    for other, end in ((watched(7, waits(7, LISTENER, kind="poll")), OUTSIDE), (watched(7, waits(7), busy_in=4), 7)):
+        found = side_of(watch_of(watch(asks, server, other)), asks, asks.threads[0])
+        assert found is not None
+        assert found.pid == end
+    forwards = watched(OUTSIDE, waits(OUTSIDE, at_pipe(7), kind="read"), listens=("1",))
+    found = side_of(watch_of(watch(asks, forwards, watched(7, waits(7, LISTENER, kind="poll")))), asks, asks.threads[0])
+    assert found is not None
+    assert found.pid == 7, "it asks on, and waits for that alone"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.records.process import RecentActivity
-from hangtop.records.stack import Excerpt, Frame
+from hangtop.records.process import ProcessReading, RecentActivity
+from hangtop.records.stack import Excerpt, Frame, Stack, Thread
 from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
 from tests.fakes.members import DATA, IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_lock, at_pipe, at_tcp, tcp, waits, watch, watched
+
+WORKER = "/venv/lib/python3.11/site-packages/torch/utils/data/_utils/worker.py"
 
 
 def rank_2(*ends: OtherEnd, **more: object) -> WatchedProcess:
@@ -133,6 +135,25 @@ def test_a_data_worker_that_reads_from_another_machine_may_get_its_answer() -> N
     said = diagnose(replace(known, waits=watch(watched(202, waits(202, store)), at=NOW - 10)), SPEC, NOW)
     assert (said.word, said.kind, [culprit.pid for culprit in said.culprits]) == ("stalled", "dataloader", [202])
     assert (diagnose(known, SPEC, NOW).word, diagnose(known, SPEC, NOW).kind) == ("hung", "dataloader")
+
+
+def test_the_one_data_worker_that_stands_in_the_programs_own_code_is_named_beside_its_rank() -> None:
+    state = four(DATA)
+    assert state.procs is not None
+    workers = tuple(replace(process(2), pid=pid, ppid=102, rank=None, role="data worker") for pid in (202, 203))
+    idles = thread(Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 103), Frame("_worker_loop", WORKER, 250))
+    stands = thread(Frame("__getitem__", USER, 24), Frame("_worker_loop", WORKER, 250))
+
+    def culprit(second: Thread) -> int | None:
+        shown = (Stack(202, NOW, (idles,), started_ticks=7), Stack(203, NOW, (second,), started_ticks=7))
+        looks = tuple(replace(look, stacks=(*look.stacks, *shown)) for look in state.looks)
+        procs = replace(state.procs or ProcessReading(), processes=(*(state.procs or ProcessReading()).processes, *workers))
+        (named,) = diagnose(replace(state, looks=looks, procs=procs), SPEC, NOW).culprits
+        assert named.rank == 2
+        return named.pid
+
+    assert culprit(stands) == 203
+    assert culprit(idles) == 102
 
 
 def looks_for_something(line: str, loop: str) -> RunState:

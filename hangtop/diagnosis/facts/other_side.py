@@ -83,7 +83,7 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     if first is not None and (pause := _pauses(watch, process, first)) is not None:
         return OtherSide("works", f"{name}, which sleeps until {moment(pause.until, watch.reading.started_at)}", pid, here)
     onward = _beyond(watch, process, first, (*path, pid)) if first is not None else None
-    if onward is not None:
+    if onward is not None and not (onward.kind == "idle" and first is not None and _is_asked_there(process, first)):
         return OtherSide(onward.kind, f"{name}, which waits for {onward.text}", onward.pid, onward.path, onward.doubted)
     helpers = (_beyond(watch, process, thread, (*path, pid)) for thread in process.threads[1:])
     if helped := next((side for side in helpers if side is not None and side.kind == "works"), None):
@@ -96,6 +96,11 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     ):  # it goes from call to call, and nothing tells whether that is work
         return None
     return OtherSide("idle", f"{name}, which {_idles(first)}", pid, here)
+
+
+def _is_asked_there(process: WatchedProcess, thread: ThreadWait) -> bool:
+    """Whether it waits for the next request of its clients as well: then it owes the answer, and not who else may ask it."""
+    return any(end.object.kind == "tcp" and port_of(end.object.local) in process.listens for end in outer_ends(thread))
 
 
 def _pauses(watch: Watch, process: WatchedProcess, first: ThreadWait) -> Sleep | None:

@@ -43,11 +43,15 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
     far = [worker for worker in stands if worker.side is not None and worker.side.kind == "unseen"]
     if far and (unsure := may_be_answered(snapshot, far, waiting, "dataloader")) is not None:
         return unsure
-    idle = f"{every(len(everyone), 'data worker')} idle" if everyone else "no data worker is left"
+    stuck = [worker for worker in stands if worker.does not in (None, "idle", "loader_worker")]
+    some_idle = f"{some(len(everyone) - len(stuck), 'data worker')} of {len(everyone)} idle"
+    all_idle = f"{every(len(everyone), 'data worker')} idle" if everyone else "no data worker is left"
+    idle = some_idle if 0 < len(stuck) < len(everyone) else all_idle
     what = "" if not everyone else _worker_place(snapshot, everyone)
     headline = f"{names(waiting)} wait{plural_s(waiting)} for data that never comes: {idle}{what}."
     evidence = (stack_evidence(waiting), Evidence("procs", idle), silence(snapshot))
     helpers = [pid for worker in stands if worker.does != "loader_worker" and (pid := helper_of(snapshot, worker)) is not None]
+    helpers = helpers or ([stuck[0].pid] if len(stuck) == 1 else [])
     culprits = build_culprits(snapshot, waiting)
     if len(culprits) == 1 and helpers:
         culprits = (replace(culprits[0], pid=helpers[0]),)
