@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.records.log import Finding, LogLine, LogReading, Progress, WrittenAt
+from hangtop.records.log import Finding, LogLine, LogReading, Pace, Progress, WrittenAt
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
@@ -232,6 +232,10 @@ def test_a_log_that_nobody_writes_any_more_and_that_ends_before_its_last_step_wi
     said = ended_with("loss 0.3", progress=half)
     assert (said.word, said.confidence, said.culprits) == ("crashed", "possible", ())
     assert said.headline == "Nobody here writes the log any more; it ends at step 40 of 100, without a word."
+    slow_steps = replace(
+        run(30), log=replace(reading, progress=half, pace=Pace(steps=20, p50_s=3.0, p95_s=4.0)), procs=ProcessReading()
+    )
+    assert diagnose(slow_steps, SPEC, NOW).word != "crashed", "it may open its log anew for each of its steps"
     assert ended_with("loss 0.3", progress=replace(half, step=99)).word != "crashed", "steps are counted from 0"
     assert ended_with("loss 0.3", progress=replace(half, partial=True)).word != "crashed", "that of an epoch"
     assert ended_with("Saved final model", progress=half).word != "crashed"

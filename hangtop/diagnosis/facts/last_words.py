@@ -22,6 +22,9 @@ ANEW_S, ANEW_MOST_S, GAPS = 3.0, 5.0, 3.0
 """A program may open its log anew for each line: nobody has it open between two lines. So long, or so many of its own step gaps,
 it is given to write the next one."""
 
+LEFT_S, LEFT_MOST_S, LEFT_GAPS = 8.0, 12.0, 10.0
+"""The same for one that said nothing of an end."""
+
 _EXCEPTION = r"^(?:[\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception|Interrupt|Fault|Failure)|Exception)\b(?::|\(|$)"
 _RAISED = re.compile(_EXCEPTION)
 """The last line of a traceback."""
@@ -83,12 +86,24 @@ def over(snapshot: Snapshot) -> bool:
 
 def may_be_over(snapshot: Snapshot) -> bool:
     """Nobody writes the log, and a moment will tell whether somebody opens it anew."""
-    return 0.0 <= _alone_s(snapshot) <= min(_anew_s(snapshot), ANEW_MOST_S)
+    ends_short = snapshot.log.progress.step is not None and not any_end_said(snapshot)
+    return (
+        0.0 <= _alone_s(snapshot) <= (min(_left_s(snapshot), LEFT_MOST_S) if ends_short else min(_anew_s(snapshot), ANEW_MOST_S))
+    )
+
+
+def left(snapshot: Snapshot) -> bool:
+    """Nobody has written for longer than any step took by far: without a word on an end that is more to ask than after one."""
+    return _alone_s(snapshot) > _left_s(snapshot)
 
 
 def _alone_s(snapshot: Snapshot) -> float:
     """For how long nobody has written, where it is proven that nobody writes; less than 0 elsewhere."""
     return -1.0 if not nobody_writes(snapshot.state) or snapshot.unwritten_s is None else snapshot.unwritten_s
+
+
+def _left_s(snapshot: Snapshot) -> float:
+    return max(LEFT_S, LEFT_GAPS * (snapshot.log.pace.p95_s or 0.0))
 
 
 def _anew_s(snapshot: Snapshot) -> float:

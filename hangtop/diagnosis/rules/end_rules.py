@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hangtop.common.text import clock, some
 from hangtop.diagnosis.facts.after_end import never_leaves, works_on
 from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
-from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, over, steps_last, unheard
+from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, left, over, steps_last, unheard
 from hangtop.diagnosis.facts.message_evidence import said_last, sentence
 from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
@@ -207,7 +207,7 @@ def broke_off(snapshot: Snapshot) -> Verdict | None:
     Stands before `driver_gone`: what a log says of its own steps needs no look at Ray.
     """
     progress, ray = snapshot.log.progress, snapshot.log.ray
-    if progress.step is None or progress.partial or ray is not None or not over(snapshot):
+    if progress.step is None or progress.partial or ray is not None or not left(snapshot):
         return None
     is_last = progress.total is not None and progress.step >= progress.total - 1
     if is_last or snapshot.procs.writers or any_end_said(snapshot) or (progress.total is None and not steps_last(snapshot)):
