@@ -81,6 +81,8 @@ class GuardWatch:
         self._told_problem = ""
         self._ends = self._harms = False
         self.verdict: Verdict | None = None
+        self.told_to_end = ""
+        """Why the run ends by somebody's will, in words: then it is not started again, and nothing else is waited for."""
 
     def _in_doubt(self) -> float:
         """Until when: what the guard before had begun may still be under way, in a process of its own."""
@@ -149,7 +151,8 @@ class GuardWatch:
         if self._over_since is None or self.acts:
             return False
         over_s = now - self._over_since
-        return over_s >= (ENDS_AFTER_S if verdict.state.ended else DEAD_FOR_S) and not (left and verdict.state.ended)
+        waits = left and verdict.state.ended and not self.told_to_end
+        return over_s >= (ENDS_AFTER_S if verdict.state.ended else DEAD_FOR_S) and not waits
 
     @property
     def acts(self) -> bool:
@@ -172,7 +175,7 @@ class GuardWatch:
             if each.deed in HARMFUL and not each.refused:
                 if not sure or (now < self._spared_until and each.seen.event in RESTS):
                     continue
-                each = replace(each, refused=self._may_harm(snapshot))
+                each = replace(each, refused=self.told_to_end or self._may_harm(snapshot))
             self._at_work = asyncio.create_task(self._do(each, snapshot, verdict))
             return True
         return awaited(self._policy, book, seen, now, minute)

@@ -76,6 +76,17 @@ def test_signals_reach_the_wrapped_command(tmp_path: Path) -> None:
         assert watching.wait(PATIENCE_S) == 9
 
 
+def test_a_run_that_somebody_ends_is_not_started_again(tmp_path: Path) -> None:
+    folder = folder_with(
+        tmp_path, '[[when]]\nevent = "crashed"\ndo = "restart"\nafter = "2s"\n[[when]]\nevent = "hung"\nafter = "9h"\ndo = "stop"'
+    )
+    with hangtop("wrap", "--guard", "p.toml", "--log", "train.log", "--", sys.executable, "-c", WAITS, folder=folder) as watching:
+        eventually(lambda: "step" in written(tmp_path / "train.log"), "the run")
+        watching.send_signal(signal.SIGTERM)
+        assert watching.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert written(tmp_path / "train.log").count("step") == 1
+
+
 def folder_with(folder: Path, policy: str = "") -> Path:
     (folder / "p.toml").write_text(policy)
     return folder

@@ -39,6 +39,8 @@ from hangtop.system.processes.open_table import open_table
 ENDED_BY_GUARD = 75
 """EX_TEMPFAIL of sysexits.h: the run was ended because it did not go on, and another try may succeed."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""By these somebody wants the run to end."""
 JUST_BEFORE_S = 5.0
 """Clocks of two processes agree so far."""
 LAST_OUTPUT_S = 10.0
@@ -160,7 +162,7 @@ async def _watched(
     """`early`: signals for the run that the guard has started; `None` where it has started none."""
     loop = asyncio.get_running_loop()
     if early is not None:
-        pass_on = _passing_on(spec)
+        pass_on = _passing_on(spec, watch)
         for number in PASSED_ON:
             loop.add_signal_handler(number, pass_on, number)
         for number in early:
@@ -181,7 +183,7 @@ async def _watched(
     return code
 
 
-def _passing_on(spec: WatchSpec) -> Callable[[signal.Signals], None]:
+def _passing_on(spec: WatchSpec, watch: GuardWatch) -> Callable[[signal.Signals], None]:
     """Hands a signal on to the run that the guard started: its start time is checked again."""
     own = own_process()
 
@@ -195,6 +197,8 @@ def _passing_on(spec: WatchSpec) -> Callable[[signal.Signals], None]:
             process = VerifiedProcess(target, table, own_processes(table), own.uid)
             process.send(number)
             process.close()
+            if number in ENDS:
+                watch.told_to_end = f"{number.name} was handed on to it"
         except (LookupError, PermissionError) as error:
             sys.stderr.write(f"{number.name} was not passed on: {error}\n")
 
