@@ -118,16 +118,19 @@ def _other_than_most(waiting: list[MemberStatus], calls: Counter[str | None]) ->
     odd = [member for member in waiting if member.call != common]
     if 2 * len(odd) == len(waiting):
         return [member for member in waiting if member.call in PAIRWISE]
-    return odd if 2 * len(odd) < len(waiting) else _in_another_function(waiting)
+    return odd if 2 * len(odd) < len(waiting) else _on_another_way(waiting)
 
 
-def _in_another_function(waiting: list[MemberStatus]) -> list[MemberStatus]:
-    """Of members in calls that tell no majority, as forward and backward of one step, those in another function of the program
-    than most."""
-    places = Counter(member.activity.own.name for member in waiting if member.activity is not None)
-    name, often = places.most_common(1)[0] if places.total() == len(waiting) else ("", 0)
-    odd = [member for member in waiting if member.activity is not None and member.activity.own.name != name]
-    return odd if 2 * often > len(waiting) else []
+def _on_another_way(waiting: Sequence[MemberStatus]) -> list[MemberStatus]:
+    """Of members in calls that tell no majority, as forward and backward of one step, those that left the common way of all, from
+    the outermost frame on, where most went on together."""
+    ways = [[(frame.function, frame.file) for frame in reversed(member.frames)] for member in waiting]
+    for places in zip(*ways, strict=False):
+        most, often = Counter(places).most_common(1)[0]
+        if often < len(waiting):
+            apart = [member for member, place in zip(waiting, places, strict=True) if place != most]
+            return apart if 2 * often > len(waiting) else []
+    return []
 
 
 def left_out(snapshot: Snapshot) -> Verdict | None:
