@@ -188,3 +188,16 @@ def test_srun_s_line_on_a_task_that_told_its_error_is_no_cause() -> None:
     ended = "srun: error: gpu07: task 3: Exited with exit code 1\n"
     assert causes(read(raised("OSError: [Errno 28] No space left on device") + ended)) == ["fs.no_space"]
     assert causes(read(ended)) == ["slurm.task_error"]
+
+
+def test_a_worker_s_exception_that_is_raised_again_is_told_by_the_original_one() -> None:
+    again = raised("ValueError: Caught ValueError in DataLoader worker process 3.")
+    log = read(f"{again}Original {raised('lm.RowError: row 7 has no image')}")
+    assert causes(log) == ["py.traceback"]
+    assert "row 7" in log.findings[0].text
+
+
+def test_words_on_how_a_run_is_built_explain_no_exception() -> None:
+    log = read(raised("AssertionError: no_sync is incompatible with gradient partitioning logic of ZeRO stage 3"))
+    assert causes(log) == ["py.traceback"]
+    assert log.findings[0].groups["kind"] == "kind.conflict"

@@ -98,8 +98,9 @@ class LiteralIndex:
         return any(compiled(each.regex).search(text) for each in plain)
 
     def roles(self, text: str) -> set[Role]:
-        """The roles of the known messages in a text. Of families only causes: the kind of an exception tells who only waited."""
-        known = self.readers(text.encode()).signatures
+        """The roles of the known messages in a text. Of families only causes: the kind of an exception tells who only waited.
+        What says how a run is built (noise) explains no exception."""
+        known = (signature for signature in self.readers(text.encode()).signatures if signature.role != "noise")
         told = (signature for signature in known if not signature.family or signature.role == "cause")
         return {signature.role for signature in told if compiled(signature.regex).search(text)}
 
