@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.log import Finding, LogLine, LogReading, Pace, Progress, WrittenAt
-from hangtop.records.process import Process, ProcessReading, Writer
+from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
 from tests.unit.test_verdict import NOW, OOM, SPEC, run
@@ -65,6 +65,16 @@ def test_a_rank_that_died_beside_peers_that_live_is_a_crash_and_one_that_lives_i
     assert said_of(*(ranks[:2] + ranks[3:]), finding=of_two).word == "crashed"
     ended = replace(ranks[2], state="X", exit_code=1)
     assert said_of(*(ranks[:2] + ranks[3:]), finding=of_two, ended=(ended,)).word == "crashed"
+
+
+def test_a_loss_that_ray_tells_is_no_crash_while_the_driver_lives_to_which_it_would_be_raised() -> None:
+    driver = replace(TRAIN, role="launcher")
+    actors = [replace(TRAIN, pid=pid, started_at=began, role="ray worker") for pid, began in ((80, NOW - 800), (81, NOW - 40))]
+    lost = replace(SAID, id="ray.worker_died", text="(raylet) A worker died. Worker PID: 82", pid=82)
+    ended = (replace(actors[0], pid=82, state="X", exit_code=1),)
+    tie = RayTie("drives", "/tmp/ray/session_x", 77, NOW - 900, 9, "python", "01")
+    assert said_of(driver, *actors, finding=lost, ended=ended, ray=(tie,)).word == "running"
+    assert said_of(*actors, finding=lost, ended=ended, ray=(replace(tie, gone=True),)).word == "crashed"
 
 
 def test_a_death_that_names_its_rank_is_past_once_that_rank_lives_as_another_process() -> None:

@@ -48,6 +48,8 @@ def fate_of(snapshot: Snapshot, finding: Finding) -> Fate:
     here = living(snapshot)
     if not here:
         return "unknown"
+    if _driver_lives(snapshot, here, finding):
+        return "lives"
     if (pid := _named(finding)) is not None and not any(process.pid == pid for process in here):
         return "lives" if _tells_of_a_helper(snapshot, finding) else "died"
     if pid is not None:
@@ -66,6 +68,13 @@ def _tells_of_a_helper(snapshot: Snapshot, finding: Finding) -> bool:
     if not by_itself or somebody_died(snapshot):
         return False
     return any(_may_have_written(snapshot, process, finding) for process in at_work(snapshot))
+
+
+def _driver_lives(snapshot: Snapshot, here: Iterable[Process], finding: Finding) -> bool:
+    """Whether the driver of a run on Ray was there before the message, and still is. Each error and each loss of a worker is
+    raised where the call was made, at last in the driver: if nobody catches it, that ends. Ray may start the actor again."""
+    drivers = {tie.pid for tie in snapshot.procs.ray if tie.kind == "drives" and not tie.gone}
+    return any(process.pid in drivers and _is_older(snapshot, process, finding) for process in here)
 
 
 def _named(finding: Finding) -> int | None:
