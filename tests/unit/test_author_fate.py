@@ -70,7 +70,7 @@ def test_a_rank_that_died_beside_peers_that_live_is_a_crash_and_one_that_lives_i
 def test_a_loss_that_ray_tells_is_no_crash_while_the_driver_lives_to_which_it_would_be_raised() -> None:
     driver = replace(TRAIN, role="launcher")
     actors = [replace(TRAIN, pid=pid, started_at=began, role="ray worker") for pid, began in ((80, NOW - 800), (81, NOW - 40))]
-    lost = replace(SAID, id="ray.worker_died", text="(raylet) A worker died. Worker PID: 82", pid=82)
+    lost = replace(SAID, id="ray.worker_died", text="raylet: line 3: 82 Killed  ray::Worker", pid=82)
     ended = (replace(actors[0], pid=82, state="X", exit_code=1),)
     tie = RayTie("drives", "/tmp/ray/session_x", 77, NOW - 900, 9, "python", "01")
     assert said_of(driver, *actors, finding=lost, ended=ended, ray=(tie,)).word == "running"
