@@ -42,7 +42,7 @@ def blocks_on(file: Readable, offset: int) -> Iterator[Block]:
     at = _next_start(file, min(max(offset, file.start), file.end))
     size = CHUNK_BYTES
     while at < file.end:
-        data = file.pread(size, at)
+        data = _read(file, size, at)
         cut = len(data) if at + len(data) >= file.end else data.rfind(b"\n") + 1
         if not data:
             return
@@ -60,7 +60,7 @@ def blocks_back(file: Readable, offset: int) -> Iterator[Block]:
     size = CHUNK_BYTES
     while end > file.start:
         begin = max(file.start, end - size)
-        data = file.pread(end - begin, begin)
+        data = _read(file, end - begin, begin)
         if len(data) < end - begin:
             return
         cut = 0 if begin == 0 else data.find(b"\n", 0, -1) + 1
@@ -72,14 +72,19 @@ def blocks_back(file: Readable, offset: int) -> Iterator[Block]:
         size = CHUNK_BYTES
 
 
+def _read(file: Readable, count: int, offset: int) -> bytes:
+    """Bytes of the file, each NUL as the line end that it is (`hangtop.logs.lines.split`)."""
+    return file.pread(count, offset).replace(b"\0", b"\n")
+
+
 def _next_start(file: Readable, offset: int) -> int:
     """The first row start at or after `offset`."""
     if offset <= file.start:
         return offset
-    if file.pread(1, offset - 1) in (b"\n", b"\r"):
+    if _read(file, 1, offset - 1) in (b"\n", b"\r"):
         return offset
     while offset < file.end:
-        data = file.pread(CHUNK_BYTES, offset)
+        data = _read(file, CHUNK_BYTES, offset)
         found = data.find(b"\n")
         if found >= 0:
             return offset + found + 1
@@ -95,7 +100,7 @@ def _last_end(file: Readable, offset: int) -> int:
         return file.end
     while offset > file.start:
         begin = max(file.start, offset - CHUNK_BYTES)
-        found = file.pread(offset - begin, begin).rfind(b"\n")
+        found = _read(file, offset - begin, begin).rfind(b"\n")
         if found >= 0:
             return begin + found + 1
         offset = begin
