@@ -46,6 +46,7 @@ class Snapshot(Struct, frozen=True):
     log was read yet. `untold_s`: since it told anything new at all; `unwritten_s`: since its last byte. `aside`: members that
     idle, or wait for a call of Ray, while others are at a call: nothing hangs on them. `beside`: processes that are no ranks and
     take part all the same, such as a parameter server.
+    `ticking`: pids of members in an event loop of which only a monitor goes on.
     """
 
     state: RunState
@@ -61,6 +62,7 @@ class Snapshot(Struct, frozen=True):
     aside: tuple[MemberStatus, ...] = ()
     untold_s: float | None = None
     unwritten_s: float | None = None
+    ticking: frozenset[int] = frozenset()
 
     @property
     def only_beats(self) -> bool:
@@ -215,6 +217,7 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     members, aside = in_question(statuses, elsewhere=bool(at_work_elsewhere(state)))
     if snapshot.lines_come:
         spared = only_tick(state, members) if log.beats_in_course else frozenset[int]()
+        snapshot = replace(snapshot, ticking=spared)
         members = without_writers(members, log.beat_s, snapshot.stall_s, strictly=snapshot.only_beats, spared=spared)
     members = by_groups(members)
     if not any(stage_of(member.place) for member in members):  # stages stand at different places: their majority means nothing

@@ -20,7 +20,9 @@ WAKER = OtherEnd(WaitObject("eventfd", reads=True), known=False)
 WAKES = RecentActivity(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0, switches_s=0.2)
 
 
-def said_of(timers: int | None, *ends: OtherEnd, woken_in: int = 2, rest_s: float = 3.0, in_course: bool = True) -> Verdict:
+def said_of(
+    timers: int | None, *ends: OtherEnd, woken_in: int = 2, rest_s: float = 3.0, in_course: bool = True, paced: bool = True
+) -> Verdict:
     """A process alone, in its event loop since 130 s; a line that tells nothing new comes every 5 s."""
     loop = Thread("MainThread", FRAMES, 100, state="S", wait="poll", timers=timers)
     state = run({0: loop}, (replace(process(0, WAKES), rank=None, world=None, role="other"),), silence_s=130)
@@ -28,7 +30,7 @@ def said_of(timers: int | None, *ends: OtherEnd, woken_in: int = 2, rest_s: floa
     own = watched(100, ThreadWait(call, (WAKER, *ends)), woken_in=woken_in)
     assert state.log is not None
     told = replace(state.log, news_at=NOW - 130, clockwork_since=NOW - 130, repeats="monitor tasks=3", beat_s=5.0)
-    told = replace(told, last_output_at=NOW - 2, beats_in_course=in_course, pace=Pace(steps=20, p50_s=1.0, p95_s=2.0))
+    told = replace(told, last_output_at=NOW - 2, beats_in_course=in_course, pace=Pace(20, 1.0, 2.0) if paced else Pace())
     return diagnose(
         replace(state, ranks={}, log=told, waits=watch(own, watched(OUTSIDE, waits(OUTSIDE)), at=NOW - 10)), SPEC, NOW
     )
@@ -37,6 +39,7 @@ def said_of(timers: int | None, *ends: OtherEnd, woken_in: int = 2, rest_s: floa
 def test_where_the_only_clock_is_that_of_the_monitor_all_other_tasks_wait_for_each_other() -> None:
     said = said_of(1)
     assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [100])
+    assert said_of(1, paced=False).word == "hung", "a log without times tells no pace"
 
 
 @pytest.mark.parametrize(

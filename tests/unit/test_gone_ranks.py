@@ -10,8 +10,10 @@ from hangtop.records.log import LogLine
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.stack import Frame
 from hangtop.records.verdict import Verdict
+from hangtop.records.waiting import OtherEnd, WaitObject
 from hangtop.state.run_state import RunState
 from tests.fakes.members import BUSY, IDLE, LOCK, NOW, PACK, SPEC, process, run, thread
+from tests.fakes.waited import waits, watch, watched
 
 PARENT = Process(99, 1.0, 1, 1, "python", "python parent.py", "S", recent=IDLE)
 BARRIER = thread(Frame("barrier", "/home/me/w.py", 6), wait="sleep")
@@ -94,6 +96,14 @@ def test_kinds_of_processes_are_named_in_one_form() -> None:
 )
 def test_a_pid_alone_proves_nothing(texts: tuple[str, ...]) -> None:
     assert named(left(), *texts).kind != "dead_process"
+
+
+def test_what_the_kernel_tells_of_a_wait_is_nearer_to_the_cause_than_a_pid_that_is_gone() -> None:
+    fifo = OtherEnd(WaitObject("fifo", writes=True, inode=4, path="/tmp/go"))
+    assert [culprit.pid for culprit in named(left(RECEIVES), *UP).culprits] == [101]
+    beings = tuple(watched(pid, waits(pid, fifo, kind="open")) for pid in (100, 102))
+    told = named(replace(left(RECEIVES), waits=watch(*beings, at=NOW - 10)), *UP)
+    assert (told.word, [culprit.pid for culprit in told.culprits]) == ("hung", [100, 102])
 
 
 def test_one_that_stands_for_its_own_sake_is_nearer_to_the_cause_than_a_pid_that_is_gone() -> None:

@@ -100,7 +100,7 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
     if not snapshot.is_quiet or not here:
         return None
     culprits = _missing(snapshot) if waiting or all(map(_stands, here)) else ()
-    if not culprits and all(map(_may_wait_for_one, here)):
+    if not culprits and all(map(_may_wait_for_one, here)) and not any(map(_is_held_up, here)):
         culprits = gone_by_name(snapshot)
     if not culprits:
         return None
@@ -146,6 +146,12 @@ def _stands(member: MemberStatus) -> bool:
 def _may_wait_for_one(member: MemberStatus) -> bool:
     """Whether it stands in a wait that another process may end. One that stands for its own sake is nearer to the cause."""
     return _stands(member) and standing(member) != "own"
+
+
+def _is_held_up(member: MemberStatus) -> bool:
+    """Whether the kernel tells what it waits for, and that is not the one that is gone: nobody has the other end, or one that is
+    stopped has it."""
+    return member.side is not None and member.side.kind in ("nobody", "stopped")
 
 
 def stopped(snapshot: Snapshot) -> Verdict | None:

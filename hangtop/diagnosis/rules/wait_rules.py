@@ -163,7 +163,8 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
     Stands before `stalled`: two looks at the stacks prove what silence only suggests.
     """
     members = [member for member in snapshot.members if member.status in ("waits", "loops")]
-    if not snapshot.is_quiet or snapshot.only_beats or not members or len(members) < len(snapshot.members):
+    prints = snapshot.only_beats and not snapshot.ticking.issuperset(member.pid for member in members)
+    if not snapshot.is_quiet or prints or not members or len(members) < len(snapshot.members):
         return None
     if any(member.moved is not False and member.status != "loops" for member in members):
         return None
