@@ -31,7 +31,7 @@ from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.linux import parse_stat
 from tests.fakes.ray_dashboard import FakeDashboard
 from tests.fakes.read_log import INDEX
-from tests.secrets.plant import harmless, planted
+from tests.planted.plant import harmless, planted
 
 TESTS = Path(__file__).parents[1]
 LONGEST_LOG = 6_000

@@ -22,7 +22,7 @@ from hangtop.guard import send_notice
 from hangtop.guard.post import Notice
 from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, running
-from tests.secrets.plant import Planted, planted
+from tests.planted.plant import Planted, planted
 
 IN_LOG = [each for each in planted(1, 11) if not each.kind.startswith(("environment", "options"))]
 IN_COMMAND = [each for each in planted(1, 12, ("options",)) if each.text.startswith("train.py")]

@@ -88,6 +88,11 @@ def checked(log: Path) -> dict[str, object]:
             return said
 
 
+def is_told_as_foreign(session: str, problem: str) -> bool:
+    """One session is named, the others are counted: those of other tests may be on this machine meanwhile."""
+    return "not this run's: " in problem and (f"{session} of " in problem or re.search(r" and \d+ more", problem) is not None)
+
+
 def level(text: str) -> str:
     """The log without the steps behind the last that all ranks have told. Ray hands on the lines of one worker at a time, up to
     a hundred together: what reached the driver before it was killed may end far apart."""
@@ -111,7 +116,7 @@ def test_a_run_that_reads_like_one_on_ray_has_no_part_in_the_session_beside_it(b
     assert said["framework"] == "gkd"
     assert said["culprits"] == []
     assert not [fact for fact in said["evidence"] if fact["source"] == "ray"]
-    assert f"not this run's: {beside.session()} of " in said["sources"]["ray"]["problem"]
+    assert is_told_as_foreign(beside.session(), said["sources"]["ray"]["problem"])
     code, plan = hangtop("recover", "--log", beside.plain_log)
     assert code == 0, plan
     assert pids_in(plan) == {beside.plain.pid}
@@ -133,7 +138,7 @@ def test_without_proof_the_session_is_asked_for_by_name(beside: Beside, verb: st
 def test_the_run_s_own_session_is_known_by_its_driver(beside: Beside) -> None:
     said = checked(beside.log)
     assert {rank["actor"] for rank in said["ranks"]} == {"WorkerDict"}
-    assert said["sources"]["ray"]["problem"] is None
+    assert beside.session() not in (said["sources"]["ray"]["problem"] or "")
     code, plan = hangtop("ray", "stop", "--log", beside.log)
     assert code == 0, plan
     assert {beside.driver.pid, beside.ray.pid_of("raylet"), beside.ray.pid_of("gcs_server")} <= pids_in(plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from hangtop.common.secrets.redactor import Redactor
-from tests.secrets.plant import Planted, harmless, planted
+from tests.planted.plant import Planted, harmless, planted
 
 SEEDS = (7, 8)
 

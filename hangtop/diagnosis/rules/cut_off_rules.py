@@ -16,12 +16,13 @@ WHY = "none of its threads can go on, and what writes the log waits for it"
 
 def cut_off(snapshot: Snapshot) -> Verdict | None:
     """Whoever writes the log waits, directly or behind others, for a process of which no thread can ever go on, or for such that
-    wait for each other. Others may work on: what they give is only kept, as by the pipe before a stage that stands.
+    wait for each other, while others work on: what they give is only kept, as by the pipe before a stage that stands.
 
     Stands before `alive`: work that nobody takes is no life of the run.
     """
     watch = current_watch(snapshot.state, snapshot.pause_s)
-    if not snapshot.is_quiet or snapshot.lines_come or watch is None:
+    works = any(member.alive for member in (*snapshot.members, *snapshot.beside))
+    if not snapshot.is_quiet or snapshot.lines_come or watch is None or not works:
         return None
     members = {member.pid: member for member in snapshot.members}
     for lock in dead_locks(wait_graph(look_of(watch))):

@@ -1,4 +1,4 @@
-"""What the tests of this folder share."""
+"""What the tests below this folder share."""
 
 from tests.fakes.side_by_side import pytest_configure, pytest_pyfunc_call
 
