@@ -80,10 +80,12 @@ def test_a_run_that_somebody_ends_is_not_started_again(tmp_path: Path) -> None:
     folder = folder_with(
         tmp_path, '[[when]]\nevent = "crashed"\ndo = "restart"\nafter = "2s"\n[[when]]\nevent = "hung"\nafter = "9h"\ndo = "stop"'
     )
-    with hangtop("wrap", "--guard", "p.toml", "--log", "train.log", "--", sys.executable, "-c", WAITS, folder=folder) as watching:
-        eventually(lambda: "step" in written(tmp_path / "train.log"), "the run")
+    words = ("wrap", "--guard", "p.toml", "--events", "ev", "--log", "train.log", "--", sys.executable, "-c", WAITS)
+    with hangtop(*words, folder=folder) as watching:
+        eventually(lambda: '"name":"running"' in written(tmp_path / "ev"), "the guard to see the run")
         watching.send_signal(signal.SIGTERM)
         assert watching.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert "SIGTERM was handed on to it" in written(tmp_path / "ev")
     assert written(tmp_path / "train.log").count("step") == 1
 
 
