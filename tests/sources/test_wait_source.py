@@ -77,6 +77,7 @@ def test_a_server_that_computes_sleeps_or_is_stopped() -> None:
         far.send_signal(signal.SIGSTOP)
         assert told(near, "receive") == (None, "stopped", far.pid)
     with python(SERVER + SLEEP, stdout=subprocess.PIPE) as far, python(ASK, port_of(far)) as near:
+        wait_of(far, lambda thread: thread.call.kind == "sleep")
         assert told(near, "receive") == (None, "idle", far.pid)
 
 
@@ -87,6 +88,7 @@ def test_a_heartbeat_beside_it_is_no_life_of_client_or_server() -> None:
         python(SERVER + beats, stdout=subprocess.PIPE) as far,
         python(f"{asks}own.sendall(b'ask')\nown.recv(1)", port_of(far)) as near,
     ):
+        wait_of(far, lambda thread: thread.call.kind == "sleep")
         assert told(near, "receive") == (None, "idle", far.pid)
 
 
