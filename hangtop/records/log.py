@@ -10,7 +10,8 @@ from hangtop.records.parallel_layout import ParallelLayout
 from hangtop.records.step_times import StepTimes, Was
 from hangtop.records.stopped import StoppedRun
 
-LineKind = Literal["plain", "progress", "stage", "warning", "error"]
+LineKind = Literal["plain", "progress", "stage", "warning", "error", "border"]
+"""`border`: no line of the file, but the place where it was rotated."""
 FileStatus = Literal["ok", "closed", "binary", "waiting", "gone", "denied", "directory", "failed"]
 """`closed`: a pipe whose writer closed it; nothing more will come. `binary`: the file holds no text."""
 Severity = Literal["fatal", "warning", "hint"]
@@ -46,7 +47,9 @@ class LogFile(Struct, frozen=True, omit_defaults=True):
 
 
 class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):
-    """One line as it may be shown: cleaned of control codes, `\\r` folded, `text` without its prefixes."""
+    """One line as it may be shown: cleaned of control codes, `\\r` folded, `text` without its prefixes.
+
+    `offset`: byte in its file. Below 0: the line stood in the file that was here before a rotation; -1 is the border."""
 
     file: int
     offset: int

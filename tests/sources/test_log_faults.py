@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from tests.fakes.log_session import settled, steps
+from hangtop.probe.log.tracked_log import LINES_KEPT
+from tests.fakes.log_session import append, settled, steps
 
 
 def test_a_truncated_file_starts_over(tmp_path, watch):
@@ -29,6 +30,40 @@ def test_a_rotated_log_goes_on(tmp_path, watch):
     path.write_text(steps(100, 103))
     log = session.until(lambda log: log.progress.step == 102 and log.lines == 3)
     assert log.pace.steps >= 100
+
+
+@pytest.mark.parametrize("how", ["renamed", "copied and truncated"])
+def test_what_was_written_before_a_rotation_stays_in_view_above_a_border(tmp_path, watch, how):
+    path = tmp_path / "train.log"
+    path.write_text(steps(1, 4))
+    session = watch(path)
+    session.until(settled)
+    for number in (1, 2):
+        append(path, f"last words {number}\n")
+        if how == "renamed":
+            path.rename(tmp_path / f"train.log.{number}")
+        else:
+            session.until(lambda log, number=number: log.last_line == f"last words {number}")
+            (tmp_path / f"train.log.{number}").write_bytes(path.read_bytes())
+        path.write_text(f"first words {number}\n")
+        session.until(lambda log, number=number: log.last_line == f"first words {number}")
+    shown = [line.text if line.kind != "border" else "----" for line in session.state.tail]
+    assert shown[-6:] == ["last words 1", "----", "first words 1", "last words 2", "----", "first words 2"]
+    assert len(shown) == 9
+    offsets = [line.offset for line in session.state.tail]
+    assert offsets == sorted(set(offsets))
+    assert [line.text for line in session.state.tail if line.offset >= 0] == ["first words 2"]
+
+
+def test_only_so_many_lines_of_before_a_rotation_are_kept(tmp_path, watch):
+    path = tmp_path / "train.log"
+    path.write_text(steps(1, LINES_KEPT + 50))
+    session = watch(path)
+    session.until(settled)
+    path.rename(tmp_path / "train.log.1")
+    path.write_text("of the new file\n")
+    session.until(lambda log: log.last_line == "of the new file")
+    assert len(session.state.tail) == LINES_KEPT + 2
 
 
 @pytest.mark.parametrize("how", ["renamed", "copied and truncated"])

@@ -291,3 +291,40 @@ def test_a_problem_of_the_probe_is_said():
     log.book.look_for(LogQuery("x"), log.state)
     log.book.take_page(PageReading(log.asked[-1].ask, problem="permission denied"), HEIGHT, log.state)
     assert log.book.said == "permission denied"
+
+
+def rotated(log: Log, *texts: str) -> None:
+    """The file is rotated: the probe tells its last lines again, each before byte 0, the border, and the first new lines."""
+    behind = log.lines[-1].offset + 2
+    kept = [replace(line, offset=line.offset - behind) for line in log.lines[-200:]]
+    new = [LogLine(0, 10 * at, None, None, "", text) for at, text in enumerate(texts)]
+    log.feed(*kept, LogLine(0, -1, None, None, "", "", "border"), *new, fresh=True)
+    log.lines = new
+
+
+def test_after_a_rotation_the_old_lines_stand_above_the_new_ones() -> None:
+    log = Log(300)
+    rotated(log, "of the new file")
+    assert [line.text for line in log.book.visible(4)] == ["line 298", "line 299", "", "of the new file"]
+
+
+def test_a_person_that_reads_back_stays_where_he_is_when_the_log_is_rotated() -> None:
+    log = Log(300)
+    log.scroll(-30)
+    before = [line.text for line in log.book.visible(HEIGHT)]
+    rotated(log, "of the new file", "and on")
+    assert [line.text for line in log.book.visible(HEIGHT)] == before
+    log.scroll(-300)
+    assert [line.text for line in log.book.visible(1)] == ["line 0"]
+    assert "of the new file" not in [line.text for line in log.book.lines]
+    log.scroll(1_000)
+    log.scroll(1_000)
+    assert [line.text for line in log.book.lines[-2:]] == ["of the new file", "and on"]
+
+
+def test_a_border_is_no_match_of_a_filter() -> None:
+    log = Log(30)
+    log.book.look_for(LogQuery("line"), log.state)
+    log.answer()
+    rotated(log, "line of the new file")
+    assert {line.kind for line in log.book.lines} == {"plain"}

@@ -192,7 +192,7 @@ class SentState:
         for log in spoke:
             last = self._last.get(log.number)
             at = 0.0
-            for line in log.tail(share, -1 if last is None else last.offset):
+            for line in log.tail(share, None if last is None else last.offset):
                 at = line.at or at
                 if line != last:
                     new.append((at, line))

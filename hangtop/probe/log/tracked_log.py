@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 
+from msgspec.structs import replace
+
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.file_facts import FileFacts
@@ -27,6 +29,8 @@ MOST_ARRIVALS = 10_000
 SCOUTED_BYTES = 16 << 10
 HEAD_BYTES = 64 << 10
 ODD_BYTES = 4 << 10
+LINES_KEPT = 200
+"""The last lines of a file that was rotated stay in view, so many of them."""
 
 
 class LineCount:
@@ -67,6 +71,7 @@ class TrackedLog:
         self._digest = self._new_digest(0)
         self._begin = 0
         self._tail: list[bytes] = []
+        self._rotated: tuple[LogLine, ...] = ()
         self._past: Digest | None = None
         self._past_to = 0
         self._past_came: Came = (None, None)
@@ -171,9 +176,10 @@ class TrackedLog:
         """The rank of this writer, as far as the log has told."""
         return self._digest.ranks.rank_of(writer)
 
-    def tail(self, most: int, since: int = -1) -> tuple[LogLine, ...]:
-        """The newest lines, oldest first; only those that end after byte `since`."""
-        return self._digest.tail(most, since)
+    def tail(self, most: int, since: int | None = None) -> tuple[LogLine, ...]:
+        """The newest lines, oldest first, those from before a rotation too; only those that end after byte `since`."""
+        own = self._digest.tail(most, -1 if since is None else since)
+        return (*(line for line in self._rotated if since is None or line.offset > since), *own)[-most:]
 
     def record(self) -> LogFile:
         followed = self.followed
@@ -215,7 +221,9 @@ class TrackedLog:
         self._written_by = written_by = self.followed.modified_at
         self._year = year_in(head) or (None if written_by is None else time.localtime(written_by).tm_year)
         self._looked_at = self._written_by if start or why in ("first", "switched") else None
-        if why == "rotated" and start == 0:
+        goes_on = why == "rotated" and start == 0
+        self._rotated = self._before_the_border() if goes_on else ()
+        if goes_on:
             self._digest.reopened()
         else:
             self.own_shift_s = self.shift_s = None
@@ -226,6 +234,17 @@ class TrackedLog:
         self.last_output_at = self.followed.modified_at
         if start:
             self._begin_past()
+
+    def _before_the_border(self) -> tuple[LogLine, ...]:
+        """What is in view now, before the first byte of the file that begins, and the border."""
+        lines = self.tail(LINES_KEPT)
+        if not lines:
+            return ()
+        behind = lines[-1].offset + 2
+        return (
+            *(replace(line, offset=line.offset - behind) for line in lines),
+            LogLine(self.number, -1, None, None, "", "", "border"),
+        )
 
     def _begin_past(self) -> None:
         self._past = None

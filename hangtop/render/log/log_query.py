@@ -28,6 +28,8 @@ class LogQuery(Struct, frozen=True):
             return False
         if self.notable and line.kind not in NOTABLE:
             return False
+        if line.kind == "border":
+            return not self.pattern
         if not self.pattern:
             return True
         return not self.regex and self.pattern.casefold() in f"{line.prefix} {line.text}".casefold()

@@ -19,7 +19,14 @@ from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
 from hangtop.translations import say
 
-ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "accent", "warning": "warn", "error": "bad"}
+ROLES: dict[LineKind, str] = {
+    "plain": "muted",
+    "progress": "ink",
+    "stage": "accent",
+    "warning": "warn",
+    "error": "bad",
+    "border": "muted",
+}
 LABEL_CELLS = 12
 _CLOCK = re.compile(rf"\[(?:{STAMP})\]\s*|(?<![\w-])(?:{STAMP})\s*(?:[-|]\s+)?|(?<=\b[IWEF])\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?")
 _SECONDS = re.compile(r"\d\d:(\d\d):(\d\d)")
@@ -34,6 +41,8 @@ MOST_SHOWN = 2_000
 @lru_cache(maxsize=256)
 def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, shift: int = 0, marked: bool = False) -> Row:
     """Time, file, prefix, text. `shift`: columns scrolled to the right; `marked`: the line that was jumped to."""
+    if line.kind == "border":
+        return border_row(width, label)
     at = text.clock(line.at) if line.at is not None else " " * 8
     clock = ((f"{at}  ", "accent reverse" if marked else "stale"),) if timed else ()
     mark = (("▸ ", "accent bold"),) if marked and not timed else ()
@@ -43,6 +52,13 @@ def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, 
         prefix = without_clock(prefix, line.at)
     words: Row = ((prefix[:MOST_SHOWN], "muted"), (line.text[: MOST_SHOWN + shift], ROLES[line.kind]))
     return cut((*clock, *mark, *name, *_shifted(words, shift)), width)
+
+
+def border_row(width: int, label: str) -> Row:
+    """`── rotated: its new file begins ────`: the lines above stood in the file that was here before."""
+    said = say("rotated: its new file begins")
+    named = f"{label} {said}" if label else said
+    return cut(((f"── {named} " + "─" * max(0, width - cell_len(named) - 4), ROLES["border"]),), width)
 
 
 def without_clock(prefix: str, at: float) -> str:
@@ -203,7 +219,8 @@ def _mode(view: View, model: LogViewModel) -> str:
     if not model.following:
         lines = model.visible(1)
         size = max(1, sum(f.size_bytes for f in view.state.log.files) if view.state.log else 1)
-        share = lines[0].offset / size if lines and view.state.log and len(view.state.log.files) == 1 else None
+        single = lines and lines[0].offset >= 0 and view.state.log and len(view.state.log.files) == 1
+        share = lines[0].offset / size if single else None
         return say("scrolled back" if share is None else f"scrolled back to {share:.0%}")
     if view.verdict and view.verdict.word == "finished":
         return say("ended")

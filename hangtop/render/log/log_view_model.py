@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hangtop.common.text import some
 from hangtop.records.ask import PageAsk
@@ -60,12 +61,14 @@ class LogViewModel(Struct):
             return
         tail = state.tail
         joined = self._last is None or (0 <= new < len(tail) and tail[len(tail) - new - 1] == self._last)
-        self._seen, self._last = state.tail_total, tail[-1] if tail else None
+        before, self._last = self._last, tail[-1] if tail else None
+        self._seen = state.tail_total
         if joined and self.at_end:
             self._append(line for line in tail[max(0, len(tail) - new) :] if self.sought.local(line))
         elif self.following:
             self._restart(state)
         else:
+            self._move_before_border(before, tail)
             self.at_end = False
             self._newer.forget()
 
@@ -131,7 +134,7 @@ class LogViewModel(Struct):
 
     def to_start(self, state: RunState) -> None:
         """The first line of the file."""
-        if not self.lines or self.at_start:
+        if not self.lines or self.at_start or self.lines[0].offset < 0:
             self.following, self.top = False, 0
             return
         file = self.lines[0].file
@@ -188,6 +191,18 @@ class LogViewModel(Struct):
     def waiting(self) -> bool:
         """Whether an answer is on its way."""
         return bool(self._asks)
+
+    def _move_before_border(self, last: LogLine | None, tail: Sequence[LogLine]) -> None:
+        """A person reads lines of a file that was rotated: they get the places that the probe gives them now. `last`: the newest
+        line before."""
+        same = None if last is None else next((line for line in reversed(tail) if line.offset < 0 and _is_same(line, last)), None)
+        if last is None or same is None:
+            return
+        by = same.offset - last.offset
+        self.lines = [replace(line, offset=line.offset + by) if line.file == last.file else line for line in self.lines]
+        if self.target is not None and self.target[0] == last.file:
+            self.target = (last.file, self.target[1] + by)
+        self._asks.clear()
 
     def _found(self, page: PageReading, height: int, state: RunState, *, done: bool) -> None:
         if page.lines:
@@ -334,3 +349,8 @@ class LogViewModel(Struct):
             self._newer.forget()
         else:
             self._drop_first(over)
+
+
+def _is_same(line: LogLine, other: LogLine) -> bool:
+    """Whether both are one line, wherever it stands now."""
+    return replace(line, offset=other.offset) == other
