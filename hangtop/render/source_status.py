@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+
 from hangtop.common import text
 from hangtop.diagnosis.sources_seen import failure
 from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Writer
-from hangtop.render.spans import BLANK, Row
+from hangtop.render.spans import BLANK, Row, cut, folded
 from hangtop.render.view import View
 from hangtop.translations import say
 
@@ -29,18 +31,29 @@ WITHOUT_PANE = ("record",)
 """What has no place on the main screen where it could say why it is not well."""
 
 
-def trouble_row(view: View, *, wide: bool = False) -> Row:
-    """The first source that has a problem, or cannot see everything, and why; nothing where all are well. `wide`: where each
-    pane says it by itself."""
+def trouble_rows(view: View, width: int, *, wide: bool, lines: int) -> list[Row]:
+    """The first source that has a problem, or cannot see everything, and why, in so many lines at most; else that there is no
+    GPU; nothing where all are well. `wide`: each pane says it by itself."""
+    source, why, role = _trouble(view, wide=wide)
+    if not why:
+        return []
+    row: Row = ((f"{source}  ", role), (why, "muted" if role == "muted" else "ink"))
+    told = folded(row, width, cell_len(source) + 2)
+    return told if len(told) <= lines else [*told[: lines - 1], cut((*told[lines - 1], (" …", "muted")), width)]
+
+
+def _trouble(view: View, *, wide: bool) -> tuple[str, str, str]:
+    """Source, why, role of the source's name."""
     for name, health in sorted(view.state.health.items(), key=lambda known: known[0] not in WITHOUT_PANE):
         if health.absent is not None or (wide and name not in WITHOUT_PANE):
             continue
         if why := health.problem or failure(health, view.state, view.now):
-            return ((f"{name}  ", "warn"), (say(why), "ink"))
+            return name, say(why), "warn"
         notes = [note for node in view.state.gpus.values() for note in node.reading.notes] if name == "gpu" else []
         if notes:
-            return ((f"{name}  ", "warn"), (say(notes[0]), "ink"))
-    return BLANK
+            return name, say(notes[0]), "warn"
+    gpu = view.state.health.get("gpu")
+    return ("gpu", say(f"none: {gpu.absent}"), "muted") if gpu is not None and gpu.absent and not wide else ("", "", "")
 
 
 def old_row(age_s: float, late_s: float = LATE_S, stuck_s: float = NO_ANSWER_S) -> Row:

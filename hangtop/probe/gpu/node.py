@@ -231,5 +231,5 @@ def _refusal(error: Exception) -> Absent | SourceError:
         version = f" ({known})" if (known := read_text("/sys/module/nvidia/version")) else ""
         return SourceError(f"NVIDIA driver in the kernel{version} and its library differ in version: reboot, or {RELOAD}")
     if code == codes.NO_PERMISSION:
-        return SourceError("the NVIDIA driver refuses this user: see ls -l /dev/nvidiactl, then sudo usermod -aG video $USER")
+        return SourceError("the NVIDIA driver refuses this user: sudo usermod -aG video $USER (see ls -l /dev/nvidiactl)")
     return SourceError(f"the NVIDIA driver does not start: {error} (see nvidia-smi and dmesg)")

@@ -13,7 +13,7 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
 from hangtop.common.memo import memoized
-from hangtop.render.source_status import trouble_row
+from hangtop.render.source_status import trouble_rows
 from hangtop.render.spans import Row, cut, folded, width_of
 from hangtop.render.view import View
 from hangtop.translations import say
@@ -29,7 +29,7 @@ from hangtop.tui.panes.stages_pane import StageBar
 from hangtop.tui.panes.status_line import StatusLine, badge
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
 from hangtop.tui.selection import Selection
-from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, arrange, is_wide, too_small
+from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, arrange, is_wide, too_small, trouble_lines
 from hangtop.tui.widgets.row_widget import RowWidget
 
 PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
@@ -102,7 +102,12 @@ class TroubleLine(RowWidget):
     """The first source that is not well and has no pane in view to say so, and why."""
 
     def show(self, view: View) -> None:
-        self.paint((cut(trouble_row(view, wide=is_wide(*self.app.size)), self.size.width),))
+        self.paint(troubles(view, *self.app.size))
+
+
+def troubles(view: View, width: int, height: int) -> list[Row]:
+    """What the lines above the footer say on a terminal of this size."""
+    return trouble_rows(view, width - 2, wide=is_wide(width, height), lines=trouble_lines(height))
 
 
 class WatchScreen(LiveScreen):
@@ -227,8 +232,8 @@ class WatchScreen(LiveScreen):
         *panes, _ = self.panes
         wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
-        told = bool(trouble_row(view, wide=is_wide(width, height)))
-        places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged, troubled=told)
+        told = len(troubles(view, width, height))
+        places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged, trouble=told)
         if self._asking and "footer" in places:
             places["prompt"] = places.pop("footer")
         return places

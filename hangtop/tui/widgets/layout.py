@@ -12,6 +12,7 @@ from hangtop.render.spans import BLANK, Row, pad
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 15
 WIDE_WIDTH, WIDE_HEIGHT = 100, 30
+ROOMY_HEIGHT = 24
 LEAST_LOG = 5
 LEAST_PANE = 4
 REASON_LINES = 3
@@ -42,6 +43,11 @@ def is_wide(width: int, height: int) -> bool:
     return width >= WIDE_WIDTH and height >= WIDE_HEIGHT
 
 
+def trouble_lines(height: int) -> int:
+    """How many lines may say what is not well."""
+    return 2 if height >= ROOMY_HEIGHT else 1
+
+
 def arrange(
     width: int,
     height: int,
@@ -50,11 +56,11 @@ def arrange(
     *,
     active: str,
     maximised: bool,
-    troubled: bool = False,
+    trouble: int = 0,
 ) -> dict[str, Region]:
     """Rectangles of `status stages verdict footer`, of `tabs` when there are any, and of the panes in `wants` that are shown.
 
-    `wants` is in the order of the panes, the log not among them: it takes what is left. `troubled`: a line `trouble` says
+    `wants` is in the order of the panes, the log not among them: it takes what is left. `trouble`: so many lines say
     which source is not well.
     """
     wide = is_wide(width, height)
@@ -70,8 +76,8 @@ def arrange(
         return places | {"verdict": Region(1, y, inner, height - 1 - y)}
     places["verdict"] = Region(1, y, inner, verdict_lines)
     y += verdict_lines + 1
-    bottom = height - 1 - troubled
-    places |= {"trouble": Region(1, bottom, inner, 1)} if troubled else {}
+    bottom = height - 1 - trouble
+    places |= {"trouble": Region(1, bottom, inner, trouble)} if trouble else {}
     if wide:
         return places | ({active: Region(1, y, inner, bottom - y)} if maximised else _columns(inner, y, bottom, wants))
     return places | {"tabs": Region(1, y, inner, 1)} | _tab(inner, y + 1, bottom, wants, active, maximised=maximised)
