@@ -8,10 +8,10 @@ from __future__ import annotations
 import datetime
 import re
 import threading
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-import tomli
+import rtoml
 
 Record = TypeVar("Record")
 
@@ -32,22 +32,34 @@ class TomlError(ValueError):
         self.unknown = unknown
 
 
+def _parsed(text: str) -> dict[str, Any]:
+    """The values of a TOML document. Raises `tomllib.TOMLDecodeError` (a `ValueError`), `RecursionError`.
+
+    rtoml reads the catalog in 7 ms, the standard library in 70; what rtoml refuses the standard library reads, or says why."""
+    try:
+        return rtoml.loads(text)
+    except rtoml.TomlParsingError:
+        import tomllib
+
+        return tomllib.loads(text)
+
+
 def decode_toml(data: str | bytes, shape: type[Record]) -> Record:
     """The record of type `shape` that a TOML document (UTF-8) holds. Raises `TomlError`."""
     text = data if isinstance(data, str) else data.decode("utf-8")
     try:
-        values = tomli.loads(text)
+        values = _parsed(text)
         with _LEARNING:
             return msgspec.convert(values, shape, builtin_types=(datetime.datetime, datetime.date, datetime.time), str_keys=True)
-    except tomli.TOMLDecodeError as error:
-        raise TomlError(f"{_line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
         raise _located(error, text, shape) from error
+    except ValueError as error:
+        raise TomlError(f"{_line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise TomlError("1: nested too deep, or a key of too many parts") from error
 
 
-def _line_of_syntax_error(error: tomli.TOMLDecodeError, text: str) -> int:
+def _line_of_syntax_error(error: ValueError, text: str) -> int:
     """The line of a syntax error, from its message; an error at the end of the document is on the last line."""
     found = re.search(r"at line (\d+)", str(error))
     return int(found[1]) if found else text.count("\n") + 1

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 import re
 import string
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-import tomli
 
 KINDS = Path(__file__).with_name("kinds.toml")
 ALNUM = string.ascii_letters + string.digits
@@ -27,7 +26,7 @@ class Planted(NamedTuple):
 def planted(each: int, seed: int, groups: tuple[str, ...] = ()) -> Iterator[Planted]:
     """`each` texts of every kind of these groups (none: of all)."""
     chance = random.Random(seed)
-    for group, table in tomli.loads(KINDS.read_text()).items():
+    for group, table in tomllib.loads(KINDS.read_text()).items():
         for text in table["texts"] if not groups or group in groups else ():
             for _ in range(each):
                 yield _one(f"{group}: {text}", text, table["of"], chance)

@@ -86,10 +86,11 @@ def over(snapshot: Snapshot) -> bool:
 
 def may_be_over(snapshot: Snapshot) -> bool:
     """Nobody writes the log, and a moment will tell whether somebody opens it anew."""
+    alone_s = _alone_s(snapshot)
+    if not 0.0 <= alone_s <= LEFT_MOST_S:
+        return False  # what the last lines say is asked for only where it matters
     ends_short = snapshot.log.progress.step is not None and not any_end_said(snapshot)
-    return (
-        0.0 <= _alone_s(snapshot) <= (min(_left_s(snapshot), LEFT_MOST_S) if ends_short else min(_anew_s(snapshot), ANEW_MOST_S))
-    )
+    return alone_s <= (_left_s(snapshot) if ends_short else min(_anew_s(snapshot), ANEW_MOST_S))
 
 
 def left(snapshot: Snapshot) -> bool:

@@ -8,13 +8,13 @@ import resource
 import subprocess
 import sys
 import time
+import tomllib
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
-import tomli
 from msgspec import Struct
 
 from tests.fakes.nvml.stand_in import StandInDriver
@@ -65,7 +65,7 @@ class Played(Struct, frozen=True):
 
 
 def rows() -> list[Row]:
-    return msgspec.convert(tomli.loads(ROWS.read_text())["row"], list[Row])
+    return msgspec.convert(tomllib.loads(ROWS.read_text())["row"], list[Row])
 
 
 def play(row: Row, size: tuple[int, int], folder: Path) -> Played:
