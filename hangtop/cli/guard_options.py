@@ -9,13 +9,10 @@ from typing import Any
 
 import click
 
-from hangtop.cli.options import WATCH, config_of, options, spec_of_run, watch_spec
+from hangtop.cli.options import TELL, WATCH, config_of, options, spec_of_run, watch_spec
 
 WATCHFUL = (
-    click.option(
-        "--notify", "urls", multiple=True, metavar="URL", help="Tell it there too (an address of Apprise); again for more."
-    ),
-    click.option("--metrics", metavar="HOST:PORT", help="Offer figures to Prometheus."),
+    *TELL,
     click.option(
         "--alive", metavar="FILE|HOST:PORT", help="Tell a supervisor that the guard looks: touched, or asked over HTTP."
     ),

@@ -21,6 +21,7 @@ from hangtop.cli.guard_options import guard, mcp, notify, picture, wrap
 from hangtop.cli.options import (
     LOOK,
     RECORD,
+    TELL,
     WATCH,
     bad_data_as_usage_error,
     config_of,
@@ -79,7 +80,7 @@ def _is_guarded(args: list[str]) -> bool:
 @click.group(
     cls=RunGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@options(WATCH, LOOK, RECORD)
+@options(WATCH, LOOK, TELL, RECORD)
 @click.version_option(__version__, prog_name="hangtop")
 @click.pass_context
 def hangtop(context: click.Context, /, **given: Any) -> int:
@@ -136,7 +137,7 @@ def check(wait: float | None, as_json: bool, with_why: bool, **given: Any) -> in
 
 
 @hangtop.command()
-@options(WATCH, LOOK, RECORD)
+@options(WATCH, LOOK, TELL, RECORD)
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND …")
 def run(words: tuple[str, ...], **given: Any) -> int:
     """Start a run, its output going to --log FILE, and watch it. It goes on when hangtop ends.
@@ -151,10 +152,9 @@ def run(words: tuple[str, ...], **given: Any) -> int:
     config = config_of(given["config"])
     if given["read_only"] or config.read_only:
         raise click.UsageError("read-only: nothing may be started")
-    spec = watch_spec(given, config)
+    spec, look = watch_spec(given, config), replace(watch_look(given, config), started=True)
     code = command.start(words, spec.logs, sys.stderr)
     if code == 0:
-        look = replace(watch_look(given, config), started=True)
         code = watch.run(spec, look, recorder(given["record"], spec))
         sys.stderr.write(command.goes_on(spec.logs))
     return code
@@ -224,7 +224,7 @@ def replay(recording: Path, speed: float, **given: Any) -> int:
 @click.argument("scenario", required=False)
 @click.option("--list", "listing", is_flag=True, help="List the scenarios.")
 @click.option("--stall", type=FiniteRange(min=1), metavar="SECONDS", help="Stall limit instead of the demo's short one.")
-@options(LOOK, RECORD)
+@options(LOOK, TELL, RECORD)
 def demo(scenario: str | None, listing: bool, stall: float | None, **given: Any) -> int:
     """Start a little run that really hangs, and watch it.
 

@@ -60,13 +60,16 @@ LOOK = (
     click.option("--read-only", is_flag=True, help="Without the keys that stop, clean up or restart."),
     click.option("--calm", is_flag=True, help="Nothing flashes, no bell."),
     click.option("--plain", is_flag=True, help="Print one line per change instead of drawing a screen."),
+)
+TELL = (
     click.option(
         "--notify",
-        "notify_urls",
+        "urls",
         multiple=True,
         metavar="URL",
         help="Tell trouble and the end there too: mail, chat, webhook … (an address of Apprise); again for more.",
     ),
+    click.option("--metrics", metavar="HOST:PORT", help="Offer figures to Prometheus."),
 )
 RECORD = (
     click.option(
@@ -166,8 +169,10 @@ def watch_look(given: dict[str, Any], config: Config) -> Any:
     """How to show it, and whom to tell what changes."""
     from hangtop.cli.commands.watch import WatchOptions
 
+    others, figures = _others(given.get("urls", ())), _figures(given.get("metrics"))
     return WatchOptions(
-        subscribers=_others(given["notify_urls"], given.get("logs", ())),
+        others=others,
+        lookers=() if figures is None else (figures.look,),
         as_lines=given["plain"],
         calm=given["calm"] or config.calm,
         read_only=given["read_only"] or config.read_only,
@@ -175,16 +180,28 @@ def watch_look(given: dict[str, Any], config: Config) -> Any:
     )
 
 
-def _others(urls: tuple[str, ...], run: tuple[str, ...]) -> tuple[Any, ...]:
+def _figures(address: str | None) -> Any:
+    """What offers figures; exit 2 where that cannot be."""
+    if address is None:
+        return None
+    from hangtop.guard.metrics import MetricsError, serve
+
+    try:
+        return serve(address)
+    except MetricsError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _others(urls: tuple[str, ...]) -> Any:
     """Who tells others; exit 2 for an address that cannot be used."""
     if not urls:
-        return ()
+        return None
     from hangtop.guard.send_notice import problems_of
     from hangtop.guard.tell_others import TellOthers
 
     if problems := problems_of(urls):
         raise click.UsageError(f"--notify: {'; '.join(problems)}")
-    return (TellOthers(urls, run),)
+    return TellOthers(urls)
 
 
 def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:

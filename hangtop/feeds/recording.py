@@ -15,16 +15,14 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from hangtop import __version__
 from hangtop.common import clock
 from hangtop.common.reaper import reap_later
 from hangtop.feeds.probe_feed import Feed
 from hangtop.feeds.replay import RecordingError
+from hangtop.feeds.troubled import with_trouble
 from hangtop.records import wire
 from hangtop.records.ask import Ask
-from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
@@ -125,15 +123,7 @@ class RecordedFeed:
     async def readings(self) -> AsyncIterator[Reading]:
         async for reading in self._feed.readings():
             self._recorder.write(reading)
-            yield self._with_trouble(reading)
-
-    def _with_trouble(self, reading: Reading) -> Reading:
-        """The recorder is shown among the sources where it is not well."""
-        if not isinstance(reading.value, Heartbeat) or (why := self._recorder.trouble()) is None:
-            return reading
-        return replace(
-            reading, value=replace(reading.value, sources=(*reading.value.sources, SourceHealth("record", problem=why)))
-        )
+            yield with_trouble(reading, "record", self._recorder.trouble)
 
     def ask(self, ask: Ask) -> None:
         self._feed.ask(ask)

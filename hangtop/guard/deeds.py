@@ -7,7 +7,6 @@ import contextlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -22,6 +21,7 @@ from hangtop.guard.checkpoint import newest_whole
 from hangtop.guard.due import Due
 from hangtop.guard.events import GuardEvent
 from hangtop.guard.policy import Deed, Policy
+from hangtop.guard.send_notice import PICTURE
 from hangtop.records.plan import Start
 from hangtop.records.watch_spec import WatchSpec, as_options, plain_file
 from hangtop.system.hangtop_child import hangtop_command
@@ -39,7 +39,6 @@ LIMIT_S: dict[Deed, float] = {
 """After this a deed is given up; its executor goes on by itself, and its proof is in the log of actions."""
 LAST_LINES = 3
 CHECKPOINT = "{checkpoint}"
-PICTURE = "png" if find_spec("resvg_py") else "svg"
 
 
 class Outcome(Struct, frozen=True):

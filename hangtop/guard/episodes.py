@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.diagnosis.rules.end_rules import by_you
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.guard.policy import Deed, Event
 from hangtop.guard.post import Post
@@ -93,11 +94,16 @@ class Book(Struct, frozen=True):
     started_at: float | None = None
 
 
+def event_of(verdict: Verdict) -> Event:
+    """The event that a verdict is."""
+    return "ended" if verdict.word == "finished" and verdict.rule == by_you.__name__ else verdict.word
+
+
 def seen_of(snapshot: Snapshot, verdict: Verdict, signs: Mapping[Event, str]) -> tuple[Seen, ...]:
     """The word of the verdict, and the signs beside it."""
     now = snapshot.now
     news_at = None if verdict.silence_s is None else now - verdict.silence_s
-    word = Seen(verdict.word, verdict.headline, verdict.confidence, news_at, mark_of(snapshot), snapshot.log.attempt)
+    word = Seen(event_of(verdict), verdict.headline, verdict.confidence, news_at, mark_of(snapshot), snapshot.log.attempt)
     return (word, *(replace(word, event=sign, said=said, confidence="likely") for sign, said in signs.items()))
 
 

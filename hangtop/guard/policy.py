@@ -26,12 +26,14 @@ from hangtop.common.decode_toml import TomlError, decode_toml, line_of
 from hangtop.guard.signs import Sign
 from hangtop.records.verdict import Confidence, VerdictWord
 
-Event = VerdictWord | Sign
-"""A word of the verdict, or a sign beside it."""
+Event = VerdictWord | Sign | Literal["ended"]
+"""A word of the verdict, or a sign beside it. `ended`: somebody asked for the end of the run; it is no other event then."""
 Deed = Literal["stacks", "bundle", "picture", "notify", "run", "stop", "restart", "recover"]
 """`run`: the hook that the same entry names. `picture`: of the screen, which a later notice takes along."""
 HARMFUL: frozenset[Deed] = frozenset({"stop", "restart", "recover"})
 """They end processes."""
+NO_TROUBLE: frozenset[Event] = frozenset({"finished", "ended"})
+"""After them nobody waits for the run to go on."""
 STANDS: frozenset[Event] = frozenset({"stalled", "hung", "crashed", "nan", "loss_jump"})
 """Only at these may a policy do what is harmful: a run that is slow and alive is left alone."""
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -108,11 +110,11 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     keep: str = ""
 
 
-ONLY_TELL = Policy(when=(When(("stalled", "hung", "crashed", "finished"), "notify"),))
+ONLY_TELL = Policy(when=(When(("stalled", "hung", "crashed", "finished", "ended"), "notify"),))
 """Without a policy nothing is done but to tell."""
 WRAPPED = Policy(
     when=(
-        When(("stalled", "hung", "crashed"), "notify"),
+        When(("stalled", "hung", "crashed", "ended"), "notify"),
         When("hung", ("stacks", "bundle"), after="1m"),
         When("hung", "stop", after="10m"),
     )

@@ -17,20 +17,23 @@ FIRST_PAUSE_S = 15.0
 
 
 class Part(Struct, frozen=True):
-    """What is told of one event. `picture`: a file to go with it."""
+    """What is told of one event. `picture`: a file to go with it; `paint`: or the words of `hangtop picture`, which paints one
+    when it is sent."""
 
     title: str
     body: str
     picture: str = ""
+    paint: tuple[str, ...] = ()
 
 
 class Notice(Struct, frozen=True):
-    """What the sender is told. `urls`: of Apprise; an empty list means all of the policy's."""
+    """What the sender is told. `urls`: of Apprise. `picture`, `paint`: as of a part."""
 
     urls: tuple[str, ...]
     title: str
     body: str
     picture: str = ""
+    paint: tuple[str, ...] = ()
 
 
 class Undelivered(Struct, frozen=True):
@@ -42,6 +45,7 @@ class Undelivered(Struct, frozen=True):
     tries: int
     next_at: float
     picture: str = ""
+    paint: tuple[str, ...] = ()
 
 
 class Post(Struct, frozen=True):
@@ -68,7 +72,7 @@ def next_notice(post: Post, settings: Notices, now: float) -> tuple[Post, Notice
     if again is not None:
         rest = tuple(each for each in post.undelivered if each is not again)
         urls = tuple(settings.urls[place] for place in again.places if place < len(settings.urls))
-        return replace(post, undelivered=rest), Notice(urls, again.title, again.body, again.picture), again.tries
+        return replace(post, undelivered=rest), Notice(urls, again.title, again.body, again.picture, again.paint), again.tries
     early = post.sent_at is not None and 0 <= now - post.sent_at < settings.every_s
     if not post.waiting or (early and not post.urgent):
         return post, None, 0
@@ -80,7 +84,14 @@ def _joined(parts: tuple[Part, ...], settings: Notices) -> Notice:
     last = parts[-MOST_PARTS:]
     bodies = [part.body if len(parts) == 1 else f"{part.title}\n{part.body}" for part in last]
     picture = next((part.picture for part in reversed(last) if part.picture), "")
-    return Notice(settings.urls, parts[-1].title, "\n\n".join(bodies), picture)
+    paint = next((part.paint for part in reversed(last) if part.paint), ()) if not picture else ()
+    return Notice(settings.urls, parts[-1].title, "\n\n".join(bodies), picture, paint)
+
+
+def at_once(post: Post, now: float) -> Post:
+    """The post whose notices wait for nothing: who sends them ends."""
+    soon = tuple(replace(each, next_at=now) for each in post.undelivered)
+    return replace(post, undelivered=soon, urgent=True)
 
 
 def not_delivered(post: Post, notice: Notice, failed: tuple[int, ...], tries: int, settings: Notices, now: float) -> Post:
@@ -88,5 +99,6 @@ def not_delivered(post: Post, notice: Notice, failed: tuple[int, ...], tries: in
     if tries + 1 >= MOST_TRIES:
         return post
     places = tuple(settings.urls.index(notice.urls[place]) for place in failed)
-    kept = Undelivered(notice.title, notice.body, places, tries + 1, now + FIRST_PAUSE_S * 2**tries, notice.picture)
+    next_at = now + FIRST_PAUSE_S * 2**tries
+    kept = Undelivered(notice.title, notice.body, places, tries + 1, next_at, notice.picture, notice.paint)
     return replace(post, undelivered=(*post.undelivered, kept))

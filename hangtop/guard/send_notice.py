@@ -1,57 +1,86 @@
 """Sends a notice by Apprise (optional: `pip install 'hangtop[notify]'`), in a process of its own.
 
 It gets the addresses on its stdin, for one may hold a password; a mail server that never answers holds up nobody. What it sends
-is redacted as a bundle is.
+is redacted as a bundle is. It outlives who has started it, and paints the screen of the run for the notice.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
+import re
+import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
 
 import msgspec
 from msgspec import Struct
 
+from hangtop.common.reaper import reap_later
 from hangtop.common.secrets.redactor import Redactor
 from hangtop.guard.post import Notice
-from hangtop.system.hangtop_child import hangtop_command
+from hangtop.system.hangtop_child import hangtop_command, start_hangtop
+from hangtop.system.memory import unnamed_memory
 
-LIMIT_S = 60.0
+LIMIT_S, PAINT_S = 60.0, 90.0
+"""For the services, and for the picture before."""
+LOOK_S = 0.1
 NOT_INSTALLED = "apprise is not installed: pip install 'hangtop[notify]'"
+PICTURE = "png" if find_spec("resvg_py") else "svg"
+SHORT = 3
+"""Shorter words of an address tell nothing of it."""
 
 
 class Sent(Struct, frozen=True):
-    """`failed`: the places of the addresses that did not take it. `why`: in one line, without addresses."""
+    """`failed`: the places of the addresses that did not take it. `why`: in one line, without addresses, and what tells more."""
 
     failed: tuple[int, ...] = ()
     why: str = ""
 
 
 async def send(notice: Notice) -> Sent:
-    """Send it. Never raises."""
-    everybody = tuple(range(len(notice.urls)))
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *hangtop_command("hangtop.guard.send_notice"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return Sent(everybody, f"the sender could not be started: {error.strerror}")
-    try:
-        async with asyncio.timeout(LIMIT_S):
-            said, _ = await process.communicate(msgspec.json.encode(notice))
-        return msgspec.json.decode(said, type=Sent)
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        return Sent(everybody, f"no answer within {LIMIT_S:.0f} s")
-    except msgspec.DecodeError:
-        return Sent(everybody, "the sender broke off")
+    """Send it. Never raises but when it is cancelled; then the sender goes on by itself."""
+    everybody, limit_s = tuple(range(len(notice.urls))), LIMIT_S + (PAINT_S if notice.paint else 0.0)
+    with contextlib.ExitStack() as opened:
+        try:
+            said = opened.enter_context(os.fdopen(unnamed_memory(0), "w+b"))
+            process = _started(notice, said)
+        except OSError as error:
+            return Sent(everybody, f"the sender could not be started: {error.strerror}")
+        try:
+            for _ in range(round(limit_s / LOOK_S)):
+                if process.poll() is not None:
+                    break
+                await asyncio.sleep(LOOK_S)
+            else:
+                process.kill()
+                return Sent(everybody, f"no answer within {limit_s:.0f} s")
+            said.seek(0)
+            return msgspec.json.decode(said.read(), type=Sent)
+        except msgspec.DecodeError:
+            return Sent(everybody, "the sender broke off")
+        finally:
+            reap_later(process)
+
+
+def leave_to_sender(notice: Notice) -> None:
+    """Have it sent by a process that outlives this one. Where none can be started nobody is left who could tell."""
+    with contextlib.suppress(OSError):
+        reap_later(_started(notice, subprocess.DEVNULL))
+
+
+def _started(notice: Notice, said: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    """The sender of this notice. Raises `OSError`."""
+    with os.fdopen(unnamed_memory(0), "w+b") as told:
+        told.write(msgspec.json.encode(notice))
+        told.seek(0)
+        return start_hangtop("hangtop.guard.send_notice", stdin=told, stdout=said)
 
 
 def problems_of(urls: Sequence[str]) -> list[str]:
@@ -65,34 +94,84 @@ def problems_of(urls: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """The sender: a notice on stdin, what became of it on stdout."""
-    import logging
-
     notice = msgspec.json.decode(sys.stdin.buffer.read(), type=Notice)
     if problems := problems_of(notice.urls):
         sent = Sent(tuple(range(len(notice.urls))), "; ".join(problems))
     else:
-        logging.disable(logging.CRITICAL)  # its log names the addresses
-        sent = _sent(notice)
+        with _painted(notice) as picture:
+            sent = _sent(notice, picture)
     sys.stdout.buffer.write(msgspec.json.encode(sent))
 
 
-def _sent(notice: Notice) -> Sent:
+@contextlib.contextmanager
+def _painted(notice: Notice) -> Iterator[str]:
+    """The picture that goes with it, while it is sent; none where it cannot be painted."""
+    if not notice.paint or notice.picture:
+        yield notice.picture
+        return
+    with tempfile.TemporaryDirectory(prefix="hangtop-notice-") as folder:
+        place = Path(folder) / f"hangtop-screen.{PICTURE}"
+        command = hangtop_command("hangtop", "picture", *notice.paint, "-o", str(place))
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # a notice without a picture tells enough
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PAINT_S, check=False)
+        yield str(place) if place.exists() else ""
+
+
+def _sent(notice: Notice, picture: str) -> Sent:
     redactor = Redactor()
     title, body = redactor.text(notice.title), redactor.text(notice.body)
-    failed = [place for place, url in enumerate(notice.urls) if not _delivered(url, title, body, notice.picture)]
-    named = ", ".join(f"address {place + 1} ({notice.urls[place].partition(':')[0]})" for place in failed)
-    return Sent(tuple(failed), f"not delivered: {named}" if failed else "")
+    whys = {place: _not_delivered(url, title, body, picture) for place, url in enumerate(notice.urls)}
+    failed = tuple(place for place, why in whys.items() if why is not None)
+    if not failed:
+        return Sent()
+    services = [notice.urls[place].partition(":")[0] for place in failed]
+    named = ", ".join(f"address {place + 1} ({service})" for place, service in zip(failed, services, strict=True))
+    said = "; ".join(dict.fromkeys(filter(None, whys.values())))
+    return Sent(failed, f"not taken by {named}; try hangtop notify --test {services[0]}://…{f': {said}' if said else ''}")
 
 
-def _delivered(url: str, title: str, body: str, picture: str) -> bool:
-    """With the picture, and without where a service does not take it."""
+def _not_delivered(url: str, title: str, body: str, picture: str) -> str | None:
+    """Send it, with the picture, and without where a service does not take it. Why it was not delivered, as far as
+    Apprise says it; `None` if it was."""
     from apprise import Apprise, NotifyFormat
 
-    service = Apprise()
+    service, complaints = Apprise(), _Complaints()
     service.add(url)
-    if picture and service.notify(title=title, body=body, body_format=NotifyFormat.TEXT, attach=picture):
-        return True
-    return bool(service.notify(title=title, body=body, body_format=NotifyFormat.TEXT))
+    with complaints.heard():
+        if picture and service.notify(title=title, body=body, body_format=NotifyFormat.TEXT, attach=picture):
+            return None
+        if service.notify(title=title, body=body, body_format=NotifyFormat.TEXT):
+            return None
+    return without_address(complaints.last, url)
+
+
+class _Complaints(logging.Handler):
+    """What Apprise says of a failure: in its log only."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.last = " ".join(record.getMessage().split())
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        log = logging.getLogger("apprise")
+        log.propagate = False
+        log.addHandler(self)
+        try:
+            yield
+        finally:
+            log.removeHandler(self)
+
+
+def without_address(said: str, url: str) -> str:
+    """What was said, without any word of the address: each may be a password."""
+    words = {word for word in re.split(r"[/@:?&=#,]+", url.partition("://")[2]) if len(word) >= SHORT}
+    for word in sorted(words, key=len, reverse=True):
+        said = said.replace(word, "…")
+    return said.rstrip(".")
 
 
 if __name__ == "__main__":

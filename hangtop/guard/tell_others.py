@@ -1,61 +1,90 @@
-"""Tells others, by Apprise, what changes in a run while somebody watches it: trouble, the end, and that it goes on again."""
+"""Tells others, by Apprise, what happens to a run while somebody watches it: as a guard does that has no policy."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
-
-import msgspec
 from msgspec.structs import replace
 
-from hangtop.common.reaper import reap_later
-from hangtop.guard.policy import Notices
-from hangtop.guard.post import Notice, Part, Post, next_notice, put
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.feeds.probe_feed import Feed
+from hangtop.feeds.troubled import TroubledFeed
+from hangtop.guard.due import due
+from hangtop.guard.episodes import Book, Done, begin, end, seen_of, stand
+from hangtop.guard.notifier import Notifier, paint_of, part_of
+from hangtop.guard.policy import Event, Notices, Policy, When
+from hangtop.guard.post import Part, Post
+from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.verdict import Verdict, VerdictChanged
-from hangtop.system.hangtop_child import start_hangtop
-from hangtop.system.memory import unnamed_memory
-from hangtop.translations import say
+from hangtop.remedies.advise import advice
+
+TELL = Policy(when=(When(("stalled", "hung", "crashed", "finished", "ended"), "notify", confidence="possible"),))
+PATIENCE_S = 15.0
+"""A notice waits so long for the looks that tell who is to blame."""
 
 
 class TellOthers:
-    """A subscriber of the monitor. `urls`: of Apprise. Nothing waits for the senders, which outlive the screen."""
+    """A subscriber of the monitor, which also sees each look. `urls`: of Apprise. Nothing waits for the senders, which outlive
+    the screen."""
 
-    def __init__(self, urls: tuple[str, ...], run: tuple[str, ...]) -> None:
-        self._settings, self._run = Notices(urls=urls), " ".join(run) or "the run"
-        self._post = Post()
-        self._timer: asyncio.TimerHandle | None = None
+    def __init__(self, urls: tuple[str, ...]) -> None:
+        self._settings = Notices(urls=urls)
+        self._notifier: Notifier | None = None
+        self._book = Book()
+        self._seen: tuple[Snapshot, Verdict] | None = None
+        self._begun = False
+        self._found_ended = False
+        self._bundles: tuple[tuple[str, str], ...] = ()
+        self.problem: str | None = None
+        """Why the last notice was not delivered, and what tells more; empty where it was, `None` where none was sent."""
 
     def __call__(self, change: VerdictChanged) -> None:
-        verdict = change.verdict
-        if verdict.state.trouble or (verdict.state.ended and change.before is not None):
-            self._put(verdict.word, verdict)
-            self._post = replace(self._post, troubled=verdict.state.trouble)
-        elif self._post.troubled and verdict.word == "running":
-            self._put("it goes on again", verdict, urgent=True)
-            self._post = replace(self._post, troubled=False)
-        self._send(change.at)
+        """From the first change on the verdict is no draft."""
+        if not self._begun:
+            self._begun, self._found_ended = True, change.verdict.word == "finished"
+        if change.verdict.word == "running":
+            self._bundles, self._found_ended = (), False
+        if self._notifier is not None:
+            self._notifier.changed(change)
 
-    def _put(self, word: str, verdict: Verdict, *, urgent: bool = False) -> None:
-        named = ", ".join(culprit.name for culprit in verdict.culprits)
-        lines = [say(verdict.headline), *([f"{say('culprit')}: {named}"] if named else []), *filter(None, (say(verdict.detail),))]
-        self._post = put(self._post, Part(f"hangtop: {say(word)}: {self._run}", "\n".join(lines)), urgent=urgent)
+    def look(self, snapshot: Snapshot, verdict: Verdict) -> None:
+        """Put what is to be told, and send what is ready."""
+        self._seen = snapshot, verdict
+        if self._notifier is None:
+            self._notifier = Notifier(self._settings, snapshot.spec, Post(), lambda _: None, self._failed)
+        if self._begun:
+            self._weigh(snapshot, verdict, self._notifier)
+        self._notifier.send_ready(snapshot.now)
 
-    def _send(self, now: float) -> None:
-        """What is ready now; the rest in its time."""
-        self._post, notice, _ = next_notice(self._post, self._settings, now)
-        if notice is not None:
-            _begin_sender(notice)
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._post.waiting and self._post.sent_at is not None:
-            pause_s = self._post.sent_at + self._settings.every_s - now
-            self._timer = asyncio.get_running_loop().call_later(pause_s, self._send, now + pause_s)
+    def bundled(self, place: str) -> None:
+        """Somebody has made a bundle. Who was told of the trouble is told of that too."""
+        self._bundles = (*self._bundles, ("bundle", place))
+        if self._seen is not None and self._notifier is not None and self._notifier.told_trouble:
+            snapshot, verdict = self._seen
+            self._notifier.put(part_of(verdict.word, verdict.headline, snapshot.spec, (), (), self._bundles[-1:]), trouble=True)
 
+    def around(self, feed: Feed) -> Feed:
+        """The feed that says among its sources why a notice was not delivered, and with whose end the last notices go."""
+        return TroubledFeed(feed, "notify", lambda: self.problem, self.leave)
 
-def _begin_sender(notice: Notice) -> None:
-    """The process that sends it. Where none can be started there are worse troubles, and the screen shows this one."""
-    with contextlib.suppress(OSError), os.fdopen(unnamed_memory(0), "w+b") as told:
-        told.write(msgspec.json.encode(notice))
-        told.seek(0)
-        reap_later(start_hangtop("hangtop.guard.send_notice", stdin=told))
+    def leave(self) -> None:
+        """Leave what waits to senders of their own."""
+        if self._notifier is not None and self._seen is not None:
+            self._notifier.leave(self._seen[0].now)
+
+    def _weigh(self, snapshot: Snapshot, verdict: Verdict, notifier: Notifier) -> None:
+        now, seen = snapshot.now, seen_of(snapshot, verdict, {})
+        self._book = stand(self._book, seen, now)
+        for each in due(TELL, self._book, seen, now, 0):
+            if not satisfied(snapshot) and now - each.since < PATIENCE_S:
+                continue
+            done = Done(each.seen.event, each.began, each.deed, each.when.after_s, now)
+            self._book = end(begin(self._book, done), done.key, "", went=True)
+            if not self._found_ended:
+                notifier.put(self._part(each.seen.event, snapshot, verdict), trouble=verdict.state.trouble)
+
+    def _part(self, event: Event, snapshot: Snapshot, verdict: Verdict) -> Part:
+        spec, told = snapshot.spec, () if verdict.state.healthy else advice(snapshot, verdict, snapshot.spec.config_dir)
+        part = part_of(event, verdict.headline, spec, verdict.culprits, told, self._bundles)
+        return replace(part, paint=paint_of(spec)) if verdict.state.trouble else part
+
+    def _failed(self, why: str) -> None:
+        self.problem = why

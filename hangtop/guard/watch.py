@@ -17,15 +17,16 @@ from hangtop.feeds.probe_feed import Feed
 from hangtop.guard.book_file import BookFile
 from hangtop.guard.deeds import Case, Outcome, carry_out
 from hangtop.guard.due import Due, awaited, due
-from hangtop.guard.episodes import NOT_AGAIN, RESTS, Book, Done, begin, end, not_after, seen_of, stand
-from hangtop.guard.events import with_advice
+from hangtop.guard.episodes import NOT_AGAIN, RESTS, Book, Done, begin, end, event_of, not_after, seen_of, stand
+from hangtop.guard.events import GuardEvent, with_advice
 from hangtop.guard.lapses import Lapses
-from hangtop.guard.notifier import Notifier
-from hangtop.guard.policy import HARMFUL, Event, Policy
+from hangtop.guard.notifier import Notifier, paint_of, part_of
+from hangtop.guard.policy import HARMFUL, NO_TROUBLE, Event, Policy
+from hangtop.guard.post import Part, Post
 from hangtop.guard.signs import signs
 from hangtop.guard.teller import Teller
 from hangtop.monitor.headless import StackRequester, settled, states
-from hangtop.monitor.monitor import Monitor
+from hangtop.monitor.monitor import Looker, Monitor
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.advice import Advice
 from hangtop.records.checkpoints import GUESSED
@@ -43,8 +44,6 @@ CUT_SHORT_S = 60.0
 """What a guard that was killed had begun goes on for so long."""
 SETTLES_S = 20.0
 """After a deed that ended or started processes, what is seen for so long may still be the old run."""
-
-Looker = Callable[[Snapshot, Verdict], None]
 
 
 class GuardWatch:
@@ -70,8 +69,8 @@ class GuardWatch:
         self._lookers, self._now = lookers, now
         self._lapses = lapses or Lapses()
         self._folder = os.getcwd()
-        self._notifier = Notifier(book_file, teller, policy.notify, spec.logs)
-        self._monitor = Monitor(spec, (self._changed,))
+        self._notifier = Notifier(policy.notify, spec, book_file.book.post, self._keep_post, self._not_sent)
+        self._monitor = self._new_monitor()
         self._feed: Feed | None = None
         self._requester: StackRequester | None = None
         self._at_work: asyncio.Task[None] | None = None
@@ -124,7 +123,7 @@ class GuardWatch:
         clock.set_again()
         now = self._now()
         self._teller.say("guard", f"{lapse}: the watch begins anew")
-        self._monitor = Monitor(self._spec, (self._changed,))
+        self._monitor = self._new_monitor()
         self._doubted_until = self._spared_until = now + self._spec.stall_s
         self._keep(not_after(self._file.book, now))
 
@@ -137,8 +136,6 @@ class GuardWatch:
         verdict = self.verdict = self._monitor.judge(snapshot, draft=draft)
         if self._requester is not None:
             self._requester.follow(snapshot)
-        for looker in self._lookers:
-            looker(snapshot, verdict)
         self._teller.catch_up()
         if verdict.state.works:
             self._called_off.set()
@@ -199,7 +196,7 @@ class GuardWatch:
         self._called_off.clear()
         self._harms = harms
         if due.deed == "notify":
-            self._notifier.put(event)
+            self._notifier.put(self._part(due, event, verdict), trouble=due.seen.event not in NO_TROUBLE)
             outcome = Outcome(True, "put to the notices")
         else:
             saved, lives = snapshot.state.checkpoints, any(not each.exited for each in snapshot.procs.processes)
@@ -211,14 +208,31 @@ class GuardWatch:
         self._harms = False
         if harms and not outcome.nothing:
             self._doubted_until = self._now() + SETTLES_S
-            self._monitor = Monitor(self._spec, (self._changed,))
+            self._monitor = self._new_monitor()
         self._keep(end(self._file.book, done.key, outcome.text, went=outcome.went, nothing=outcome.nothing))
         self._teller.came_of(event, outcome.text, went=outcome.went)
         self._notifier.send_ready(self._now())
 
+    def _part(self, due: Due, event: GuardEvent, verdict: Verdict) -> Part:
+        """What a notice tells of it, with what was kept as evidence so far."""
+        kept = [(done.deed, done.outcome) for done in self._file.book.done if done.went and done.began == due.began]
+        evidence = [each for each in kept if each[0] != "notify"]
+        part = part_of(due.seen.event, event.text, self._spec, verdict.culprits, event.advice, evidence)
+        return part if part.picture or due.seen.event in NO_TROUBLE else replace(part, paint=paint_of(self._spec))
+
+    def _keep_post(self, post: Post) -> None:
+        self._file.keep(replace(self._file.book, post=post))
+
+    def _not_sent(self, why: str) -> None:
+        if why:
+            self._teller.say("guard", f"a notice was not sent: {why}")
+
+    def _new_monitor(self) -> Monitor:
+        return Monitor(self._spec, (self._changed,), self._lookers)
+
     def _changed(self, change: VerdictChanged) -> None:
         """Tell a change of the verdict, unless the guard before this one has told the same."""
-        said = change.verdict.word, change.verdict.headline
+        said = event_of(change.verdict), change.verdict.headline
         if said != self._file.book.said:
             self._keep(replace(self._file.book, said=said))
             self._teller.tell(self._teller.event("verdict", said[1], name=said[0], verdict=change.verdict))

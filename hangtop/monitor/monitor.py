@@ -6,7 +6,7 @@ Whatever else should learn of a change (a line of plain output, a webhook, a gua
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +18,8 @@ from hangtop.records.verdict import Subscriber, Verdict, VerdictChanged, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
+Looker = Callable[[Snapshot, Verdict], None]
+"""Sees each look, drafts among them, after the subscribers."""
 HOLD_S = 5.0
 """A verdict that is no graver than the one before must stand for this long, unless output resumed."""
 RESUMED_S = 5.0
@@ -75,10 +77,10 @@ def meaning(verdict: Verdict) -> tuple[object, ...]:
 class Monitor:
     """What is said of one run now, and what was said before. It has no clock: each look brings its own time."""
 
-    def __init__(self, spec: WatchSpec, subscribers: Iterable[Subscriber] = ()) -> None:
+    def __init__(self, spec: WatchSpec, subscribers: Iterable[Subscriber] = (), lookers: Iterable[Looker] = ()) -> None:
         self.timeline = Timeline()
         self._spec = spec
-        self._subscribers = tuple(subscribers)
+        self._subscribers, self._lookers = tuple(subscribers), tuple(lookers)
         self._draft = True
         self._announced: Verdict | None = None
 
@@ -100,6 +102,8 @@ class Monitor:
         self._draft = draft
         if not draft or self.verdict.word == "blind":
             self._announce(snapshot.now)
+        for looker in self._lookers:
+            looker(snapshot, self.verdict)
         return self.verdict
 
     def _announce(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""A stop of the run by hangtop itself: the user ended it, not an error."""
+"""A stop of the run by hangtop itself, or by a signal that its guard handed on: somebody ended it, not an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class StoppedRun(Struct, frozen=True, omit_defaults=True):
     """One stop, in unix times. `ended_at`: when the whole run was proven to be gone, `None` while the stop goes on.
 
     `sizes`: bytes of each log at that moment: a log that has grown since belongs to another attempt.
-    `performer_pid`, `performer_start_ticks`: the process that carries out the stop.
+    `performer_pid`, `performer_start_ticks`: the process that carries out the stop. `signal`: the one that a guard was sent and
+    handed on to the run; empty where hangtop itself stopped it.
     """
 
     action: str
@@ -27,3 +28,4 @@ class StoppedRun(Struct, frozen=True, omit_defaults=True):
     performer_start_ticks: int
     ended_at: float | None = None
     sizes: dict[str, int] = {}
+    signal: str = ""

@@ -6,6 +6,7 @@ from rich.cells import cell_len
 
 from hangtop.common import text
 from hangtop.diagnosis.sources_seen import failure
+from hangtop.feeds.troubled import ASIDE
 from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Writer
 from hangtop.render.spans import BLANK, Row, cut, folded
@@ -27,10 +28,6 @@ def source_line(view: View, source: str) -> Row:
     return ((say("nothing to show"), "muted"),)
 
 
-WITHOUT_PANE = ("record",)
-"""What has no place on the main screen where it could say why it is not well."""
-
-
 def trouble_rows(view: View, width: int, *, wide: bool, lines: int) -> list[Row]:
     """The first source that has a problem, or cannot see everything, and why, in so many lines at most; else that there is no
     GPU; nothing where all are well. `wide`: each pane says it by itself."""
@@ -44,8 +41,8 @@ def trouble_rows(view: View, width: int, *, wide: bool, lines: int) -> list[Row]
 
 def _trouble(view: View, *, wide: bool) -> tuple[str, str, str]:
     """Source, why, role of the source's name."""
-    for name, health in sorted(view.state.health.items(), key=lambda known: known[0] not in WITHOUT_PANE):
-        if health.absent is not None or (wide and name not in WITHOUT_PANE):
+    for name, health in sorted(view.state.health.items(), key=lambda known: known[0] not in ASIDE):
+        if health.absent is not None or (wide and name not in ASIDE):
             continue
         if why := health.problem or failure(health, view.state, view.now):
             return name, say(why), "warn"

@@ -21,7 +21,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.feeds.replay import ReplayFeed
 from hangtop.monitor.headless import REGULAR, StackRequester
-from hangtop.monitor.monitor import Monitor
+from hangtop.monitor.monitor import Looker, Monitor
 from hangtop.records.advice import Advice
 from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
@@ -60,6 +60,7 @@ class HangtopApp(Navigation):
 
     `now`: unix seconds, the time of the recording in a replay. `title`: names the run on the screen and in the terminal's title.
     `started`: hangtop started the run, so `q` asks what becomes of it. `ascii_only`: by default if the locale has no UTF-8.
+    `subscribers`, `lookers`: of the monitor. `on_bundle`: is told the path of each bundle that was made.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -78,6 +79,8 @@ class HangtopApp(Navigation):
         ascii_only: bool | None = None,
         started: bool = False,
         subscribers: Iterable[Subscriber] = (),
+        lookers: Iterable[Looker] = (),
+        on_bundle: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.broken_themes: list[str] = []
         self.palettes = load_palettes(spec.config_dir, self.broken_themes.append)
@@ -88,12 +91,13 @@ class HangtopApp(Navigation):
             self.register_theme(palette.theme())
         self.theme = self.palette.name
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
+        self.on_bundle = on_bundle
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
         self.replay = feed if isinstance(feed, ReplayFeed) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = StackRequester(feed)
-        self.monitor = Monitor(spec, subscribers)
+        self.monitor = Monitor(spec, subscribers, lookers)
         self.run_title = title or _title_of(spec)
         self.state = RunState()
         calm = calm or self.animation_level == "none"

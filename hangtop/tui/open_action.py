@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from hangtop.actions.plans.presets import Preset
 from hangtop.actions.registry import Action, Choices, Request
 from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
-from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.records.watch_spec import as_options
 from hangtop.translations import say
 from hangtop.tui.background_work import run_task
@@ -95,11 +95,22 @@ def _presets(app: Shell, start: Start) -> Sequence[Preset]:
 
 def _open_bundle(app: Shell) -> None:
     """The archive goes where hangtop was started."""
-    words = ("bundle", *as_options(app.spec), "-o", f"{evidence_path(app.now())}.tar.gz")
+    place = f"{evidence_path(app.now())}.tar.gz"
+    words = ("bundle", *as_options(app.spec), "-o", place)
     made: Plan | Refusal = Plan("bundle", say("Evidence for a bug report, secrets taken out"))
     if "-" in app.spec.logs:
         made = Refusal(say("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz"))
-    app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
+    app.push_screen(ActionScreen(lambda: made, lambda plan: _bundling(app, words, place), "Bundle", at_once=True, act="bundle"))
+
+
+async def _bundling(app: Shell, words: Sequence[str], place: str) -> AsyncIterator[Step]:
+    """The steps of a bundle; where it is, once it is whole."""
+    failed = False
+    async for taken in run_task(words):
+        failed = failed or taken.kind == "failed"
+        yield taken
+    if not failed:
+        app.on_bundle(place)
 
 
 class QuitScreen(QuestionScreen):

@@ -30,8 +30,9 @@ class Shell(Protocol):
     run; `view`: what of it is painted, with the verdict of the last tick. `keys`: what does something here: fewer when read-only,
     others in a replay; `footer_keys`: how the footer of the watch screen shows them. `palette`: the colours of the theme.
     `ascii`: the terminal shows no more. `read_only`: nothing may be stopped, cleaned or started. `under_way`: actions that were
-    begun, by the name of their key's action. `active`, `enlarged`: ids of the pane that the keys act on, and of the one that
-    fills the screen. `selection`: what a key acts on: the subject of the page in front, else the choice in the active pane.
+    begun, by the name of their key's action. `on_bundle`: is told where a bundle was put. `active`, `enlarged`: ids of the pane
+    that the keys act on, and of the one that fills the screen. `selection`: what a key acts on: the subject of the page in front,
+    else the choice in the active pane.
     """
 
     spec: WatchSpec
@@ -45,6 +46,7 @@ class Shell(Protocol):
     ascii: bool
     read_only: bool
     under_way: dict[str, RunningAction]
+    on_bundle: Callable[[str], None]
     active: str
 
     @property

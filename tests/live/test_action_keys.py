@@ -98,13 +98,15 @@ async def test_b_writes_the_bundle_in_a_process_of_its_own(monkeypatch, tmp_path
     log = tmp_path / "train.log"
     log.write_text("step 1\n")
     monkeypatch.chdir(tmp_path)
-    app = HangtopApp(WatchSpec(logs=(str(log),)), DeafFeed())
+    told: list[str] = []
+    app = HangtopApp(WatchSpec(logs=(str(log),)), DeafFeed(), on_bundle=told.append)
     async with app.run_test(size=(140, 40)) as pilot:
         await settle(pilot, app)
         await pilot.press("b")
         await over(pilot, app)
         (place,) = tmp_path.glob("hangtop-*.tar.gz")
         assert place.name in screen_text(app)
+        assert told == [str(place)]
 
 
 async def test_a_command_in_a_process_of_its_own_that_fails_is_named_at_the_end():

@@ -30,6 +30,9 @@ STEPS = "for step in range(3): print(f'step {step}/3 loss=1.0', flush=True)"
 WAITS = "import time; print('step 1/9 loss=1.0', flush=True); time.sleep(600)"
 
 
+CRIES = "import signal; signal.signal(15, lambda *_: 1 / 0); " + WAITS
+
+
 @contextmanager
 def hangtop(*words: str, folder: Path, **options: object) -> Iterator[subprocess.Popen[bytes]]:
     """The command in this folder, with a state of its own; it and all of its group end with this."""
@@ -85,8 +88,21 @@ def test_a_run_that_somebody_ends_is_not_started_again(tmp_path: Path) -> None:
         eventually(lambda: '"name":"running"' in written(tmp_path / "ev"), "the guard to see the run")
         watching.send_signal(signal.SIGTERM)
         assert watching.wait(PATIENCE_S) == 128 + signal.SIGTERM
-    assert '"name":"crashed"' in written(tmp_path / "ev")
+    told = [json.loads(line) for line in written(tmp_path / "ev").splitlines()]
+    assert [event["text"][:26] for event in told if event["name"] == "ended"] == ["Ended on request (SIGTERM)"]
+    assert "crashed" not in {event["name"] for event in told}
     assert written(tmp_path / "train.log").count("step") == 1
+
+
+def test_a_launcher_that_fails_because_it_was_asked_to_end_has_not_crashed(tmp_path: Path) -> None:
+    words = ("wrap", "--events", "ev", "--log", "train.log", "--", sys.executable, "-c", CRIES)
+    with hangtop(*words, folder=tmp_path) as watching:
+        eventually(lambda: '"name":"running"' in written(tmp_path / "ev"), "the guard to see the run")
+        watching.send_signal(signal.SIGINT)
+        eventually(lambda: "ZeroDivisionError" in written(tmp_path / "train.log") or watching.poll() is not None, "its end")
+        assert watching.wait(PATIENCE_S) == 128 + signal.SIGINT
+    names = [json.loads(line)["name"] for line in written(tmp_path / "ev").splitlines()]
+    assert names[-2:] == ["ended", None]
 
 
 def folder_with(folder: Path, policy: str = "") -> Path:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import urllib.parse
 import urllib.request
 from importlib.resources import files
@@ -79,6 +80,22 @@ def test_an_address_that_is_none_or_taken_is_one_line(address: str) -> None:
         serve("here")
     with pytest.raises(MetricsError, match="in use"):
         serve(address)
+
+
+def test_who_watches_offers_the_same_figures(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("step 1/9 loss=1.0\n")
+    place = f"127.0.0.1:{free_port()}"
+    options = ("--plain", "--log", str(tmp_path / "train.log"), "--metrics", place)
+
+    def figures() -> str:
+        try:
+            with urllib.request.urlopen(f"http://{place}/metrics", timeout=60) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
+
+    with running(sys.executable, "-m", "hangtop", *options, stdout=subprocess.DEVNULL):
+        eventually(lambda: "hangtop_step 1.0" in figures(), "the step of the log")
 
 
 def test_the_dashboard_asks_for_nothing_that_is_not_offered(samples: list[Sample]) -> None:

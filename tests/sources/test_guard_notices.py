@@ -7,21 +7,24 @@ import base64
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from hangtop.feeds.redacted import RedactedFeed
+from hangtop.guard import tell_others
 from hangtop.guard.post import Notice
-from hangtop.guard.send_notice import NOT_INSTALLED, problems_of, send
+from hangtop.guard.send_notice import NOT_INSTALLED, Sent, problems_of, send, without_address
 from hangtop.guard.tell_others import TellOthers
+from hangtop.monitor.monitor import Monitor
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
-from hangtop.records.verdict import Verdict, VerdictChanged
-from tests.app.play import MemoryFeed
-from tests.fakes.processes import eventually
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState, fold
+from tests.app.play import MemoryFeed, beat, session
+from tests.fakes.processes import PATIENCE_S, eventually
 from tests.fakes.receiver import Mailbox, Receiver
 
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # apprise imports it
@@ -72,7 +75,9 @@ async def test_who_does_not_take_it_is_named_without_its_address(receiver: Recei
     with Receiver().listening() as gone:
         url = gone.url.replace("json://", f"json://me:{SECRET}@")
     sent = await send(Notice((url, receiver.url), "hung", "Rank 3 stands."))
-    assert (sent.failed, sent.why) == ((0,), "not delivered: address 1 (json)")
+    assert sent.failed == (0,)
+    assert sent.why.startswith("not taken by address 1 (json); try hangtop notify --test json://…: ")
+    assert SECRET not in sent.why
     assert receiver.titles == ["hung"]
 
 
@@ -92,17 +97,121 @@ def test_a_test_notice_is_delivered_and_says_so(receiver: Receiver) -> None:
     assert receiver.titles == ["hangtop: a test"]
 
 
-async def test_who_watches_lets_others_know_what_changes(receiver: Receiver) -> None:
-    telling = TellOthers((receiver.url,), ("train.log",))
-    running, hung = Verdict("running", "Step 3.", ""), Verdict("hung", f"Rank 3 stands: {SECRET} was refused", "")
-    telling(VerdictChanged(0.0, None, running))
-    telling(VerdictChanged(1.0, running, hung))
-    telling(VerdictChanged(2.0, hung, replace(hung, headline="Rank 4 stands.")))
-    telling(VerdictChanged(3.0, hung, running))
-    await asyncio.to_thread(eventually, lambda: len(receiver.got) == 2, "both notices")
-    told = {notice["title"]: notice["message"] for notice in receiver.got}
-    assert told["hangtop: hung: train.log"] == "Rank 3 stands: [redacted] was refused"
-    assert "Rank 4 stands." in told["hangtop: it goes on again: train.log"]
+class Watched:
+    """A fleet whose rank 3 hangs, or that goes on, before the eyes of somebody who tells others."""
+
+    def __init__(self, url: str) -> None:
+        self.telling = TellOthers((url,))
+        self.hung, self.goes_on = _state("fleet_hung"), _state("fleet_healthy")
+        self.monitor = Monitor(self.hung[0], (self.telling,), (self.telling.look,))
+
+    def looks(self, state: RunState, at: float) -> str:
+        self.monitor.look(fold(state, beat(at)), at)
+        return self.monitor.verdict.word
+
+    async def until(self, true: Callable[[], object], state: RunState, at: float) -> None:
+        """Looks on, from second to second, until this is so."""
+        ends = time.monotonic() + PATIENCE_S
+        while not true():
+            assert time.monotonic() < ends, self.telling.problem
+            at += 1
+            assert self.looks(state, at) in ("hung", "running")
+            await asyncio.sleep(0.05)
+
+
+def _state(name: str) -> tuple[WatchSpec, RunState, float]:
+    spec, readings, at = session(name)
+    state = RunState()
+    for reading in readings:
+        state = fold(state, reading)
+    return spec, state, at
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run of a recording is not there any more."""
+    monkeypatch.setattr(tell_others, "paint_of", lambda _: ())
+    monkeypatch.setattr(tell_others, "PATIENCE_S", 2.0)  # nobody looks at its stacks, either
+
+
+async def test_who_watches_tells_the_cause_the_remedy_the_culprit_and_the_bundle_once(receiver: Receiver, alone: None) -> None:
+    watched = Watched(receiver.url)
+    _, state, at = watched.hung
+    await watched.until(lambda: receiver.got, state, at)
+    (got,) = receiver.got
+    assert got["title"].startswith("hangtop: hung: ")
+    assert "culprit: rank 3\n" in got["message"]
+    assert "\nwhy: " in got["message"]
+    assert "\ndo: " in got["message"]
+    watched.telling.bundled("/evidence/b.tar.gz")
+    watched.looks(state, at + 20)
+    assert len(receiver.got) == 1  # not yet: at most one a minute
+    await watched.until(lambda: len(receiver.got) > 1, state, at + 140)
+    assert receiver.got[1]["message"].endswith("bundle: /evidence/b.tar.gz")
+    watched.looks(state, at + 300)
+    assert len(receiver.got) == 2
+
+
+async def test_who_watches_tells_that_it_goes_on_again_at_once(receiver: Receiver, alone: None) -> None:
+    watched = Watched(receiver.url)
+    _, state, at = watched.hung
+    await watched.until(lambda: receiver.got, state, at)
+    _, well, then = watched.goes_on
+    assert watched.looks(well, then) == "running"
+    await watched.until(lambda: len(receiver.got) > 1, well, then)
+    assert receiver.got[1]["title"].startswith("hangtop: it goes on again: ")
+
+
+async def test_what_was_not_sent_yet_is_sent_when_who_watches_leaves(receiver: Receiver, alone: None) -> None:
+    watched = Watched(receiver.url)
+    _, state, at = watched.hung
+    await watched.until(lambda: receiver.got, state, at)
+    watched.telling.bundled("/evidence/b.tar.gz")
+    watched.telling.around(MemoryFeed()).close()
+    await asyncio.to_thread(eventually, lambda: len(receiver.got) == 2, "the last notice")
+
+
+async def test_a_notice_that_nobody_took_is_said_beside_the_sources_until_one_is_taken(alone: None) -> None:
+    with Receiver(refuses=1).listening() as refusing:
+        watched = Watched(refusing.url)
+        _, state, at = watched.hung
+        feed = watched.telling.around(MemoryFeed([beat(at), beat(at + 1)]))
+        await watched.until(lambda: watched.telling.problem, state, at)
+        (told,) = (await anext(feed.readings())).value.sources
+        assert told.name == "notify"
+        assert told.problem.startswith("not taken by address 1 (json); try hangtop notify --test json://…: ")
+        assert "503" in told.problem
+        await watched.until(lambda: refusing.got, state, at + 80)
+        await watched.until(lambda: not watched.telling.problem, state, at + 80)
+        (told,) = (await anext(feed.readings())).value.sources
+        assert (told.problem, told.absent) == (None, "well again")
+
+
+def test_a_complaint_holds_no_word_of_the_address() -> None:
+    url = f"json://me:{SECRET}@hooks.example.org/T123/B456?token=abcdef"
+    said = without_address(f"Could not reach hooks.example.org as me with {SECRET} or abcdef at T123.", url)
+    assert said == "Could not reach … as me with … or … at …"
+
+
+async def test_a_notice_takes_along_what_the_screen_shows_now(receiver: Receiver, tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py", reason="a PNG needs resvg-py")
+    (tmp_path / "train.log").write_text("step 1/9 loss=1.0\n")
+    sent = await send(Notice((receiver.url,), "stalled", "It stands.", paint=("--log", str(tmp_path / "train.log"))))
+    assert sent == Sent()
+    (part,) = receiver.got[0]["attachments"]
+    assert base64.b64decode(part["base64"]).startswith(b"\x89PNG")
+    assert list(tmp_path.iterdir()) == [tmp_path / "train.log"]
+
+
+def test_plain_lines_that_end_with_the_run_leave_their_notice_to_a_sender(tmp_path: Path, receiver: Receiver) -> None:
+    (tmp_path / "train.log").write_text("step 1/9 loss=1.0\nTraceback (most recent call last):\nMemoryError\n")
+    command = [sys.executable, "-m", "hangtop", "--plain", "--log", "train.log", "--notify", receiver.url]
+    environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environ, cwd=tmp_path)
+    assert done.returncode == 3
+    eventually(lambda: receiver.got, "the notice")
+    assert receiver.titles == ["hangtop: crashed: train.log"]
+    assert len(receiver.got[0]["attachments"]) == 1
 
 
 async def test_what_is_shown_to_others_holds_no_secrets() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.cli.commands.plain import PrintedState, changes, new_stages
 from hangtop.logs.extract.stages import _newest
+from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import Culprit, Verdict, VerdictChanged
 from hangtop.state.run_state import RunState
@@ -25,6 +28,20 @@ def test_a_laggard_of_a_healthy_run_is_named_once_and_again_when_it_fell_back_an
     assert said_of(said, 7) == []
     assert said_of(said) == []
     assert said_of(said, 3) == ["behind   rank 3: 2 steps behind its peers"]
+
+
+def test_a_notice_that_was_not_delivered_is_one_line_until_it_is_another() -> None:
+    said = PrintedState(is_begun=True)
+    verdict = Verdict(word="running", headline="Running as before.", refute="")
+
+    def told(problem: str | None) -> list[str]:
+        health = SourceHealth("notify", problem=problem, absent=None if problem else "well again")
+        return [line.split("  ", 1)[1] for line in changes(said, replace(STATE, health={"notify": health}), verdict, 0.0)]
+
+    assert told("not taken by address 1") == ["notify   not taken by address 1"]
+    assert told("not taken by address 1") == []
+    assert told(None) == []
+    assert told("not taken by address 1") == ["notify   not taken by address 1"]
 
 
 def stages(count: int, first: int = 0) -> tuple[StageEvent, ...]:

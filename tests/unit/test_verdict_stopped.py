@@ -50,6 +50,15 @@ def test_a_run_that_a_person_stopped_says_who_and_when_and_where_it_stood() -> N
     assert not verdict.culprits
 
 
+def test_a_run_that_was_asked_to_end_through_its_guard_says_so() -> None:
+    verdict = diagnose(run(replace(ENDED, action="guard", signal="SIGTERM")), SPEC, NOW)
+    assert verdict.word == "finished"
+    assert verdict.headline == f"Ended on request (SIGTERM) at {clock(NOW - 30)} in training at step 13."
+    verdict = diagnose(run(replace(UNDER_WAY, action="guard", signal="SIGTERM")), SPEC, NOW)
+    assert verdict.word == "waiting"
+    assert verdict.headline.startswith(f"Asked to end (SIGTERM) since {clock(NOW - 5)}")
+
+
 def test_while_it_is_being_stopped_its_cries_are_no_crash() -> None:
     verdict = diagnose(run(UNDER_WAY), SPEC, NOW)
     assert verdict.word == "waiting"

@@ -89,13 +89,13 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
         ),
         frees=frees(targets),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
-        stops=_place(state) if whole else None,
+        stops=run_place(state) if whole else None,
         logs=tuple(sorted({path for writer in procs.writers if writer.alive for path in writer.paths})),
         newest_ticks=newest(procs.processes),
     )
 
 
-def _place(state: RunState) -> RunPlace | None:
+def run_place(state: RunState) -> RunPlace | None:
     """How far the run has come, and its logs, by which it is known later."""
     logs = tuple(file.path for file in state.log.files if file.path != "-") if state.log is not None else ()
     if state.log is None or not logs:

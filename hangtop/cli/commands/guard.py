@@ -23,6 +23,7 @@ from hangtop.common import clock
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.guard.book_file import BookFile, HeldError
 from hangtop.guard.echo import Echo
+from hangtop.guard.end_on_request import EndOnRequest
 from hangtop.guard.episodes import Book
 from hangtop.guard.lines_out import LinesOut
 from hangtop.guard.liveness import Liveness, LivenessError
@@ -80,6 +81,7 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         _keep_signals(early)
         if (code := _begin(wanted.words, spec, book, teller)) != 0:
             return code
+    request = EndOnRequest(spec.logs[0], partial(_has_ended, spec)) if wanted.words else None
     watch = GuardWatch(
         spec,
         policy,
@@ -88,15 +90,15 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         dry_run=wanted.dry_run,
         may_harm=partial(may_harm, spec, policy),
         has_ended=partial(_has_ended, spec) if wanted.words else lambda: False,
-        lookers=tuple(each.look for each in (metrics, alive) if each is not None),
+        lookers=tuple(each.look for each in (metrics, alive, request) if each is not None),
     )
     began_at = clock.now()
     try:
-        code = asyncio.run(_watched(watch, spec, alive, echo, early if wanted.words else None))
+        code = asyncio.run(_watched(watch, spec, alive, echo, request, early))
     except LivenessError as error:
         raise click.UsageError(str(error)) from error
     if wanted.words:
-        code = _code_of_run(spec, book.book, began_at, code)
+        code = _code_of_run(spec, book.book, began_at, code, None if request is None else request.number)
         book.keep(replace(book.book, started_at=None))
     book.close()
     return code
@@ -157,12 +159,17 @@ def _keep_signals(early: list[signal.Signals]) -> None:
 
 
 async def _watched(
-    watch: GuardWatch, spec: WatchSpec, alive: Liveness | None, echo: Echo | None, early: list[signal.Signals] | None
+    watch: GuardWatch,
+    spec: WatchSpec,
+    alive: Liveness | None,
+    echo: Echo | None,
+    request: EndOnRequest | None,
+    early: Sequence[signal.Signals],
 ) -> int:
-    """`early`: signals for the run that the guard has started; `None` where it has started none."""
+    """`request`: of the run that the guard has started; `None` where it has started none. `early`: signals for it."""
     loop = asyncio.get_running_loop()
-    if early is not None:
-        pass_on = _passing_on(spec, watch)
+    if request is not None:
+        pass_on = _passing_on(spec, watch, request)
         for number in PASSED_ON:
             loop.add_signal_handler(number, pass_on, number)
         for number in early:
@@ -183,7 +190,7 @@ async def _watched(
     return code
 
 
-def _passing_on(spec: WatchSpec, watch: GuardWatch) -> Callable[[signal.Signals], None]:
+def _passing_on(spec: WatchSpec, watch: GuardWatch, request: EndOnRequest) -> Callable[[signal.Signals], None]:
     """Hands a signal on to the run that the guard started: its start time is checked again."""
     own = own_process()
 
@@ -199,18 +206,22 @@ def _passing_on(spec: WatchSpec, watch: GuardWatch) -> Callable[[signal.Signals]
             process.close()
             if number in ENDS:
                 watch.told_to_end = f"{number.name} was handed on to it"
+                request.asked(number)
         except (LookupError, PermissionError) as error:
             sys.stderr.write(f"{number.name} was not passed on: {error}\n")
 
     return pass_on
 
 
-def _code_of_run(spec: WatchSpec, book: Book, began_at: float, code: int) -> int:
-    """What a script wants to know that started its run under a guard."""
+def _code_of_run(spec: WatchSpec, book: Book, began_at: float, code: int, asked: signal.Signals | None) -> int:
+    """What a script wants to know that started its run under a guard. `asked`: the signal by which somebody wanted its end; a
+    launcher that ends with 1 then has not chosen that code, it is what an exception of that signal leaves."""
     if any(done.went and done.deed == "stop" for done in book.done if done.at >= began_at):
         return ENDED_BY_GUARD
     known = launched(spec)
     ended = None if known is None else known.exit_code
+    if asked is not None and ended in (1, None):
+        return 128 + asked
     return code if ended is None else 128 - ended if ended < 0 else ended
 
 

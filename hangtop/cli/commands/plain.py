@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from hangtop.cli.commands.check import advice_lines, advised, not_kept, text
 from hangtop.common.text import cells, clock, duration, printable
 from hangtop.feeds.probe_feed import Feed
+from hangtop.feeds.troubled import ASIDE
 from hangtop.monitor.headless import StackRequester, settled, states
-from hangtop.monitor.monitor import Monitor
+from hangtop.monitor.monitor import Looker, Monitor
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, Subscriber, Verdict, VerdictChanged, VerdictWord
@@ -46,6 +47,7 @@ class PrintedState(Struct):
     step: int | None = None
     step_at: float = 0.0
     behind: frozenset[int | None] = frozenset()
+    aside: str = ""
 
     def note(self, change: VerdictChanged) -> None:
         """Keep a change until it is printed; of several, from the first to the last."""
@@ -74,6 +76,7 @@ def changes(printed: PrintedState, state: RunState, verdict: Verdict, now: float
             f"{clock(now)}  {_kind('step')} {progress.step:,}" + (say(f" of {progress.total:,}") if progress.total else "") + pace
         )
     yield from _stayed_behind(printed, verdict, now)
+    yield from _trouble_aside(printed, state, now)
     if printed.change is not None and _is_news(printed.change):
         quiet = "" if verdict.silence_s is None else say(f" (quiet {duration(verdict.silence_s)})")
         yield f"{clock(now)}  {_kind(verdict.word)} {say(verdict.headline)}{quiet}"
@@ -112,6 +115,15 @@ def _is_later(stage: StageEvent, last: StageEvent) -> bool:
     return behind or (stage.at is not None and last.at is not None and stage.at > last.at)
 
 
+def _trouble_aside(printed: PrintedState, state: RunState, now: float) -> Iterator[str]:
+    """Why what goes along with the watch is not well: a recording, notices; and that it is well again."""
+    failing = ((name, health.problem) for name in ASIDE if (health := state.health.get(name)) is not None)
+    name, why = next(((name, why) for name, why in failing if why), ("", ""))
+    if why and why != printed.aside:
+        yield f"{clock(now)}  {_kind(name)} {say(why)}"
+    printed.aside = why
+
+
 def _stayed_behind(printed: PrintedState, verdict: Verdict, now: float) -> Iterator[str]:
     """Each straggler of a run that goes on, once until all have caught up. In trouble the verdict names them."""
     if verdict.word != "running":
@@ -130,13 +142,14 @@ async def watch(
     now: Callable[[], float],
     until: frozenset[VerdictWord] = ENDED,
     subscribers: Iterable[Subscriber] = (),
+    lookers: Iterable[Looker] = (),
 ) -> Verdict:
     """Print changes until the verdict is one of `until`, the feed ends, or somebody ends it (Ctrl-C, `timeout`). Raises
     `BrokenPipeError` when nobody reads."""
     printed = PrintedState()
     ends_at: float | None = None
     stack_requester = StackRequester(feed)
-    state, monitor = RunState(), Monitor(spec, (printed.note, *subscribers))
+    state, monitor = RunState(), Monitor(spec, (printed.note, *subscribers), lookers)
     async for state in _until_signalled(states(feed, LOOK_AGAIN_S)):
         if reader_gone(out):
             raise BrokenPipeError

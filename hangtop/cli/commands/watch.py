@@ -8,14 +8,19 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
 from hangtop.probe.log.stdin_pipe import farewell_to, take_keys
-from hangtop.records.verdict import ENDED, Subscriber, VerdictWord
+from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
+
+if TYPE_CHECKING:
+    from hangtop.guard.tell_others import TellOthers
+    from hangtop.monitor.monitor import Looker
 
 Wrap = Callable[[Feed], Feed]
 """What wraps a feed, such as a recorder."""
@@ -24,8 +29,8 @@ Wrap = Callable[[Feed], Feed]
 class WatchOptions(Struct, frozen=True):
     """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output.
 
-    `started`: hangtop has just started the run, and asks before it leaves it. `subscribers`: are told of each change of the
-    verdict.
+    `started`: hangtop has just started the run, and asks before it leaves it. `others`: who tells others of it. `lookers`: see
+    each look.
     """
 
     as_lines: bool = False
@@ -35,7 +40,8 @@ class WatchOptions(Struct, frozen=True):
     theme: str | None = None
     title: str = ""
     until: frozenset[VerdictWord] = ENDED
-    subscribers: tuple[Subscriber, ...] = ()
+    others: TellOthers | None = None
+    lookers: tuple[Looker, ...] = ()
 
 
 def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> int:
@@ -53,6 +59,10 @@ def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> 
 
 def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float], *, on_screen: bool) -> int:
     """Show a feed. Textual is imported here, so that other commands start without it."""
+    others = look.others
+    subscribers = () if others is None else (others,)
+    lookers = look.lookers if others is None else (*look.lookers, others.look)
+    feed = feed if others is None else others.around(feed)
     if not on_screen:
         from hangtop.cli.commands import plain
 
@@ -61,7 +71,7 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             sys.stderr.write(f"hangtop: {problem}\n")
             return 2
         try:
-            return asyncio.run(plain.watch(feed, spec, sys.stdout, now, look.until, look.subscribers)).state.exit_code
+            return asyncio.run(plain.watch(feed, spec, sys.stdout, now, look.until, subscribers, lookers)).state.exit_code
         except BrokenPipeError:
             return plain.READER_GONE
     gc.disable()  # nothing that is loaded for the screen is garbage: to look for some takes a tenth of the start
@@ -78,7 +88,9 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             read_only=look.read_only,
             title=look.title,
             started=look.started,
-            subscribers=look.subscribers,
+            subscribers=subscribers,
+            lookers=lookers,
+            on_bundle=(lambda _: None) if others is None else others.bundled,
         )
     except ThemeError as error:
         feed.close()

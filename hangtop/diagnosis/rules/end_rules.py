@@ -27,8 +27,8 @@ FROM_OUTSIDE = frozenset((signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.S
 
 
 def by_you(snapshot: Snapshot) -> Verdict | None:
-    """A person stopped the run with hangtop, or is stopping it, and nothing was written since. What was belongs to another
-    attempt.
+    """A person stopped the run with hangtop, or is stopping it, or somebody asked its guard for its end, and nothing was written
+    since. What was belongs to another attempt.
 
     Stands before `tries_again`: what a person stopped is over, whatever a shell does.
     """
@@ -38,15 +38,20 @@ def by_you(snapshot: Snapshot) -> Verdict | None:
     where = f" in {stop.place.stage}" if stop.place.stage else ""
     step = f" at step {stop.place.step:,}" if stop.place.step is not None else ""
     if stop.ended_at is None:
+        by_you = f"You have been stopping this run since {clock(stop.began_at)}; it stood{where}{step}."
         return Verdict(
             word="waiting",
-            headline=f"You have been stopping this run since {clock(stop.began_at)}; it stood{where}{step}.",
+            headline=f"Asked to end ({stop.signal}) since {clock(stop.began_at)}{where}{step}." if stop.signal else by_you,
             refute="its processes go on",
             confidence="certain",
             evidence=(Evidence("procs", f"pid {stop.performer_pid} of hangtop carries it out"),),
         )
-    gone = Evidence("procs", f"hangtop {stop.action}: all of its processes are gone since {clock(stop.ended_at)}")
-    headline = f"Stopped by you at {clock(stop.began_at)}{where}{step}."
+    if stop.signal:
+        gone = Evidence("procs", f"its guard was sent {stop.signal} and handed it on; it has ended since {clock(stop.ended_at)}")
+        headline = f"Ended on request ({stop.signal}) at {clock(stop.began_at)}{where}{step}."
+    else:
+        gone = Evidence("procs", f"hangtop {stop.action}: all of its processes are gone since {clock(stop.ended_at)}")
+        headline = f"Stopped by you at {clock(stop.began_at)}{where}{step}."
     return replace(_finished(headline, "certain", gone, snapshot.last_output), next=(("r", "start it again"),))
 
 
@@ -55,7 +60,10 @@ def with_passage(snapshot: Snapshot, verdict: Verdict) -> Verdict:
     stop, step = snapshot.log.stopped, snapshot.log.progress.step
     if stop is None or stop.ended_at is None or stop.place.step is None or step is None or not _goes_on(snapshot, stop):
         return verdict
-    at = f"step {stop.place.step:,}, where you stopped it at {clock(stop.began_at)}"
+    when = clock(stop.began_at)
+    at = f"step {stop.place.step:,}, where you stopped it at {when}"
+    if stop.signal:
+        at = f"step {stop.place.step:,}, where it was ended on request at {when}"
     if step > stop.place.step and verdict.word == "finished":
         return replace(verdict, headline=f"{verdict.headline} It passed {at}.")
     passed = "it has passed" if step > stop.place.step else "not yet past"

@@ -14,7 +14,7 @@ from typing import Any
 
 from hangtop.demo import lifeline
 from hangtop.demo.lifeline import Lifeline
-from hangtop.guard.deeds import PICTURE
+from hangtop.guard.send_notice import PICTURE
 from tests.fakes.receiver import Receiver
 
 POLICY = """
