@@ -9,6 +9,7 @@ from hangtop.diagnosis.facts.after_end import may_work_on
 from hangtop.diagnosis.facts.last_words import may_be_over
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, is_on_ray
 from hangtop.diagnosis.rules.gpu_rules import driver_doubted
+from hangtop.diagnosis.rules.ray_rules import needed_parts_sick
 from hangtop.diagnosis.rules.wait_rules import GROWN_S
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.ask import StacksAsk, WaitsAsk
@@ -47,7 +48,7 @@ def satisfied(snapshot: Snapshot) -> bool:
         return True
     if driver_doubted(snapshot) or _may_grow(snapshot):
         return False
-    if _waits_to_come(snapshot) or _may_write(snapshot):
+    if (_waits_to_come(snapshot) and not _explained_by_ray(snapshot)) or _may_write(snapshot):
         return False
     if impossible:
         return True
@@ -91,6 +92,14 @@ def _waits_to_come(snapshot: Snapshot) -> bool:
     if health is None or health.problem is not None or health.absent is not None:
         return False
     return waits is None or not waits.done or not _watched_all(snapshot)
+
+
+def _explained_by_ray(snapshot: Snapshot) -> bool:
+    """Whether a part of Ray is dead or stopped, which the kernel tells at once, and the first windows of the watch have told who
+    moves all the same. The rest of it would watch the bytes that the run sends to that part, and that it does not take: 24 s."""
+    waits, since = snapshot.state.waits, snapshot.now - (snapshot.silence_s or 0.0)
+    watched = waits is not None and waits.started_at >= since and waits.seconds >= SPAN_S
+    return watched and bool(needed_parts_sick(snapshot))
 
 
 def _watched_all(snapshot: Snapshot) -> bool:

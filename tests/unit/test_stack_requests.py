@@ -10,8 +10,9 @@ from hangtop.monitor.stack_requests import satisfied, stack_request
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.process import ProcessReading, RayTie
-from hangtop.records.ray.cluster import RayApi, RayCluster, RayNode, RayReading
+from hangtop.records.ray.cluster import RayApi, RayCluster, RayNode, RayPart, RayReading
 from hangtop.records.stack import Frame, Stack
+from hangtop.records.watched_waits import WaitsReading
 from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_tcp, waits, watch, watched
 
@@ -84,6 +85,24 @@ def test_a_verdict_on_a_run_on_ray_waits_for_a_dashboard_that_has_told_nothing_y
 
     assert not judged()
     assert judged(RayNode("n", "n1"))
+
+
+def test_where_a_part_of_ray_is_stopped_the_first_windows_of_the_watch_are_enough() -> None:
+    tie = RayTie("drives", "/tmp/ray/session_x", 102, 1.0, 7, "python", "01")
+    state = four(LOCK)
+    assert state.procs is not None
+    health = {name: SourceHealth(name, read_at=NOW) for name in ("ray", "waits")}
+    on_ray = replace(state, procs=replace(state.procs, ray=(tie,)), health={**state.health, **health})
+    begun = replace(watch(asked=(100, 101, 102, 103)), done=False, seconds=3.0)
+
+    def judged(state_of_gcs: str, reading: WaitsReading | None = begun) -> bool:
+        parts = (RayPart("gcs_server", 42, 1.0, state=state_of_gcs),)
+        cluster = RayCluster("session_x", api=RayApi("127.0.0.1:8265", "ok"), parts=parts, nodes=(RayNode("n", "n1"),))
+        return satisfied(take_snapshot(replace(on_ray, waits=reading, ray={"": RayReading((cluster,))}), SPEC, NOW))
+
+    assert judged("T")
+    assert not judged("S"), "the watch goes on"
+    assert not judged("T", None), "who moves all the same is not known yet"
 
 
 @pytest.mark.parametrize(("watched_s", "enough"), [(1.0, False), (10.0, True)])
