@@ -77,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     other_end_rules.held_up,
     wait_rules.straggler,
     ray_rules.leader_alone,
+    ray_call_rules.queue_stands,
     ray_call_rules.call_stands,
     ray_rules.actor_apart,
     collective_rules.left_out,

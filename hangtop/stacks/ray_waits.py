@@ -11,7 +11,9 @@ from typing import Literal
 from hangtop.stacks.activity import Activity
 
 RayWait = Literal["idle", "call"]
+QueueWait = Literal["put", "get"]
 RAYS_OWN = "/ray/_private/"
+RAYS_QUEUE = "/ray/util/queue.py"
 
 
 def ray_wait(known: Activity | None) -> RayWait | None:
@@ -21,3 +23,12 @@ def ray_wait(known: Activity | None) -> RayWait | None:
     if known.kind == "idle":
         return "idle"
     return "call" if known.kind == "remote" else None
+
+
+def queue_wait(known: Activity | None) -> QueueWait | None:
+    """In which method of Ray's own queue it waits for the actor behind it: until there is room, or an item. That actor only keeps
+    the items, so that the wait ends by another call to it (python/ray/util/queue.py, Ray 2.60)."""
+    if ray_wait(known) != "call" or known is None:
+        return None
+    called = next((frame.name for frame in known.thread.frames if f"/{frame.file}".endswith(RAYS_QUEUE)), "")
+    return "put" if called == "put" else "get" if called == "get" else None

@@ -13,7 +13,7 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.process import Process, ProcessReading, RayTie, RecentActivity
-from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayDriver, RayReading
+from hangtop.records.ray.cluster import PlacementGroup, RayActor, RayApi, RayCluster, RayDriver, RayNode, RayReading
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
@@ -248,3 +248,58 @@ def test_an_actor_that_serves_for_ever_is_not_blamed_for_ranks_that_wait_for_a_r
     assert [culprit.rank for culprit in verdict(state).culprits] == [0]
     waits = on_ray({**shown, 3: at("Worker.update", GET)}, TRAINER, *ranks, late, worker(5, "Helper.ask", IDLE))
     assert accused(waits) == [105], "it runs the call for which that rank waits"
+
+
+QUEUE_PY = "/venv/lib/python3.11/site-packages/ray/util/queue.py"
+
+
+def at_queue(method: str, call: str) -> Thread:
+    return at(call, GET, Frame(method, QUEUE_PY, 111))
+
+
+def test_who_waits_for_room_in_a_queue_of_ray_is_named_and_not_the_actor_that_keeps_its_items():
+    keeper = worker(5, "_QueueActor.put")
+    ones = [worker(n, "Worker.update", IDLE) for n in (1, 2)]
+    state = on_ray({1: at_queue("put", "Worker.update"), 2: at_queue("put", "Worker.update"), 5: idle()}, *ones, keeper)
+    said = verdict(state)
+    assert said.word == "hung"
+    assert said.headline == "2 processes wait for room in a queue of Ray that nobody empties, and no call runs."
+    assert accused(state) == [101, 102]
+
+
+def test_who_waits_for_an_item_that_nobody_puts_is_named():
+    keeper = worker(5, "_QueueActor.get")
+    state = on_ray({1: at_queue("get", "Worker.update"), 5: idle()}, worker(1, "Worker.update", IDLE), keeper)
+    assert verdict(state).headline.startswith("Worker pid 101 waits for an item in a queue of Ray that nobody fills")
+    assert accused(state) == [101]
+
+
+def test_who_fills_a_queue_and_works_is_why_another_waits_for_an_item():
+    busy = worker(2, "Worker.update", BUSY)
+    shown = {1: at_queue("get", "Trainer.run"), 2: at("Worker.update", state="R"), 5: idle()}
+    assert verdict(on_ray(shown, worker(1, "Trainer.run", IDLE), busy, worker(5, "_QueueActor.get"))).word == "slow"
+
+
+def test_the_controller_of_ray_serve_awaits_for_ever_and_the_replica_that_awaits_is_named():
+    state = on_ray(
+        {1: idle(), 2: idle()}, worker(1, "ServeController.listen_for_change"), worker(2, "ServeReplica:app:Judge.ask")
+    )
+    assert accused(state) == [102]
+
+
+def test_of_many_workers_the_one_that_may_loop_while_others_wait_for_it_is_possible():
+    shown = {**LEADS, 1: idle(), 2: at("Worker.update", state="R"), 3: idle()}
+    busy = worker(2, "Worker.update", replace(BUSY, main_cpu_part=0.95))
+    said = verdict(on_ray(shown, TRAINER, worker(1, "Worker"), busy, worker(3, "Worker")))
+    assert (said.word, [(culprit.pid, culprit.confidence) for culprit in said.culprits]) == ("slow", [(102, "possible")])
+
+
+@pytest.mark.parametrize(
+    ("shown", "recent", "word"), [(at("Worker.update", state="R"), BUSY, "slow"), (idle(), POLLS, "waiting")]
+)
+def test_placement_groups_that_wait_are_a_queue_while_workers_of_the_run_work(shown, recent, word):
+    nodes = (RayNode("n", "n1", alive=True, used={"CPU": 2.0}, total={"CPU": 2.0}),)
+    group = PlacementGroup("1932bade", "", infeasible=False, bundles=(({"CPU": 1.0}, 1),))
+    cluster = RayCluster(SESSION.rpartition("/")[2], nodes=nodes, groups=(group,), api=RayApi("a", "ok", 1.0, True))
+    state = on_ray({1: shown}, worker(1, "Worker.update" if word == "slow" else "Worker", recent))
+    assert verdict(replace(state, ray={"": RayReading((cluster,))})).word == word

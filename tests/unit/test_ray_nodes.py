@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from hangtop.probe.ray.cluster import logical_resources
 from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayNode
 from hangtop.render.ray.ray_nodes import LEGEND, node_rows, node_table
 
@@ -96,3 +97,9 @@ def test_a_narrow_table_keeps_node_ranks_cells_and_doing():
 def test_the_legend_names_every_sign():
     signs = {sign for sign, _, _ in LEGEND}
     assert signs == {"■", "▲", "◆", "✗", "□"}
+
+
+def test_what_is_reserved_in_placement_groups_is_no_part_of_a_name():
+    text = "1.0/2.0 CPU (1.0 used of 2.0 reserved in placement groups)\n0B/4.00GiB memory\n0.0/1.0 node:127.0.0.1"
+    used, total = logical_resources(text)
+    assert (used["CPU"], total["CPU"], total["memory"], total["node:127.0.0.1"]) == (1.0, 2.0, 2.0**32, 1.0)

@@ -25,7 +25,8 @@ def loop_suspects(snapshot: Snapshot, working: Sequence[MemberStatus]) -> tuple[
     if (end := _end_of_all(snapshot, working)) is not None:
         ranks = {rank.pid: rank.rank for rank in snapshot.ranks}
         return (Culprit(ranks.get(end), end, working[0].host, "possible", (WHY, "the others wait for it")),)
-    few = 2 * len(working) <= len(snapshot.members) and len(snapshot.members) > 1
+    known = len(snapshot.members) + len(snapshot.aside)
+    few = 2 * len(working) <= known and known > 1
     if not working or not (few or all(_is_awaited(snapshot, member) for member in working)):
         return ()
     return as_culprits(working, "possible", WHY) if all(map(_may_loop, working)) else ()

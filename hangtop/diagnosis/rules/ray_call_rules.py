@@ -9,6 +9,7 @@ from hangtop.diagnosis.rules.verdict_builders import (
     build_culprits,
     hung_verdict,
     names,
+    plural_s,
     silence,
     slow_verdict,
     stage_kind,
@@ -18,7 +19,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import CPU_PERCENT, MemberStatus
 from hangtop.diagnosis.status.ray_calls import at_work_elsewhere, method_of, title_of
 from hangtop.records.verdict import Evidence, Kind, Verdict
-from hangtop.stacks.ray_waits import ray_wait
+from hangtop.stacks.ray_waits import queue_wait, ray_wait
 
 
 def call_stands(snapshot: Snapshot) -> Verdict | None:
@@ -61,6 +62,28 @@ def works_elsewhere(snapshot: Snapshot) -> Verdict | None:
     told = tuple(Evidence("ray", f"{name(actor)} on {actor.host}: {actor.cpu_percent:.0f} % CPU") for actor in busy[:2])
     first = f"{name(busy[0])} on {busy[0].host} is at work{f' in {busy[0].method}' if busy[0].method else ''}"
     return slow_verdict(snapshot, f"{first}. That is work, or a loop without end: time tells.", None, told)
+
+
+def queue_stands(snapshot: Snapshot) -> Verdict | None:
+    """Members wait for room in a queue of Ray, or for an item, while no call runs anywhere: nobody will take or put one. The
+    culprits are those at the queue: the others wait for them, and the actor behind it only keeps the items.
+
+    Stands before `call_stands`: what a wait at a queue waits for is known, and it is no worker.
+    """
+    here = [member for member in snapshot.members if member.status != "gone"]
+    waits = all(ray_wait(member.activity) == "call" and member.moved is False for member in here)
+    at_queue = [member for member in here if queue_wait(member.activity) is not None]
+    if not snapshot.is_quiet or not at_queue or not waits or at_work_elsewhere(snapshot.state):
+        return None
+    puts = all(queue_wait(member.activity) == "put" for member in at_queue)
+    others = [member for member in here if member not in at_queue]
+    evidence = tuple(
+        Evidence("stacks", f"{member.name}: {member.text}{still(member)}") for member in (*at_queue[:2], *others[:1])
+    )
+    wanted = "room in a queue of Ray that nobody empties" if puts else "an item in a queue of Ray that nobody fills"
+    headline = f"{names(at_queue)} wait{plural_s(at_queue)} for {wanted}, and no call runs."
+    refute = "something is taken from the queue" if puts else "something is put into the queue"
+    return hung_verdict(headline, "unknown", as_culprits(at_queue, "possible"), (*evidence, silence(snapshot)), refute)
 
 
 def calls_in_a_ring(snapshot: Snapshot) -> Verdict | None:

@@ -12,6 +12,7 @@ from hangtop.diagnosis.members.writer_presence import nobody_writes, without_lea
 from hangtop.diagnosis.rules.log_rules import only_complaints
 from hangtop.diagnosis.rules.verdict_builders import hung_verdict, silence
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.ray_calls import title_of
 from hangtop.diagnosis.status.ray_methods import LEADS, meaning
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
@@ -51,14 +52,16 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
 
 def no_resources(snapshot: Snapshot) -> Verdict | None:
     """Actors or placement groups of the run wait for resources that the cluster lacks or has given to others. The log is quiet,
-    or only says that they wait.
+    or only says that they wait. Where workers of the run work, those that wait are a queue; a driver may only look whether they
+    are there.
 
     Stands before `starting`: what will never be granted is nearer to the cause than what is being started.
     """
     waiting = next(
         filter(None, map(pending_resources, trusted_clusters(snapshot, complains=bool(only_complaints(snapshot))))), ()
     )
-    if not waiting:
+    works = any(member.alive and title_of(member.process) is not None for member in snapshot.members)
+    if not waiting or (works and not waiting[0].impossible):
         return None
     first = waiting[0]
     return Verdict(

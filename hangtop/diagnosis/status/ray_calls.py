@@ -20,11 +20,20 @@ from hangtop.stacks.ray_waits import ray_wait
 from hangtop.state.run_state import RunState
 
 Members = tuple[MemberStatus, ...]
+RAYS_OWN_ACTORS = frozenset({"_QueueActor", "ServeController", "ProxyActor", "_StatsActor", "AutoscalingRequester"})
+"""Actors that Ray's libraries start to keep what others ask for. A call of theirs that awaits is answered when another call
+comes, or something changes, and may be open for ever (ray/util/queue.py, ray/serve/_private, ray/data/_internal, Ray 2.60)."""
 
 
 def title_of(process: Process) -> WorkerTitle | None:
     """What its title says; `None` for what is no worker of Ray, or one in reserve."""
     return assigned_title(process.command) if process.role in ("ray worker", "rank") else None
+
+
+def is_rays_own(process: Process) -> bool:
+    """Whether it is an actor of one of Ray's own libraries, that only serves others."""
+    title = title_of(process)
+    return title is not None and title.cls in RAYS_OWN_ACTORS
 
 
 def method_of(member: MemberStatus) -> str:
@@ -78,8 +87,9 @@ def _ranks_wait_for_calls(here: Iterable[MemberStatus]) -> bool:
 def _awaiting(here: Iterable[MemberStatus]) -> list[int]:
     """Pids of those that idle by their stack, and whose coroutines wait, which stand on none: those whose event loop has set a
     moment, else those that run a method by their title."""
-    timed = [member.pid for member in here if member.call == COROUTINES]
-    return timed or [member.pid for member in here if ray_wait(member.activity) == "idle" and method_of(member)]
+    others = [member for member in here if not is_rays_own(member.process)]
+    timed = [member.pid for member in others if member.call == COROUTINES]
+    return timed or [member.pid for member in others if ray_wait(member.activity) == "idle" and method_of(member)]
 
 
 def _as_awaiting(member: MemberStatus) -> MemberStatus:

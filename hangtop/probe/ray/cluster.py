@@ -31,7 +31,7 @@ LONGEST_COMMAND = 300
 ORPHAN_AFTER_S = 3.0
 """A worker ends within a second of its raylet, when all is well."""
 NOTHING_HERE = RayProcesses()
-_LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S(?:[^\n]*\S)?)")
+_LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S(?:[^\n(]*[^\s(])?)")
 _UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 
 
@@ -193,7 +193,8 @@ def _node(node: str, seen: NodeView, logical: str, *, local: bool) -> RayNode:
 
 
 def logical_resources(text: str) -> tuple[dict[str, float], dict[str, float]]:
-    """(used, total) of a node's `nodeLogicalResources`: `0.0/4.0 CPU`, a line each; memory in bytes."""
+    """(used, total) of a node's `nodeLogicalResources`: `0.0/4.0 CPU`, a line each; memory in bytes. Behind the name may stand
+    `(1.0 used of 2.0 reserved in placement groups)` (ray/autoscaler/_private/util.py)."""
     used, total = {}, {}
     for match in _LOGICAL.finditer(text):
         used[match["name"]] = float(match["used"]) * _UNITS.get(match["u"], 1.0)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.probe.stacks.pyspy import Dump, SpyFrame
+from hangtop.probe.stacks.pyspy import Dump, SpyFrame, SpyThread
 from hangtop.records.stack import Stack
+from hangtop.system.waits.blocked_call import blocked_call
 
 FUNCTION, FILE, COUNT = "_run_once", "asyncio/base_events.py", "sched_count"
+RAYS_LOOP = "AsyncIO Thread"
+"""So Ray names the threads in which it runs coroutines, in uvloop where that is installed (python/ray/_raylet.pyx, Ray 2.60)."""
 
 
 def in_event_loop(dump: Dump) -> bool:
@@ -23,6 +26,19 @@ def with_timers(stack: Stack, dump: Dump) -> Stack:
     """The stack, with what a dump with locals tells of its loops."""
     counts = {thread.os_thread_id: _count(thread.frames) for thread in dump.threads}
     return replace(stack, threads=tuple(replace(thread, timers=counts.get(thread.tid)) for thread in stack.threads))
+
+
+def moments_in_c(pid: int, thread: SpyThread) -> int | None:
+    """Of a loop of Ray that is C code, 1 if it has set itself a moment, else 0; `None` where nothing tells. libuv polls until its
+    next timer, and without a time limit where it has none (uv__io_poll in src/unix/linux.c)."""
+    is_loop = (thread.thread_name or "").partition(":")[0] == RAYS_LOOP and not any(map(_runs_loop, thread.frames))
+    if not is_loop or thread.os_thread_id is None:
+        return None
+    try:
+        call = blocked_call(pid, thread.os_thread_id)
+    except OSError:  # it ended meanwhile
+        return None
+    return None if call.kind != "poll" or call.timed is None else int(call.timed)
 
 
 def _runs_loop(frame: SpyFrame) -> bool:

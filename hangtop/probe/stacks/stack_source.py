@@ -15,7 +15,7 @@ from hangtop.diagnosis.facts.stack_pauses import STOPPABLE
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
 from hangtop.probe.stacks import pyspy, source_lines
-from hangtop.probe.stacks.loop_timers import in_event_loop, with_timers
+from hangtop.probe.stacks.loop_timers import in_event_loop, moments_in_c, with_timers
 from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
@@ -101,7 +101,8 @@ def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
 
 def _thread(pid: int, spied: pyspy.SpyThread) -> Thread:
     stands = kernel_thread(pid, spied.os_thread_id) if spied.os_thread_id else kernel_thread(pid, pid)
-    return replace(pyspy.thread(spied), state=stands.state, wait=stands.wait, wchan=stands.wchan)
+    timers = moments_in_c(pid, spied)
+    return replace(pyspy.thread(spied), state=stands.state, wait=stands.wait, wchan=stands.wchan, timers=timers)
 
 
 def _listens(pid: int) -> bool:
