@@ -12,10 +12,13 @@ from hangtop.records.log import Finding, Remedy
 from hangtop.records.verdict import Verdict
 from hangtop.remedies.catalogue import Places, usable_places
 from hangtop.remedies.place import Cause, can_fill, command, filled, remedies_of, slots_of
-from hangtop.remedies.sightings import Sighting, Sightings, sightings
+from hangtop.remedies.seen_in_log import said_last
+from hangtop.remedies.sightings import Sighting, Sightings, explained, sightings
 
 MOST = 24
 """Pieces of advice: the fifth cause is hardly ever the one."""
+RISKS = frozenset({"hang", "either"})
+"""What the program itself says may hang: a cause of a run that stands right behind it."""
 WHERE: dict[str, AdviceWhere] = {each: each for each in get_args(AdviceWhere)}
 """Of the remedies of messages, which older recordings tell in other words."""
 
@@ -30,23 +33,33 @@ def advice(snapshot: Snapshot, verdict: Verdict, user_dir: str | None = None) ->
 
 
 def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Advice]:
-    """The message that the verdict quotes, what was seen, other messages, what the stage of the log speaks for. Of a crash that a
-    message explains, messages alone."""
+    """The message that the verdict quotes, what was seen, other messages, what the log said last and its stage speak for. Of a
+    crash that a message explains, messages alone."""
     told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint" and finding.role != "noise"]
     crashed = verdict.word == "crashed"
     fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
     first = next((finding for finding in snapshot.findings if finding.cause and finding.id == verdict.message), fatal)
     if first is not None:
-        yield from _of_message(first)
+        yield from _of_told(snapshot, verdict, first, known)
     seen = sightings(snapshot, verdict, known) if first is None or not crashed else Sightings((), ())
     for sighting in seen.known:
         yield from _of_place(snapshot, sighting)
     for finding in told:
         if finding is not first and not finding.survived and finding.role in ("cause", "victim", "evidence"):
-            yield from _of_message(finding)
+            yield from _of_told(snapshot, verdict, finding, known)
     if not crashed:
+        for finding in snapshot.findings:
+            if finding.severity == "hint" and finding.hang in RISKS and said_last(snapshot, finding):
+                yield from _of_message(finding)
         for sighting in seen.by_stage:
             yield from _of_place(snapshot, sighting)
+
+
+def _of_told(snapshot: Snapshot, verdict: Verdict, finding: Finding, known: Places) -> Iterator[Advice]:
+    """What the numbers in a message tell of its cause, then its own page."""
+    for sighting in explained(snapshot, verdict, finding, known):
+        yield from _of_place(snapshot, sighting)
+    yield from _of_message(finding)
 
 
 def frameworks_of(snapshot: Snapshot) -> frozenset[str]:

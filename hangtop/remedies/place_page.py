@@ -23,7 +23,8 @@ BLANKS = {
     "missing": "rank N", "apart": "rank N", "culprits": "rank N", "call": "the collective", "exit": "its exit code",
     "worker_end": "its end", "worker_does": "FUNCTION (FILE:LINE)", "does": "works", "asks": "GPUs", "asker": "an actor",
     "lack": "too few there", "until": "that moment", "pids": "PIDS", "checkpoints": "CHECKPOINTS",
-    "ray_logs": "/tmp/ray/session_latest/logs",
+    "operation": "the collective", "seq": "N", "batches_differ": "N on rank I, M on rank J",
+    "parameters_differ": "N on rank I, M on rank J", "ray_logs": "/tmp/ray/session_latest/logs",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""
 

@@ -24,14 +24,13 @@ from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd
 from hangtop.records.watch_spec import plain_file
+from hangtop.remedies.seen_in_log import of_log
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import owner
 
 Seen = dict[str, str]
 
 MOST_PIDS = 16
-MARK = "mark."
-"""How the ids of messages begin that say how the run is built; each is a slot without a text."""
 LATEST_SESSION = "/tmp/ray/session_latest"
 SIGNALLED = ("end", "holder", "stopped_worker", "pid")
 """Slots of processes to which a remedy may give a signal."""
@@ -50,7 +49,8 @@ def of_run(snapshot: Snapshot, verdict: Verdict) -> Seen:
         seen["log"] = log
     if snapshot.stage is not None:
         seen["stage"] = snapshot.stage.title
-    seen.update((finding.id, "yes") for finding in snapshot.findings if finding.id.startswith(MARK))
+    seen.update((finding.id, "yes") for finding in snapshot.findings if finding.severity == "hint")
+    seen.update(of_log(snapshot))
     living = [member for member in snapshot.members if member.status != "gone"]
     if living:
         seen["pids"] = " ".join(str(member.pid) for member in living[:MOST_PIDS])
@@ -87,6 +87,8 @@ def of_member(snapshot: Snapshot, member: MemberStatus) -> Seen:
         seen["host"] = member.host
     if member.doubted:
         seen["doubted"] = "yes"
+    if member.does == "collective":
+        seen["in_collective"] = "yes"
     if member.process.tracer_pid:
         seen["tracer"] = str(member.process.tracer_pid)
     if member.activity is not None:

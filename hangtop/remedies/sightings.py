@@ -6,13 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.text import first_line
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.records.log import Finding
+from hangtop.records.stack import Frame
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd
 from hangtop.remedies.catalogue import Places
 from hangtop.remedies.place import Place
 from hangtop.remedies.seen import Seen, evidence_of, kernel_ends, of_member, of_run, since_words
+from hangtop.remedies.seen_in_log import said_last
+from hangtop.stacks.activity import Activity, activities
+from hangtop.stacks.printed_stacks import printed_stacks
 
 MOST_MEMBERS = 4
 """Members in question that are looked at: more of them mostly stand alike."""
@@ -31,7 +37,8 @@ class Sighting(Struct, frozen=True):
 
 
 class Sightings(Struct, frozen=True):
-    """`known`: where the run was seen to stand; `by_stage`: places for which its log alone speaks, that of its stage first."""
+    """`known`: where the run was seen to stand; `by_stage`: places for which its log alone speaks: those behind what it said
+    last, then that of its stage."""
 
     known: tuple[Sighting, ...]
     by_stage: tuple[Sighting, ...]
@@ -46,12 +53,48 @@ def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings
     standing: list[Sighting] = []
     if not any(sighting.place.sure for sighting in by_rule):
         standing = [sighting for member in members[:MOST_MEMBERS] for sighting in _of_member(snapshot, member, run, places)]
+    if not snapshot.members:
+        standing = list(_printed(snapshot, run, places))
     known = _once(sighting for sighting in (*standing, *by_rule) if not sighting.place.last)
     if verdict.state.ended or any(sighting.place.sure for sighting in known):
         return Sightings(known, ())
     trains = snapshot.plan is not None and snapshot.plan.steady  # which says less than the place of a member
+    by_words = _by_words(snapshot, seen, places, known)
     by_stage = () if known and trains else _by_stage(snapshot, seen, places, known)
-    return Sightings(known, (*by_stage, *(sighting for sighting in by_rule if sighting.place.last and not known)))
+    return Sightings(
+        known, (*_once((*by_words, *by_stage)), *(sighting for sighting in by_rule if sighting.place.last and not known))
+    )
+
+
+def explained(snapshot: Snapshot, verdict: Verdict, finding: Finding, places: Places) -> Iterator[Sighting]:
+    """The places that tell more of this message than its own page."""
+    seen = of_run(snapshot, verdict)
+    for place in places.values():
+        if finding.id in place.explains:
+            yield Sighting(place, f"the log says: {first_line(finding.text)}", seen)
+
+
+def _by_words(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Sighting]) -> Iterator[Sighting]:
+    """The places right behind what the log said last, the last first."""
+    told = {sighting.place.id for sighting in known}
+    last = [finding for finding in snapshot.findings if said_last(snapshot, finding)]
+    for finding in sorted(last, key=lambda finding: finding.last_offset, reverse=True):
+        for place in places.values():
+            if finding.id in place.said and place.id not in told:
+                yield Sighting(place, f"the log says: {first_line(finding.text)}", seen)
+
+
+def _printed(snapshot: Snapshot, run: Seen, places: Places) -> Iterator[Sighting]:
+    """The places of stacks that somebody printed into the log, of those first that do not wait for peers."""
+    stacks = printed_stacks(f"{line.prefix}{line.text}" if line.text[:1] != " " else line.text for line in snapshot.state.tail)
+    seen_doing = sorted(activities(stacks), key=lambda known: known.waits_for_peers)
+    for known in seen_doing[:MOST_MEMBERS]:
+        seen = run | {"own": known.own.name, "where": known.where, "does": known.text}
+        if known.kind == "collective":
+            seen["in_collective"] = "yes"
+        found = list(_places_of(known.thread.frames, known.kind, known, places))
+        for place in sorted(found, key=lambda place: known.phase not in place.phases):
+            yield Sighting(place, f"a stack in the log: {known.text} ({known.where})", seen)
 
 
 def _by_stage(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Sighting]) -> Iterator[Sighting]:
@@ -89,17 +132,21 @@ def _of_member(snapshot: Snapshot, member: MemberStatus, run: Seen, places: Plac
     seen, why = run | of_member(snapshot, member), evidence_of(snapshot, member)
     at = at_kernel(member, kernel_ends(snapshot, member))
     by_kernel = [place for place in places.values() if at in place.at]
-    by_frames = [place for place in places.values() if any(map(place.holds, member.frames))]
-    by_doing = [place for place in places.values() if not place.files and member.does in place.does]
-    phase = member.activity.phase if member.activity is not None else None
-    if phase != "weights" and member.does in EXPLAINED:
-        phase = None
-    by_phase = [place for place in places.values() if phase is not None and phase in place.phases]
     loops = [place for place in places.values() if "loop" in place.at] if member.status == "loops" else []
-    for place in (*by_kernel, *loops, *by_frames, *by_doing, *by_phase):
+    for place in (*by_kernel, *loops, *_places_of(member.frames, member.does, member.activity, places)):
         yield Sighting(place, why, seen)
         if place.sure:
             return
+
+
+def _places_of(frames: Iterable[Frame], does: str | None, activity: Activity | None, places: Places) -> Iterator[Place]:
+    """The places that a stack tells: by its frames, by what it does, by what its function is about."""
+    told = tuple(frames)
+    yield from (place for place in places.values() if any(map(place.holds, told)))
+    yield from (place for place in places.values() if not place.files and does in place.does)
+    phase = activity.phase if activity is not None else None
+    if phase is not None and (phase == "weights" or does not in EXPLAINED):
+        yield from (place for place in places.values() if phase in place.phases)
 
 
 def at_kernel(member: MemberStatus, ends: Iterable[OtherEnd]) -> str:

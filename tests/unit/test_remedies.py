@@ -51,11 +51,12 @@ PLACES = places()
 CATALOG = load()
 TAGS = set(
     "oom sigkill sigbus fault left failed mp_lock event nobody nodes gpus ray impossible taken dead_mount elsewhere no_worker "
-    "doubted worker_lock worker_network worker_file another_listens nobody_listens listens".split()
+    "doubted worker_lock worker_network worker_file another_listens nobody_listens listens first_step round_end ranks_twice "
+    "in_collective operations_differ set_up to_neighbour to_experts few_numbers gathers_weights sums_gradients".split()
 )
 """What is only seen or not: it stands in no text."""
-MARKS = {name for name in CATALOG.signatures if name.startswith("mark.")}
-"""What a log says of how the run is built."""
+MARKS = {name for name, signature in CATALOG.signatures.items() if signature.severity == "hint"}
+"""What a log says of how the run is built, and what is no fault."""
 TOLD_OTHERWISE = {"crashed", "by_you", "finished", "idle", "lost_one"}
 """Rules whose verdicts quote a message or are green."""
 OPEN_SLOT = re.compile(r"\{[a-z_]+\}")

@@ -15,6 +15,7 @@ from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.logs.finding_order import is_after
 from hangtop.records.process import Writer, exit_words
 from hangtop.records.stopped import StoppedRun
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
@@ -123,10 +124,17 @@ def finished(snapshot: Snapshot) -> Verdict | None:
     if reached and _failed_after(snapshot):
         return None
     said = None if reached or not over(snapshot) else ended_saying(snapshot)
-    if not reached and said is None and not (at_end and _closed(snapshot)):
+    if not reached and said is None and not (at_end and _closed(snapshot) and not _waited_in_vain(snapshot)):
         return None
     steps = f" after {some(progress.step, 'step')}" if progress.step else ""
     return _finished(f"The run finished{steps}.", "certain" if reached else "likely", snapshot.last_output)
+
+
+def _waited_in_vain(snapshot: Snapshot) -> bool:
+    """After the last step ranks said that they had waited for another one until a limit ran out."""
+    stage = snapshot.stage
+    waited = (each for each in snapshot.findings if each.severity == "fatal" and each.hang == "hang-then-crash")
+    return any(stage is not None and is_after(each, stage) and not each.survived for each in waited)
 
 
 def _finished(headline: str, sure: Confidence, *evidence: Evidence, refute: str = "new output after the last line") -> Verdict:

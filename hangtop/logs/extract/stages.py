@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -21,6 +22,9 @@ _KEPT_ONCE = 2_048
 _SHOWN = 64
 _ORDER = {stage: number for number, stage in enumerate(STAGE_IDS)}
 TRAINING = "train_loop"
+GRAPHS = "engine_graphs"
+OWN_BARS = frozenset({GRAPHS, "validation"})
+_NAMELESS = re.compile(r"\s*\d{1,3}%\|")
 PEERS_S = 2.0
 """For this long after one rank has begun to save or evaluate, others may still write the step that all have just finished."""
 
@@ -42,6 +46,7 @@ class StageMarks(Extractor):
         self._aside: tuple[str, float] | None = None
         self._is_over = False
         self._bar: ProgressSeen | None = None
+        self._trained: float | None = None
         self.latest: dict[Writer, dict[str, StageMark]] = {}
         self.starts = 0
 
@@ -55,8 +60,21 @@ class StageMarks(Extractor):
         from its total: behind the word of an end only the second draw proves that the run goes on."""
         late = step.is_full_bar or (self._is_over and self._goes_on(step.seen))
         self._is_over, self._bar = False, step.seen if step.seen.elapsed_s is not None else self._bar
+        aside = self._draws_own_bar(step.line.text, step.seen.total)
         for profile, stage in step.stages:
+            if stage.id == TRAINING:
+                if aside:
+                    continue
+                self._trained = step.seen.total
             self.add(profile, stage, step.line, self._ranks.ranked(step.line.writer), late=late)
+
+    def _draws_own_bar(self, text: str, total: float | None) -> bool:
+        """Whether a bar without words is that of the stage which has just begun, and no step of the training: an engine captures
+        graphs behind such a bar, and an evaluation draws one of another length than the training's."""
+        stage, done, _ = self._stage
+        if done or stage not in OWN_BARS or _NAMELESS.match(text) is None:
+            return False
+        return stage == GRAPHS or (self._trained is not None and total != self._trained)
 
     def _goes_on(self, seen: ProgressSeen) -> bool:
         """Whether it is the bar that was drawn last, no other loop's."""

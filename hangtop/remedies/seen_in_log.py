@@ -1,0 +1,109 @@
+"""What the log alone tells of where a run stands, by the names of slots: how far it is, what it said last, what timed out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from hangtop.diagnosis.facts.timed_out import TimedOut, timed_out
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.logs.finding_order import began_after
+from hangtop.records.log import Finding, LogLine, Progress
+
+LAST_BYTES = 4096
+"""What stands in so much of the end of a log is what it said last: a screenful, with the lines of other ranks between."""
+ROUND_END = 0.05
+"""The last part of an epoch in which ranks with fewer batches have none left."""
+LEAST_ROUND = 10
+FEW_NUMBERS = 64
+"""A barrier sums one number, a metric a few; weights and gradients are far more."""
+SET_UP = 4
+"""The first collectives of a group belong to its set-up."""
+_MEMBER = re.compile(r"GLOBAL_RANK: (?P<rank>\d{1,6}), MEMBER: \d{1,6}/(?P<world>\d{1,6})")
+_COUNT = re.compile(
+    r"(?:\b[Rr]ank[ =:#]{0,2}(?P<rank>\d{1,6})\b[^\r\n\d]{0,60}?)?\b(?:[Nn]um(?:ber)?(?: of |_| ))?"
+    r"(?P<what>[Bb]atches|[Ss]amples|[Ee]xamples|[Ss]teps_per_epoch|[Pp]arameters|[Pp]arams)\b\W{1,4}(?P<number>\d[\d,]{0,15})\b"
+)
+"""`rank 2: number of batches 8`, `[rank1] num_samples = 1,204`."""
+GATHERS = ("ALLGATHER", "_ALLGATHER")
+SUMS = ("ALLREDUCE", "REDUCE_SCATTER", "_REDUCE_SCATTER", "REDUCE")
+
+
+def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """What fills slots, or stands for itself (`yes`)."""
+    stage, plan = snapshot.stage, snapshot.plan
+    if stage is not None and plan is not None and plan.steady and not snapshot.log.progress.step:
+        yield "first_step", "yes"
+    if _ends_round(snapshot.log.progress):
+        yield "round_end", "yes"
+    if _two_ranks_in_one(snapshot.state.tail):
+        yield "ranks_twice", "yes"
+    yield from _counts_that_differ(snapshot.state.tail)
+    for collective in timed_out(snapshot)[:1]:
+        yield from (("operation", collective.operation), ("seq", f"{collective.seq:,}"))
+    yield from ((name, "yes") for name in _kinds(timed_out(snapshot)))
+
+
+def said_last(snapshot: Snapshot, finding: Finding) -> bool:
+    """Whether the run stands right behind this message: it is among the last ones, and no stage began since; while no step was
+    made it may stand further up, too."""
+    stage, log = snapshot.stage, snapshot.log
+    if finding.survived or finding.attempt != log.attempt:
+        return False
+    if stage is not None and snapshot.plan is not None and snapshot.plan.steady and not log.progress.step:
+        return True
+    file = log.files[finding.file] if finding.file < len(log.files) else None
+    near = file is not None and file.size_bytes - finding.last_offset < LAST_BYTES
+    return near and (stage is None or not began_after(stage, finding))
+
+
+def _ends_round(progress: Progress) -> bool:
+    """Whether the last step told is one of the last of an epoch."""
+    step, total = progress.step, progress.total
+    return step is not None and total is not None and total >= LEAST_ROUND and 0 <= total - step <= max(1.0, total * ROUND_END)
+
+
+def _two_ranks_in_one(lines: Iterable[LogLine]) -> bool:
+    """Whether a rank has said twice that it joins the group, while others have not come: two processes take themselves for it."""
+    told = [(int(member["rank"]), int(member["world"])) for line in lines for member in _MEMBER.finditer(line.text)]
+    ranks, world = [rank for rank, _ in told], max((world for _, world in told), default=0)
+    return len(set(ranks)) < len(ranks) and len(set(ranks)) < world
+
+
+def _counts_that_differ(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """What ranks said of how many batches, samples or parameters they have, where that is not the same."""
+    told: dict[str, dict[int, int]] = {}
+    for line in lines:
+        if (found := _COUNT.search(line.text)) is not None:
+            rank = found["rank"] or (None if line.rank is None else str(line.rank))
+            if rank is not None:
+                told.setdefault(found["what"].lower(), {})[int(rank)] = int(found["number"].replace(",", ""))
+    for what, counts in told.items():
+        if len(set(counts.values())) > 1:
+            most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+            yield (
+                "parameters_differ" if what.startswith("param") else "batches_differ",
+                f"{counts[most]:,} {what} on rank {most}, {counts[least]:,} on rank {least}",
+            )
+
+
+def _kinds(collectives: Collection[TimedOut]) -> Iterator[str]:
+    """What these collectives are for, by their names and sizes."""
+    by_place: dict[tuple[str, int], set[str]] = {}
+    for each in collectives:
+        by_place.setdefault((each.group, each.seq), set()).add(each.operation)
+    if any(len(operations) > 1 for operations in by_place.values()):
+        yield "operations_differ"
+    for each in list(collectives)[:1]:
+        if each.seq <= SET_UP:
+            yield "set_up"
+        if each.operation in ("SEND", "RECV") or each.operation.startswith("COALESCED"):
+            yield "to_neighbour"
+        elif "ALLTOALL" in each.operation:
+            yield "to_experts"
+        elif each.operation == "BARRIER" or 0 <= each.numel <= FEW_NUMBERS:
+            yield "few_numbers"
+        elif each.operation.startswith(GATHERS):
+            yield "gathers_weights"
+        elif each.operation.startswith(SUMS):
+            yield "sums_gradients"

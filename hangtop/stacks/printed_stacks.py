@@ -1,0 +1,64 @@
+"""Stacks that stand in text, as py-spy and Python's faulthandler print them: people put them into the log of a run that hangs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+
+from hangtop.records.stack import Frame, Stack, Thread
+from hangtop.stacks.frames import table
+
+_PROCESS = re.compile(r"^\s*Process (?P<pid>\d{1,10}): ")
+_PYTHON = re.compile(r"^\s*Python v\d")
+_THREAD = re.compile(r'^\s*Thread (?:0x)?[0-9a-fA-F]{1,16} \((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?\s*$')
+"""py-spy: `Thread 31422 (idle): "MainThread"`, with `active+gil` for one that runs."""
+_DUMP = re.compile(r"^\s*(?:Current thread|Thread) 0x[0-9a-f]{1,16}(?: \[[^\]]{1,40}\])? \(most recent call first\):\s*$")
+"""faulthandler. Its last thread is the main one."""
+_PYSPY_FRAME = re.compile(r"^\s{2,12}(?P<function>[\w<>.]{1,120}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$")
+_DUMP_FRAME = re.compile(r'^\s{2,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
+MAIN = "MainThread"
+
+
+def printed_stacks(lines: Iterable[str]) -> tuple[Stack, ...]:
+    """The stacks in these lines, in their order. Threads with other words between them are of two processes, but for those that
+    py-spy puts below the name of one."""
+    stacks: list[tuple[int, list[Thread]]] = []
+    frames: list[Frame] | None = None
+    apart = True
+    for line in lines:
+        thread, dump = _THREAD.match(line), _DUMP.match(line)
+        frame = _PYSPY_FRAME.match(line) or _DUMP_FRAME.match(line) if frames is not None else None
+        if (process := _PROCESS.match(line)) is not None:
+            stacks.append((int(process["pid"]), []))
+            frames, apart = None, False
+        elif thread is not None or dump is not None:
+            stacks += [(0, [])] if apart or not stacks else []
+            name = MAIN if thread is None else thread["name"] or ""
+            stacks[-1][1].append(Thread(name, (), state="R" if thread is not None and "active" in thread["state"] else "S"))
+            frames, apart = [], False
+        elif frame is not None and frames is not None:
+            frames.append(Frame(frame["function"], _located(frame["file"]), int(frame["line"] or 0)))
+            threads = stacks[-1][1]
+            threads[-1] = Thread(threads[-1].name, tuple(frames), state=threads[-1].state)
+        elif line.strip() and _PYTHON.match(line) is None:
+            frames, apart = None, True
+    return tuple(Stack(pid, 0.0, tuple(_one_main(threads))) for pid, threads in stacks if any(each.frames for each in threads))
+
+
+def _located(file: str) -> str:
+    """The path of a file as it would stand on a disk: py-spy leaves out the folder in which Python found it."""
+    if file.startswith(("/", "<")):
+        return file
+    name, known = file.partition("/")[0].removesuffix(".py"), table().packages
+    if name in sys.stdlib_module_names:
+        return f"/lib/python3/{file}"
+    return f"/site-packages/{file}" if name in known.plumbing or name in known.frameworks else f"/{file}"
+
+
+def _one_main(threads: Iterable[Thread]) -> Iterable[Thread]:
+    """All threads, of which only the last that is called the main one is it: faulthandler names none."""
+    told = list(threads)
+    last = max((nth for nth, thread in enumerate(told) if thread.name == MAIN), default=-1)
+    for nth, thread in enumerate(told):
+        yield thread if thread.name != MAIN or nth == last else Thread("", thread.frames, state=thread.state)
