@@ -28,6 +28,10 @@ GROUP = (
 )
 
 
+MEMBER = "initializing ddp: GLOBAL_RANK: {}, MEMBER: {}/8\n"
+KERNEL = "Detected kernel version 5.4.250, which is below the recommended minimum of 5.5.0; this can cause the process to hang.\n"
+
+
 @pytest.mark.parametrize(
     ("log", "cause"),
     [
@@ -40,6 +44,33 @@ GROUP = (
         ("Adding EOS (num_proc=2):   0%|          | 0/2 [00:00<?, ? examples/s]\n", "map forked its workers"),
         ("saving model to '/ckpt/val_loss=3.18.ckpt' as top 3\n", "a metric that differs between the ranks"),
         ("saving model to '/ckpt/last.ckpt'\n", "a slow or full shared disk"),
+        ("Using /c/torch_extensions/py310_cu121 as PyTorch extensions root...\n", "left its lock file"),
+        ("epoch 1\nReducer buckets have been rebuilt in this iteration.\n", "parameters without a gradient"),
+        ("wandb: Tracking run with wandb version 0.16.1\n", "the tracker does not come back"),
+        ("h:1:1 [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>\nNCCL version 2.18.1+cuda12.1\n", "an interface on which"),
+        ("| distributed init (rank 0): env://\n", "a rank of the world never came"),
+        (
+            f"{MEMBER.format(1, 2)}{MEMBER.format(1, 2)}{MEMBER.format(0, 1)}{MEMBER.format(0, 1)}",
+            "two processes take the same rank",
+        ),
+        (f"{MEMBER.format(0, 1)}", "MEMBER line is missing"),
+        ("Map (num_proc=16):  93%|#  | 866000/930514 [15:01<01:02, 1030.1 examples/s]\n", "a process of map died"),
+        (f"{KERNEL}***** Running training *****\n  0%|          | 0/3750 [00:00<?, ?it/s]\n", "kernel is older than 5.5"),
+        ("***** Running training *****\n  0%|          | 0/3750 [00:00<?, ?it/s]\n", "the first step stands"),
+        ("Epoch 0:  99%|#  | 4390/4435 [20:11<00:10,  3.49it/s, v_num=3]\n", "one has a batch more"),
+        ("Epoch 0:  49%|#  | 2190/4435 [20:11<20:10,  3.49it/s, v_num=3]\n", "is reduced on some ranks only"),
+        (
+            "rank 0: number of batches 4\nrank 1: number of batches 8\nstep 3 loss 2.0\nstep 4 loss 1.9\n",
+            "8 batches on rank 1, 4",
+        ),
+        (
+            "Capture cuda graph begin. This can take minutes.\n  4%|#  | 1/23 [00:10<03:40, 10.0s/it]\n",
+            "the capture of CUDA graphs",
+        ),
+        (
+            "10%|#  | 100/1000 [05:00<45:00,  3.0s/it]\n***** Running Evaluation *****\n 60%|#  | 9/15 [01:00<00:40,  6.7s/it]\n",
+            "evaluation",
+        ),
     ],
 )
 def test_the_first_cause_is_the_one_that_the_log_speaks_for(log: str, cause: str) -> None:
@@ -55,3 +86,62 @@ def test_a_wait_that_is_over_is_not_advised_on() -> None:
     over = "Waiting for register center actor a1_register_center to be ready.\n"
     shards = "Loading checkpoint shards:  50%|#  | 1/2 [00:03<00:03,  3s/it]\n"
     assert "waits for others" not in first_cause(over + shards)
+
+
+def test_a_risk_that_the_run_has_left_behind_explains_nothing() -> None:
+    steps = "".join(f"step {step} loss 2.{step}\n" for step in range(1, 300))
+    assert "kernel" not in first_cause(KERNEL + steps)
+
+
+TIMEOUT = "[rank1]:[E1 ProcessGroupNCCL.cpp:632] [Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, OpType={}, NumelIn={}, NumelOut=1, Timeout(ms)=1800000) ran for 1800061 milliseconds before timing out.\n"  # noqa: E501
+STEPS = "step 10 loss 2.0\nstep 20 loss 1.9\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        (STEPS + TIMEOUT.format(1, 220, "ALLREDUCE", 1), "a barrier or one value"),
+        (STEPS + TIMEOUT.format(1, 220, "ALLREDUCE", 466119168), "gradients are summed"),
+        (STEPS + TIMEOUT.format(1, 220, "_ALLGATHER_BASE", 16777216), "a module's weights are gathered"),
+        (STEPS + TIMEOUT.format(1, 220, "RECV", 4194304), "a pipeline stage waits for its neighbour"),
+        (STEPS + TIMEOUT.format(1, 220, "ALLTOALL_BASE", 1379328), "tokens go to experts"),
+        (TIMEOUT.format(1, 1, "BROADCAST", 1822), "BROADCAST 1 is of the set-up"),
+        (TIMEOUT.format(0, 140, "ALLREDUCE", 1) + TIMEOUT.format(1, 140, "_ALLGATHER_BASE", 4096), "call different collectives"),
+        (
+            STEPS + "Saving model checkpoint to /out\n" + TIMEOUT.format(1, 220, "ALLREDUCE", 1),
+            "one rank alone gathers or writes",
+        ),
+        (
+            "99%|#  | 99/100 [1:00<0:01,  1s/it]\n100%|#  | 100/100 [1:01<0:00,  1s/it]\n" + TIMEOUT.format(1, 220, "BARRIER", 1),
+            "a barrier or",
+        ),
+    ],
+)
+def test_what_timed_out_tells_what_the_missing_rank_may_do(log: str, cause: str) -> None:
+    assert cause in first_cause(log)
+
+
+PY_SPY = """step 3 loss 2.0
+Process 31422: python train.py
+Python v3.8.13 (/opt/conda/bin/python3.8)
+
+Thread 31422 (idle): "MainThread"
+    wait (threading.py:302)
+    get (queue.py:170)
+    _try_get_data (torch/utils/data/dataloader.py:990)
+    train (train.py:274)
+"""
+FAULTHANDLER = """step 400 loss 2.0
+Timeout (0:10:00)!
+Thread 0x00007f445de3e700 (most recent call first):
+  File "/opt/conda/lib/python3.10/threading.py", line 320 in wait
+
+Thread 0x00007f445de3e740 (most recent call first):
+  File "/opt/conda/lib/python3.10/site-packages/torch/distributed/distributed_c10d.py", line 2948 in all_gather_object
+  File "/app/train.py", line 88 in save_checkpoint
+"""
+
+
+@pytest.mark.parametrize(("log", "cause"), [(PY_SPY, "the workers idle"), (FAULTHANDLER, "one rank alone calls state_dict")])
+def test_a_stack_that_stands_in_the_log_tells_the_place(log: str, cause: str) -> None:
+    assert cause in first_cause(log)
