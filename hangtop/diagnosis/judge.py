@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     crash_rules.crashed,
     end_rules.died,
     end_rules.finished,
+    end_rules.copy_ended,
     end_rules.writer_gone,
     end_rules.broke_off,
     ray_rules.driver_gone,

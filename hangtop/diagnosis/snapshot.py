@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import CEILINGS_FOR_S, MIN_STEPS, WORK_S, Limit, current_stage, limit_of, stage_plan
+from hangtop.diagnosis.members.log_copiers import Copier, copier_of, without_copiers
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.status.beat_writers import watch_s, without_writers
@@ -46,7 +47,7 @@ class Snapshot(Struct, frozen=True):
     log was read yet. `untold_s`: since it told anything new at all; `unwritten_s`: since its last byte. `aside`: members that
     idle, or wait for a call of Ray, while others are at a call: nothing hangs on them. `beside`: processes that are no ranks and
     take part all the same, such as a parameter server.
-    `ticking`: pids of members in an event loop of which only a monitor goes on.
+    `ticking`: pids of members in an event loop of which only a monitor goes on. `copier`: the log is its copy.
     """
 
     state: RunState
@@ -63,6 +64,7 @@ class Snapshot(Struct, frozen=True):
     untold_s: float | None = None
     unwritten_s: float | None = None
     ticking: frozenset[int] = frozenset()
+    copier: Copier | None = None
 
     @property
     def only_beats(self) -> bool:
@@ -202,6 +204,7 @@ class Snapshot(Struct, frozen=True):
 
 def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     """The run at this moment."""
+    copier, state = copier_of(state.procs), without_copiers(state)
     log = state.log or LogReading(files=())
     ranks = join_ranks(state)
     stage = current_stage(log, ranks)
@@ -223,7 +226,7 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     if not any(stage_of(member.place) for member in members):  # stages stand at different places: their majority means nothing
         members = with_majority(members, max((rank.world or 0 for rank in ranks), default=0))
     others = with_pauses(state, beside(worked, members, patient=snapshot.patient), snapshot.pause_s)
-    return replace(snapshot, members=members, aside=aside, beside=others)
+    return replace(snapshot, members=members, aside=aside, beside=others, copier=copier)
 
 
 def _heard_at(state: RunState, last_output_at: float) -> float:

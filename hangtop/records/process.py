@@ -18,7 +18,8 @@ class Writer(Struct, frozen=True, omit_defaults=True):
     """A process that writes a watched log, itself or `via` a relay such as `tee`.
 
     `start_ticks` (clock ticks after boot, exact) tells it from a later process with the same pid. `exit_code`: 0…255, or minus
-    the signal that ended it; `None` while it lives and if the kernel does not tell.
+    the signal that ended it; `None` while it lives and if the kernel does not tell. `copies`: all that it does is to copy what
+    comes to it over a socket: the run is behind that.
     """
 
     pid: int
@@ -31,6 +32,7 @@ class Writer(Struct, frozen=True, omit_defaults=True):
     alive: bool = True
     gone_at: float | None = None
     exit_code: int | None = None
+    copies: bool = False
 
 
 class RecentActivity(Struct, frozen=True, omit_defaults=True):

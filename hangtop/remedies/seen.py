@@ -12,6 +12,7 @@ from hangtop.common.text import clock, moment, numbered, some
 from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.ray_health import outlier_actors
 from hangtop.diagnosis.facts.ray_pending import pending_resources
+from hangtop.diagnosis.members.log_copiers import where_the_run_is
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.rules.ray_rules import name, needed_parts_sick
@@ -68,6 +69,12 @@ def of_run(snapshot: Snapshot, verdict: Verdict) -> Seen:
         seen["gpus"] = "yes"
     if snapshot.log.ray is not None or any(clusters_of_run(snapshot.state)):
         seen["ray"] = "yes"
+    if snapshot.copier is not None:
+        seen["copier"] = snapshot.copier.writer.name
+        if snapshot.copier.stopped:
+            seen["own_copier_pid"] = str(snapshot.copier.writer.pid)
+        seen["copier_pid"] = str(snapshot.copier.writer.pid)
+        seen["run_place"] = where_the_run_is(snapshot.copier.writer.command) or "behind it"
     if nobody_writes(snapshot.state):
         seen["nobody"] = "yes"
     hosts = {rank.host for rank in snapshot.ranks if rank.host}

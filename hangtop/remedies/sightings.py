@@ -55,6 +55,8 @@ def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings
         standing = [sighting for member in members[:MOST_MEMBERS] for sighting in _of_member(snapshot, member, run, places)]
     if not snapshot.members:
         standing = list(_printed(snapshot, run, places))
+    if not any(sighting.place.sure for sighting in by_rule):
+        standing += _behind_a_copy(snapshot, run, places)
     known = _once(sighting for sighting in (*standing, *by_rule) if not sighting.place.last)
     if verdict.state.ended or any(sighting.place.sure for sighting in known):
         return Sightings(known, ())
@@ -104,6 +106,13 @@ def _by_stage(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Si
     for place in places.values():
         if stage in place.stages and place.id not in told:
             yield Sighting(place, f"{since_words(snapshot)}{hint}", seen)
+
+
+def _behind_a_copy(snapshot: Snapshot, seen: Seen, places: Places) -> list[Sighting]:
+    """The place of a run of which only a copy of its log is here."""
+    if snapshot.copier is None:
+        return []
+    return [Sighting(place, f"procs: {snapshot.copier.text}", seen) for place in places.values() if "copied" in place.at]
 
 
 def _once(found: Iterable[Sighting]) -> tuple[Sighting, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from hangtop.common import text
+from hangtop.diagnosis.members.log_copiers import copier_of
 from hangtop.diagnosis.sources_seen import failure
 from hangtop.feeds.troubled import ASIDE
 from hangtop.records.health import LATE_S, NO_ANSWER_S
@@ -74,7 +75,9 @@ def writers_line(view: View) -> Row:
     alive = [writer for writer in writers if writer.alive]
     gone = [writer for writer in writers if not writer.alive]
     row: Row = ()
-    if alive:
+    if alive and (copier := copier_of(view.state.procs)) is not None:
+        row = ((say(copier.text), "warn"),)
+    elif alive:
         first, more = alive[0], f" ×{len(alive)}" if len(alive) > 1 else ""
         known = f"{first.name}{more}  pid {first.pid}  {text.first_line(first.command)}"
         row = ((say("writes the log: "), "muted"), (known, "ink"))

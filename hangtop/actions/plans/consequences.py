@@ -5,14 +5,13 @@ Each is taken from the documents of the program; what these do not say is not cl
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from getopt import GetoptError, getopt
 
 from msgspec import Struct
 
+from hangtop.diagnosis.members.log_copiers import where_the_run_is
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.records.process import Process, ProcessReading
 from hangtop.state.run_state import RunState
@@ -52,28 +51,6 @@ LAUNCHERS = (
 """torchrun(1) --max-restarts is 0 unless given; deepspeed/launcher/launch.py; mpirun(1), "Process Termination"; srun(1)."""
 
 
-class RemoteClient(Struct, frozen=True):
-    """A program that shows a run elsewhere. `when`: what its command line must contain, if anything. `where`: where the run goes
-    on; `{}` stands for the last word of the command line."""
-
-    names: frozenset[str]
-    where: str
-    when: re.Pattern[str] | None = None
-
-
-SHOWS = re.compile(r"\s(?:logs|exec|attach)\s")
-FOLLOWS = re.compile(r"\s-(?:-follow|\w*[fF])")
-CLIENTS = (
-    RemoteClient(frozenset(("kubectl", "oc")), "in its pod", SHOWS),
-    RemoteClient(frozenset(("docker", "podman", "nerdctl")), "in its container", SHOWS),
-    RemoteClient(frozenset(("tail",)), "where {} is written", FOLLOWS),
-    RemoteClient(frozenset(("journalctl",)), "with its service", FOLLOWS),
-    RemoteClient(frozenset(("sattach",)), "in its Slurm step"),
-)
-SSH_OPTIONS = "46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:P:p:Q:R:S:W:w:"
-"""As getopt(3) reads those of ssh(1)."""
-
-
 def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
     """What happens to the rest of the run when this part ends: what the nearest launcher above it does."""
     known, ended = {process.pid: process for process in procs.processes}, {process.pid for process in part}
@@ -86,7 +63,7 @@ def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
 def clients(processes: Iterable[Process]) -> Iterator[str]:
     """Processes that only show the output of a run elsewhere: that run does not end with them."""
     for process in processes:
-        if (where := _behind(process.command.split())) is not None:
+        if (where := where_the_run_is(process.command)) is not None:
             yield f"pid {process.pid} ({process.name}) is a client: the run behind it goes on {where}"
 
 
@@ -112,15 +89,4 @@ def _answer(process: Process, known: dict[int, Process], ended: Collection[int])
             said = rule.instead.format(times) if given is not None and times != "0" else rule.otherwise
             return f"pid {up.pid} ({up.name}) {said}"
         up = known.get(up.ppid)
-    return None
-
-
-def _behind(words: Sequence[str]) -> str | None:
-    name = words[0].rpartition("/")[2] if words else ""
-    if name == "ssh":
-        with contextlib.suppress(GetoptError):
-            return next((f"on {host}" for host in getopt(list(words[1:]), SSH_OPTIONS)[1]), None)
-    for client in CLIENTS:
-        if name in client.names and (client.when is None or client.when.search(" ".join(words))):
-            return client.where.format(words[-1])
     return None

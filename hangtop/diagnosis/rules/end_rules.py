@@ -185,6 +185,28 @@ def _is_busy(snapshot: Snapshot) -> bool:
     return aside or (until is not None and snapshot.now <= until)
 
 
+def copy_ended(snapshot: Snapshot) -> Verdict | None:
+    """The log is a copy, and what copied it (`kubectl logs -f`, `ssh`) has ended or is stopped. That says nothing of the run.
+
+    Stands before `writer_gone`: who copies a log is not the run.
+    """
+    copier = snapshot.copier
+    if copier is None or (copier.writer.alive and not copier.stopped):
+        return None
+    writer = copier.writer
+    how = "is stopped"
+    if not writer.alive:
+        how = "ended, " + ("exit code not known" if writer.exit_code is None else exit_words(writer.exit_code))
+    return Verdict(
+        word="blind",
+        headline=f"The log is only a copy, and nobody copies it: pid {writer.pid} {writer.name} {how}.",
+        refute="new output after the last line",
+        confidence="certain",
+        evidence=(Evidence("procs", copier.text, None), snapshot.last_output),
+        detail="What is shown is old. The run may be well.",
+    )
+
+
 def writer_gone(snapshot: Snapshot) -> Verdict | None:
     """Every process that was seen writing the log has ended, and the log never said that the run finished. A log written from
     another node has no writers here, so this rule says nothing of it.

@@ -171,7 +171,7 @@ def _stalled_headline(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> str:
         ranks = numbered("rank", numbers).capitalize() if numbers else ", ".join(culprit.name for culprit in behind)
         silence = snapshot.silence_words
         return f"{ranks} stayed behind; {silence[0].lower()}{silence[1:]}."
-    if snapshot.procs.leads and snapshot.procs.note:
+    if (snapshot.procs.leads or snapshot.copier is not None) and snapshot.procs.note:
         return f"{since}; {snapshot.procs.note}."
     error = _last_cause(snapshot) or last_error_line(snapshot)
     return f"{since}; the cause is not known yet." if error is None else f"{since}; before it: {sentence(error.text)}"

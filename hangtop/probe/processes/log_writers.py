@@ -17,6 +17,7 @@ from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import some
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import STDIN
+from hangtop.probe.processes.copying import copies, only_copy
 from hangtop.records.process import Writer
 from hangtop.system.files.file_writers import LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
 from hangtop.system.files.open_files import YOUNG_S
@@ -24,13 +25,16 @@ from hangtop.system.guard import Guard
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.out_of_sight import hides_others
 from hangtop.system.processes.roles import RELAYS
-from hangtop.system.processes.table import Identity, ProcessTable, Stat
+from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
+from hangtop.system.processes.tree import children_of, descendants
 
 RESOLVE_EVERY = 3
 """How many calls of `find` share one resolution of the log paths."""
 LOOKS_BEFORE_THE_LOG = 3
 """So many calls of `find` wait for the log source to tell the files of a directory or pattern."""
 GLOB_SIGNS = re.compile(r"[*?\[]")
+MOST_COPIERS = 8
+"""A writer with more processes below it is no shell that runs a client."""
 MAX_GONE = 64
 """How many ended writers are remembered."""
 
@@ -50,6 +54,8 @@ class LogWriters:
         self.watched = WatchedFiles(context.spec.logs, "" if stdin is None else stdin.name)
         self._paths: Guard[str, None] = Guard()
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
+        self._details: Guard[Identity, Details] = Guard()
+        self._all_files: Guard[Identity, tuple[OpenFile, ...]] = Guard()
         self._writers: dict[Identity, Writer] = {}
         self._resolved_for: tuple[str, ...] | None = None
         self._looks = 0
@@ -90,6 +96,7 @@ class LogWriters:
         self._server = None if server is None else table.stats[server]
         for feeder in feeders:
             self._record(table.stats[feeder.pid], feeder, now)
+        self._note_copiers(table, [table.stats[feeder.pid] for feeder in feeders])
         self._forget_relays({feeder.pid for feeder in feeders})
 
     @property
@@ -156,6 +163,19 @@ class LogWriters:
         if known is None or known.name != clean_words(stat.name) or now - started_at < YOUNG_S or known.command.startswith("["):
             known = Writer(stat.pid, started_at, clean_words(stat.name), self._command(stat), stat.start_ticks)
         self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean_words, feeder.paths))), via=feeder.via)
+
+    def _note_copiers(self, table: OpenFileTable, feeders: Collection[Stat]) -> None:
+        """Which writers only copy what comes to them from elsewhere."""
+        children = children_of(table.stats)
+        trees = {stat.identity: [table.stats[pid] for pid in descendants(children, stat.pid)] for stat in feeders}
+        living = {identity: [stat for stat in tree if stat.state not in "ZX"] for identity, tree in trees.items()}
+        few = {stat.identity: stat for tree in living.values() if len(tree) <= MOST_COPIERS for stat in tree}
+        told = self._details.known({identity: partial(self._table.details, identity.pid) for identity in few})
+        held = self._all_files.known({identity: partial(self._table.open_files, identity.pid) for identity in few})
+        ticks = self._table.ticks_per_s
+        copying = {each.pid for each in told.keys() & held.keys() if copies(few[each], told[each], held[each], ticks)}
+        for identity, tree in living.items():
+            self._writers[identity] = replace(self._writers[identity], copies=only_copy(tree, copying, ticks))
 
     def _command(self, stat: Stat) -> str:
         words = self._commands.known({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
