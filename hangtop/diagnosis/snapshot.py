@@ -141,15 +141,18 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def answering(self) -> tuple[int, ...]:
-        """Processes beyond the members that are asked for an answer, where their own stack tells whether one is on its way."""
+        """Processes beyond the members that are asked for an answer, where their own stack tells whether one is on its way; and
+        those of other jobs that work where a member looks for something."""
         known = set(self.pids)
         ends = (
             member.side
             for member in self.members
             if member.side is not None and (member.side.doubted or member.side.kind == "idle")
         )
-        pids = dict.fromkeys(side.pid for side in ends if side.pid is not None and side.pid not in known)
-        return tuple(pids)[:MOST_ANSWERING]
+        asked = [side.pid for side in ends if side.pid is not None]
+        looks = any(member.does in ("sleep", "idle") for member in self.members)
+        near = self.state.waits.near if looks and self.state.waits is not None else ()
+        return tuple(dict.fromkeys(pid for pid in (*asked, *near) if pid not in known))[:MOST_ANSWERING]
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -82,7 +82,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     """A few lines of a source file, from line number `first` on, around line `at`.
 
     `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, if the source tells, and
-    `loop_line`, where it begins.
+    `loop_line`, where it begins. `awaits`: what the loops are around the lines of this file that await a sleep.
     """
 
     file: str
@@ -92,6 +92,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     at: int = 0
     loop: Loop | None = None
     loop_line: int | None = None
+    awaits: tuple[Loop, ...] = ()
 
 
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):

@@ -107,7 +107,8 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
 class WaitsReading(Struct, frozen=True, omit_defaults=True, tag="waits"):
     """The answer to a `WaitsAsk`, or what is known of it so far. `asked`: the members. `processes`: these, and those at the other
     ends of their waits, step by step. `windows`: how many, in `seconds`. `hidden`: processes that could not be searched for other
-    ends. `note`: what could not be read at all. `beside`: processes that the same job started beside the members."""
+    ends. `note`: what could not be read at all. `beside`: processes that the same job started beside the members. `near`: of
+    other jobs, that work in a folder of theirs."""
 
     ask: int
     started_at: float
@@ -119,3 +120,4 @@ class WaitsReading(Struct, frozen=True, omit_defaults=True, tag="waits"):
     done: bool = False
     note: str | None = None
     beside: tuple[int, ...] = ()
+    near: tuple[int, ...] = ()

@@ -44,6 +44,19 @@ def loop_line(source: str, line: int) -> int | None:
     return max((loop.lineno for loop in _all_around(_loops(source) or (), line)), default=None)
 
 
+@lru_cache(maxsize=32)
+def awaited_sleeps(source: str) -> tuple[Loop, ...]:
+    """The kinds of the loops around `await …sleep(…)`, each once: a coroutine that sleeps there has no stack to tell its line."""
+    lines = (node.lineno for node in _nodes(source) or () if isinstance(node, ast.Await) and _sleeps(node.value))
+    return tuple(dict.fromkeys(loop for line in sorted(lines) if (loop := loop_at(source, line)) is not None))
+
+
+def _sleeps(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) == "sleep"
+
+
 def _all_around(loops: Iterable[ast.While | ast.For], line: int) -> list[ast.While | ast.For]:
     return [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
 
@@ -96,11 +109,16 @@ def _names(nodes: Iterable[ast.AST], *, changed: bool = False) -> set[str]:
     return found
 
 
+def _loops(source: str) -> list[ast.While | ast.For] | None:
+    nodes = _nodes(source)
+    return None if nodes is None else [node for node in nodes if isinstance(node, ast.While | ast.For)]
+
+
 @lru_cache(maxsize=32)
-def _loops(source: str) -> tuple[ast.While | ast.For, ...] | None:
+def _nodes(source: str) -> tuple[ast.While | ast.For | ast.Await, ...] | None:
     try:
         nodes = ast.walk(ast.parse(source)) if len(source) <= MAX_SOURCE else None
-        return None if nodes is None else tuple(node for node in nodes if isinstance(node, ast.While | ast.For))
+        return None if nodes is None else tuple(node for node in nodes if isinstance(node, ast.While | ast.For | ast.Await))
     except (SyntaxError, ValueError, RecursionError):  # not this Python's source: nothing is known then
         return None
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.log import Pace
 from hangtop.records.process import RecentActivity
-from hangtop.records.stack import Frame, Thread
+from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
 from tests.fakes.members import NOW, SPEC, USER, process, run
@@ -56,6 +56,23 @@ def test_what_may_go_on_is_not_called_hung(more: dict[str, int | None]) -> None:
 
 def test_a_task_that_waits_for_somebody_outside_may_get_its_answer() -> None:
     assert said_of(1, at_tcp(8, OUTSIDE)).word in ("slow", "running")
+
+
+def paced(*awaits: Loop, rest_s: float = 0.3, since_s: float = 130) -> str:
+    """What is said of one that writes nothing, in an event loop with one moment set, whose file awaits sleeps in such loops."""
+    loop = Thread("MainThread", FRAMES, 100, state="S", wait="poll", timers=1)
+    state = run({0: loop}, (replace(process(0, WAKES), rank=None, world=None, role="other"),), silence_s=since_s)
+    call = BlockedCall(100, 100, "S", "poll", "epoll_wait", timed=True, rest_s=rest_s)
+    source = Excerpt(USER, 90, ("asyncio.run(main())",), at=90, loop="none", awaits=awaits)
+    looks = tuple(replace(look, excerpts=(source,)) for look in state.looks)
+    own = watched(100, ThreadWait(call, (WAKER,)), woken_in=3)
+    return diagnose(replace(state, ranks={}, looks=looks, waits=watch(own, at=NOW - 10)), SPEC, NOW).word
+
+
+def test_a_loop_whose_only_sleeps_are_counted_paces_its_steps_and_one_that_looks_again_may_do_so_in_vain() -> None:
+    assert paced("ends") == "slow"
+    assert [paced("ends", "asks"), paced("asks"), paced("none"), paced()] == ["hung"] * 4
+    assert paced("ends", since_s=2_000) == "hung", "longer than a run may rest on purpose"
 
 
 def test_a_clock_that_is_set_ends_the_silence_whoever_else_is_waited_for() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.stacks.loop_exits import loop_at, loop_line
+from hangtop.stacks.loop_exits import awaited_sleeps, loop_at, loop_line
 
 BEFORE = "def work(flag, jobs):\n"
 
@@ -49,3 +49,14 @@ def test_a_loop_is_told_from_its_source(loop: str, line: int, says: str | None) 
 def test_where_the_innermost_loop_begins() -> None:
     source = "for a in b:\n    for c in a:\n        c()\n    a()\na()\n"
     assert [loop_line(source, line) for line in (3, 4, 5)] == [2, 1, None]
+
+
+def test_the_loops_around_sleeps_that_are_awaited() -> None:
+    counted = "async def rest():\n    for part in parts:\n        await asyncio.sleep(0.3)\n"
+    assert awaited_sleeps(counted) == ("ends",)
+    assert awaited_sleeps(counted + "    while not ready():\n        await sleep(1)\n    await sleep(2)\n") == (
+        "ends",
+        "asks",
+        "none",
+    )
+    assert awaited_sleeps("async def rest():\n    await done.wait()\n") == ()

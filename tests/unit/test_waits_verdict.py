@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.process import ProcessReading, RecentActivity
-from hangtop.records.stack import Excerpt, Frame, Stack, Thread
+from hangtop.records.stack import Excerpt, Frame, Loop, Stack, Thread
 from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
@@ -99,6 +100,38 @@ def test_a_rank_that_looks_for_something_while_the_same_job_computes_may_get_it(
     assert (said.word, said.at_work) == ("slow", (2,))
     assert "of the same job, computes" in said.headline
     assert diagnose(replace(state, waits=reading), SPEC, NOW).word == "hung", "a process of another job"
+
+
+def poller(stranger: WatchedProcess, loop: Loop = "ends", *, silence_s: float = 200.0) -> RunState:
+    """A process alone looks for something every two seconds; a stranger works in a folder that it was told of."""
+    asks = Excerpt(USER, 70, ("while not found():", "    time.sleep(2)"), at=71, loop="asks")
+    looks = thread(Frame("look", USER, 71), wait="sleep")
+    state = run({0: looks}, (replace(process(0), rank=None, world=None, role="other"),), silence_s=silence_s)
+    sleeps = Thread("MainThread", (Frame("fill", "/srv/daemon.py", 9),), tid=OUTSIDE, state="S", wait="sleep")
+    told = (asks, Excerpt("/srv/daemon.py", 9, ("    time.sleep(1)",), at=9, loop=loop))
+    shown = tuple(
+        replace(look, excerpts=told, stacks=(*look.stacks, Stack(OUTSIDE, NOW, (sleeps,), started_ticks=7)))
+        for look in state.looks
+    )
+    own = watched(100, waits(100, kind="sleep"), woken_in=2)
+    reading = replace(watch(own, stranger, at=NOW - 10), near=(OUTSIDE,))
+    return replace(state, ranks={}, looks=shown, waits=reading)
+
+
+def test_what_a_stranger_does_in_a_folder_of_the_run_may_be_what_it_looks_for() -> None:
+    busy = watched(OUTSIDE, waits(OUTSIDE, state="R"), busy_in=4)
+    said = diagnose(poller(busy), SPEC, NOW)
+    assert said.word == "slow"
+    assert "in a folder of this run, computes" in said.headline
+    assert diagnose(poller(busy, silence_s=2_000), SPEC, NOW).word == "hung", "longer than a run may rest on purpose"
+    assert diagnose(poller(watched(OUTSIDE, waits(OUTSIDE, kind="futex"))), SPEC, NOW).word == "hung", "it stands itself"
+
+
+def test_a_stranger_that_rests_goes_on_if_its_loop_ends_by_itself_and_may_else_be_a_monitor() -> None:
+    rests = watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), woken_in=3)
+    assert "rests for moments and goes on" in diagnose(poller(rests), SPEC, NOW).headline
+    assert diagnose(poller(rests, "asks"), SPEC, NOW).word == "hung"
+    assert OUTSIDE in take_snapshot(poller(rests), SPEC, NOW).answering, "its stack is looked at, for that"
 
 
 def test_an_answer_of_another_machine_is_waited_for_and_only_a_wait_beyond_all_reason_is_a_hang() -> None:

@@ -1,18 +1,39 @@
-"""Processes that the same job started beside the members, such as a daemon that scores checkpoints. A member that looks for
-something again and again may look for what they give. Pure."""
+"""Processes beside the members: that the same job started, such as a daemon that scores checkpoints, or of another job that works
+in the same folder. A member that looks for something again and again may look for what they give. Pure."""
 
 from __future__ import annotations
 
-from hangtop.diagnosis.facts.other_side import OtherSide, computes, named
+from hangtop.common.text import moment
+from hangtop.diagnosis.facts.long_sleeps import sleep_of
+from hangtop.diagnosis.facts.other_side import COMPUTES, OtherSide, computes, named
 from hangtop.diagnosis.facts.wait_graph import dead_locks, wait_graph
 from hangtop.diagnosis.facts.wait_moves import Watch, look_of
-from hangtop.records.watched_waits import WatchedProcess
+from hangtop.records.watched_waits import AGAIN, WatchedProcess
 
 
 def work_beside(watch: Watch) -> str | None:
-    """One that computes, as a sentence."""
+    """One that computes, as a sentence; of another job also one that rests and goes on. What a stranger does explains silence for
+    no longer than a run may rest on purpose."""
     busy = next((process for process in _beside(watch) if computes(watch, process)), None)
-    return None if busy is None else f"{named(busy)}, of the same job, computes"
+    if busy is not None:
+        return f"{named(busy)}, of the same job, computes"
+    if watch.reading.started_at + watch.reading.seconds > watch.pauses_end_at:
+        return None
+    found = ((process, does) for process in _near(watch) if (does := _goes_on(watch, process)) is not None)
+    return next((f"{named(process)}, in a folder of this run, {does}" for process, does in found), None)
+
+
+def _goes_on(watch: Watch, process: WatchedProcess) -> str | None:
+    """That it computes, as a verb; that it sleeps until a moment, or for moments in a loop that ends by itself. One that sleeps
+    and looks again may be a monitor."""
+    first = next(iter(process.threads), None)
+    if computes(watch, process):
+        return COMPUTES
+    if first is None or first.call.kind != "sleep":
+        return None
+    if (sleep := sleep_of(watch, process, first)) is not None and sleep.is_pause:
+        return f"sleeps until {moment(sleep.until, watch.reading.started_at)}"
+    return "rests for moments and goes on" if process.woken_in >= AGAIN and watch.loops.get(first.call.tid) == "ends" else None
 
 
 def stuck_beside(watch: Watch) -> OtherSide | None:
@@ -29,6 +50,10 @@ def stuck_beside(watch: Watch) -> OtherSide | None:
             names = " and ".join(map(named, here[:3]))
             return OtherSide("idle", f"{names}, of the same job, which wait for each other", here[0].pid, lock.pids, doubted=True)
     return None
+
+
+def _near(watch: Watch) -> list[WatchedProcess]:
+    return [watch.processes[pid] for pid in watch.reading.near if pid in watch.processes]
 
 
 def _beside(watch: Watch) -> list[WatchedProcess]:

@@ -48,21 +48,9 @@ def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float)
         return tuple(members)
     known = tuple(members)
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
-    told = tuple(_by_coroutines(watch, _told(watch, member, {other.pid for other in known}, sources)) for member in known)
+    told = tuple(_told(watch, member, {other.pid for other in known}, sources) for member in known)
     asked = [(member.pid, *member.side.path) for member in told if member.side is not None and member.activity is not None]
     return tuple(member for member in told if not any(_is_tool(member, path) for path in asked))
-
-
-def _by_coroutines(watch: Watch, member: MemberStatus) -> MemberStatus:
-    """A worker of Ray that idles by its stack, and whose event loop has set itself a moment: a coroutine sleeps, or waits for no
-    longer than that, and stands on no stack. It may be the call for which others wait, for as long as a run may rest on
-    purpose."""
-    idles = ray_wait(member.activity) == "idle" and (member.status == "waits" or member.doubted)
-    ended_at = watch.reading.started_at + watch.reading.seconds
-    if not idles or not watch.timers.get(member.pid) or ended_at > watch.pauses_end_at:
-        return member
-    text = "runs coroutines that wait, one of them until a moment that it has set"
-    return replace(member, status="works", call=COROUTINES, text=text, doubted=True)
 
 
 def with_pauses(state: RunState, others: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:
@@ -129,9 +117,9 @@ def _told(watch: Watch, member: MemberStatus, members: Collection[int], sources:
     sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") else None
     if sleep is not None and not _comes_back(member, thread, sources):
         return _asleep(watch, member, sleep)
-    if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread)) is not None:
+    if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread, sources)) is not None:
         return resting
-    if _looks_for_something(member, sources):
+    if _looks_for_something(watch, member, process, sources):
         return _looking(watch, member)
     if _asks_for_lock(member, thread, sources):
         return _at_lock(watch, member, process, thread, members)
@@ -158,16 +146,31 @@ def _reads_terminal(member: MemberStatus, process: WatchedProcess, thread: Threa
     return unseen and process.stood and thread.call.kind == "read" and at == ["terminal"] and not process.moves
 
 
-def _in_its_loop(watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> MemberStatus | None:
-    """One in an event loop that has set itself a clock, or more of them than the one by which it wakes: by then something is
-    done, whoever comes."""
-    if (clock := clock_of(watch, process, thread)) is not None and clock.is_pause:
+def _in_its_loop(
+    watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, sources: Sources
+) -> MemberStatus | None:
+    """One in an event loop of which a coroutine, that stands on no stack, sleeps or waits with a limit: for as long as a run may
+    rest on purpose it may be what is waited for. A moment that is set tells that; in a worker of Ray, whose loop needs none of
+    its own, any; elsewhere one more than the loop wakes by, or its source, if that never sleeps to look again."""
+    on_ray = ray_wait(member.activity) == "idle"
+    if not on_ray and (clock := clock_of(watch, process, thread)) is not None and clock.is_pause:
         return _asleep(watch, member, clock)
-    ticks = thread.call.kind == "poll" and process.woken_in >= AGAIN
-    in_time = watch.reading.started_at <= watch.pauses_end_at
-    if not ticks or not in_time or watch.timers.get(process.pid, 0) <= OF_ITS_CLOCK:
+    timers, ticks = watch.timers.get(member.pid, 0), thread.call.kind == "poll" and process.woken_in >= AGAIN
+    if not timers or watch.reading.started_at + watch.reading.seconds > watch.pauses_end_at or not (on_ray or ticks):
         return None
-    return replace(member, status="works", text=f"{member.text}, and has more than one clock set", doubted=True)
+    if on_ray:
+        text = "runs coroutines that wait, one of them until a moment that it has set"
+        return replace(member, status="works", call=COROUTINES, text=text, doubted=True)
+    if timers > OF_ITS_CLOCK:
+        return replace(member, status="works", text=f"{member.text}, and has more than one clock set", doubted=True)
+    paced = f"{member.text}, and sleeps only where its loops end by themselves"
+    return replace(member, status="works", text=paced, doubted=True) if _only_paces(member, sources) else None
+
+
+def _only_paces(member: MemberStatus, sources: Sources) -> bool:
+    """Whether all sleeps that the files on its stack await, as far as they are known, are in loops that end by themselves."""
+    files = {frame.file for frame in member.frames}
+    return {loop for excerpt in sources if excerpt.file in files for loop in excerpt.awaits} == {"ends"}
 
 
 def _in_turn(watch: Watch, member: MemberStatus) -> MemberStatus:
@@ -207,10 +210,13 @@ def _stands(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -
     return member.status == "unknown" and member.activity is None and process.stood and thread.call.kind in NEVER_LEFT
 
 
-def _looks_for_something(member: MemberStatus, sources: Sources) -> bool:
-    """Whether it sleeps in a loop that asks for what another process may give, such as a file."""
-    asleep = member.activity is not None and member.does == "sleep" and member.status == "waits"
-    return asleep and member.activity is not None and loop_around(member.activity, sources) in ("waits", "asks")
+def _looks_for_something(watch: Watch, member: MemberStatus, process: WatchedProcess, sources: Sources) -> bool:
+    """Whether it sleeps in a loop that asks for what another process may give, such as a file, or a coroutine of it may."""
+    if member.activity is None or member.status != "waits":
+        return False
+    if member.does == "idle":
+        return bool(watch.timers.get(member.pid)) and process.woken_in >= AGAIN
+    return member.does == "sleep" and loop_around(member.activity, sources) in ("waits", "asks")
 
 
 def _looking(watch: Watch, member: MemberStatus) -> MemberStatus:

@@ -12,7 +12,7 @@ import psutil
 from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
 from hangtop.stacks.frames import own
-from hangtop.stacks.loop_exits import loop_at, loop_line
+from hangtop.stacks.loop_exits import awaited_sleeps, loop_at, loop_line
 
 AROUND = 4
 MAX_FRAMES = 6
@@ -61,4 +61,5 @@ def read(frame: Frame, pid: int) -> Excerpt | None:
         return None
     if changed:
         return Excerpt(frame.file, first, lines, changed, frame.line)
-    return Excerpt(frame.file, first, lines, False, frame.line, loop_at(source, frame.line), loop_line(source, frame.line))
+    loop, begins = loop_at(source, frame.line), loop_line(source, frame.line)
+    return Excerpt(frame.file, first, lines, False, frame.line, loop, begins, awaited_sleeps(source))

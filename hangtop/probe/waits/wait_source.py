@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Absent, Source
 from hangtop.probe.waits.companions import companions
+from hangtop.probe.waits.neighbours import neighbours
 from hangtop.probe.waits.pollers import Pollers, Polling
 from hangtop.probe.waits.read_files import file_reads
 from hangtop.probe.waits.samples import Moment, Sampler
@@ -66,7 +67,9 @@ class WaitSource(Source):
         began = time.monotonic()
         self._table.refresh(self._table.stats.keys())
         beside = companions(self._table, ask.pids)
-        around = self._surroundings.look(tuple(dict.fromkeys((*ask.pids, *beside, *_above_stopped(self._table, ask.pids)))))
+        near = neighbours(self._table, ask.pids, beside)
+        above = _above_stopped(self._table, ask.pids)
+        around = self._surroundings.look(tuple(dict.fromkeys((*ask.pids, *beside, *near, *above))))
         inodes, unix = _inodes(around), _unix_inodes(around)
         counted = {pid: _counted(pid, threads) for pid, threads in around.threads.items()}
         members = frozenset(row.local for pid in ask.pids for row in around.sockets.get(pid, ()))
@@ -82,7 +85,7 @@ class WaitSource(Source):
                 is_open = windows < MOST_WINDOWS and any(is_doubtful(each) for each in told)
                 done = not (is_open or (windows < QUEUE_WINDOWS and any(is_queued(each, members, ask.pids) for each in told)))
                 yield WaitsReading(
-                    ask.ask, now, ask.pids, told, windows, round(at - began, 2), around.hidden, done, around.note, beside
+                    ask.ask, now, ask.pids, told, windows, round(at - began, 2), around.hidden, done, around.note, beside, near
                 )
                 if done:
                     self._last = moments[-1]
