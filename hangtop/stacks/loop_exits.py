@@ -21,6 +21,8 @@ PURE_MODULES = frozenset(("math", "random"))
 CLOCKS = frozenset({"time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "perf_counter_ns", "now"})
 ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NOTHING = (ast.Pass, ast.Continue)
+OF_PROCESSES = frozenset("poll is_alive exitcode returncode waitpid pid_exists is_running".split())
+"""What subprocess, multiprocessing, os and psutil call the question whether a process lives."""
 
 
 def loop_at(source: str, line: int) -> Loop | None:
@@ -36,7 +38,9 @@ def loop_at(source: str, line: int) -> Loop | None:
         return "waits" if _does_nothing(innermost) else "endless"
     if not isinstance(innermost, ast.While) or any(_reads_clock(node) for node in ast.walk(innermost.test)) or _counts(innermost):
         return "ends"
-    return "waits" if _does_nothing(innermost) else "asks"
+    if _does_nothing(innermost):
+        return "waits"
+    return "rounds" if _goes_round(innermost) else "asks"
 
 
 def loop_line(source: str, line: int) -> int | None:
@@ -63,6 +67,15 @@ def _all_around(loops: Iterable[ast.While | ast.For], line: int) -> list[ast.Whi
 
 def _does_nothing(loop: ast.While | ast.For) -> bool:
     return isinstance(loop, ast.While) and all(isinstance(statement, NOTHING) for statement in loop.body)
+
+
+def _goes_round(loop: ast.While) -> bool:
+    """Whether it looks after processes, or its condition is always true and no line of it leaves it."""
+    nodes = list(ast.walk(loop))
+    if not OF_PROCESSES.isdisjoint(_names(nodes)):
+        return True
+    always = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    return always and not any(isinstance(node, EXITS) for node in nodes)
 
 
 def _is_endless(loop: ast.While) -> bool:

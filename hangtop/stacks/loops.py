@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hangtop.records.process import Process, RecentActivity
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack
-from hangtop.stacks.activity import Activity, activities
+from hangtop.stacks.activity import Activity, activities, activity_of
 from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
-from hangtop.stacks.process_groups import started
+from hangtop.stacks.process_groups import started, watches_children
 
 LOOKS = 2
 LINES = 2
@@ -28,6 +28,8 @@ STARTED_LATE_S = 5.0
 """What the run started when it fell silent, or soon after, is what it may wait for in vain."""
 ASKED: tuple[DoingKind, ...] = ("network", "remote")
 FED: tuple[DoingKind, ...] = ("pipe", "queue")
+LOOKS_AGAIN: tuple[Loop, ...] = ("waits", "asks", "rounds")
+"""Loops that come back to a line until something has changed."""
 WAITS_ONCE = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
 """Files whose waits end when what they wait for has come, and wake nobody before."""
 UNSEEN = RecentActivity(seconds=0.0, samples=0, running_part=0.0)
@@ -131,6 +133,13 @@ def recently(process: Process) -> RecentActivity:
 def wakes(process: Process) -> bool:
     """Whether its main thread slept and woke up again and again of late."""
     return _wakes(recently(process))
+
+
+def looks_after(parent: Stack, children: Sequence[Stack], sources: Sources) -> bool:
+    """Whether a parent only watches its children, by its stack, or by the loop in which it sleeps."""
+    known = activity_of(parent)
+    asleep = known is not None and known.kind == "sleep"
+    return watches_children(parent, children) or (asleep and known is not None and loop_around(known, sources) == "rounds")
 
 
 def loop_around(known: Activity, sources: Sources) -> Loop | None:

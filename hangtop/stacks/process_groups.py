@@ -84,9 +84,9 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     known, seen = activity_of(parent), activities(looks)
     if known is None or awaits_children(parent, looks) or _without_work(seen):
         return not _without_work(seen)
-    ways = {name for child in seen for name, _ in functions(child)}
-    inner = next(iter(functions(known)), ("", ""))[0]
-    return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
+    ways = {way for child in seen for way in functions(child)}
+    inner = next(iter(functions(known)), ("", ""))
+    return known.kind == "sleep" and (inner in ways or WATCHES.search(inner[0]) is not None)
 
 
 def _without_work(seen: list[Activity]) -> bool:

@@ -6,10 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.records.log import Finding, LogLine, LogReading, Pace, Progress, WrittenAt
+from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, WrittenAt
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
+from tests.fakes.members import LOCK
+from tests.fakes.members import run as run_of_ranks
 from tests.unit.test_verdict import NOW, OOM, SPEC, run
 
 SAID = replace(OOM, rank=None, at=NOW - 60, written=WrittenAt(NOW - 60, NOW - 60, NOW - 60))
@@ -65,6 +67,30 @@ def test_a_rank_that_died_beside_peers_that_live_is_a_crash_and_one_that_lives_i
     assert said_of(*(ranks[:2] + ranks[3:]), finding=of_two).word == "crashed"
     ended = replace(ranks[2], state="X", exit_code=1)
     assert said_of(*(ranks[:2] + ranks[3:]), finding=of_two, ended=(ended,)).word == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("held", "modified_at", "word"),
+    [
+        pytest.param(("logs/rank0.log",), NOW - 60, "crashed", id="its peers hold their logs open, and nobody that one"),
+        pytest.param(("logs/rank0.log", "logs/rank2.log"), NOW - 60, "hung", id="somebody has it open"),
+        pytest.param((), NOW - 60, "hung", id="each opens its log anew for a line"),
+        pytest.param(("logs/rank0.log",), NOW - 5_000, "hung", id="a log of before"),
+    ],
+)
+def test_a_message_in_a_log_that_its_writer_has_left_is_a_death(held: tuple[str, ...], modified_at: float, word: str) -> None:
+    """Ranks started by hand, a log each; those that are left wait."""
+    files = tuple(LogFile(f"logs/rank{rank}.log", size_bytes=90, modified_at=modified_at, rank=rank) for rank in (0, 2))
+    writers = (replace(ALIVE, paths=tuple(f"/home/me/{path}" for path in held)),)
+    reading = ProcessReading(writers=writers, processes=(TRAIN,), began_at=NOW - 900)
+    lost = replace(SAID, rank=2, file=1)
+    state = replace(run(60.0, findings=(lost,)), procs=reading)
+    assert state.log is not None
+    looks = run_of_ranks({0: LOCK}, (replace(TRAIN, pid=100, start_ticks=7),)).looks
+    stack = tuple(replace(each, pid=77, started_ticks=9, at=NOW) for each in looks[-1].stacks)
+    looks = tuple(replace(look, stacks=stack) for look in looks)
+    said = diagnose(replace(state, log=replace(state.log, files=files), looks=looks), replace(SPEC, stall_s=30.0), NOW)
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == (word, [2] if word == "crashed" else [None])
 
 
 def test_a_loss_that_ray_tells_is_no_crash_while_the_driver_lives_to_which_it_would_be_raised() -> None:
@@ -150,6 +176,7 @@ def test_other_last_words_are_no_death(text: str) -> None:
         "Saved final model to out/m.pt",
         "workers returned [0, 0]",
         "all exited with code 0",
+        '{"ts": 17.5, "event": "end", "status": "success"}',
     ],
 )
 def test_last_words_that_tell_of_an_end_are_a_finish_once_nobody_writes(text: str) -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.process import ProcessReading, Writer
-from hangtop.records.stack import Frame
+from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import ThreadMoves
@@ -41,6 +41,21 @@ def pipeline(lock: ThreadWait, *, complete: bool = True, writers: tuple[int, ...
 def test_a_stage_that_is_locked_in_itself_is_named_though_the_stage_before_it_works() -> None:
     said = pipeline(waits(101, OWN, kind="futex"))
     assert (said.word, said.rule, [culprit.pid for culprit in said.culprits]) == ("hung", "cut_off", [101])
+
+
+def test_a_stage_beside_the_members_is_named_too_though_nobody_works() -> None:
+    """Two producers rest between what they write, a mixer reads where nobody writes, and a trainer reads from that."""
+    makes = thread(Frame("produce", USER, 26), wait="sleep")
+    mixes = Thread("MainThread", (Frame("mix", USER, 39), Frame("<module>", USER, 99)), state="S", wait="pipe")
+    trains = Thread("MainThread", (Frame("train", USER, 55), Frame("<module>", USER, 98)), state="S", wait="pipe")
+    processes = tuple(replace(process(number), rank=None, world=None, role="other", ppid=103) for number in (2,))
+    ranks = tuple(replace(process(number), ppid=103) for number in (0, 1))
+    top = replace(process(3), rank=None, world=None, role="other", ppid=1)
+    state = run({0: makes, 1: makes, 2: mixes, 3: trains}, (top, *ranks, *processes), silence_s=130)
+    beings = (watched(102, waits(102, at_pipe(102), kind="read")), watched(103, waits(103, at_pipe(102), kind="read")))
+    reading = ProcessReading(processes=(top, *ranks, *processes), writers=(Writer(103, NOW - 900, "python", "python train.py"),))
+    said = diagnose(replace(state, procs=reading, waits=watch(*beings, at=NOW - 10)), SPEC, NOW)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [102])
 
 
 def test_a_stage_of_which_a_thread_may_go_on_is_no_end() -> None:

@@ -9,11 +9,12 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.records.stack import Excerpt, Frame, StacksReading, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
-from tests.fakes.members import BUSY, CONNECTION, NOW, SPEC, SPIN, USER, four, process, run
+from tests.fakes.members import BUSY, CONNECTION, IDLE, NOW, SPEC, SPIN, USER, four, process, run
 from tests.unit.test_verdict_unnumbered import JOINS, PARENT, family, nameless, started
 
 FED = started(Frame("recv", CONNECTION, 250), main="worker", wait="pipe")
 SERVER = 3
+PLACES = (("/home/me/actor.py", 31), (USER, 34))
 
 
 def serves(*frames: Frame, wait: str = "lock") -> Thread:
@@ -54,13 +55,33 @@ def test_a_parent_in_its_own_code_is_named_where_all_its_children_are_fed() -> N
     assert culprits(said(FED, above=drives)) == [100 + PARENT]
 
 
-@pytest.mark.parametrize(("loop", "named"), [("asks", False), ("waits", False), (None, False), ("ends", True), ("none", True)])
-def test_who_sleeps_in_a_while_may_only_look_after_others(loop: str | None, named: bool) -> None:
+@pytest.mark.parametrize(
+    ("loop", "named"), [("rounds", False), (None, False), ("asks", True), ("waits", True), ("ends", True), ("none", True)]
+)
+def test_who_sleeps_in_a_while_may_only_look_after_others_unless_it_looks_for_something(loop: str | None, named: bool) -> None:
     state = served(serves(wait="sleep"))
     lines = Excerpt(USER, 85, ("time.sleep(60)",), at=90, loop=loop)  # type: ignore[arg-type]
     look = StacksReading(0, started_at=NOW - 1, done=True, stacks=state.looks[-1].stacks, excerpts=(lines,))
     verdict = diagnose(replace(state, looks=(*state.looks, look)), SPEC, NOW)
     assert culprits(verdict) == ([100 + SERVER] if named else [])
+
+
+def test_where_all_look_for_something_the_one_that_looks_elsewhere_is_named() -> None:
+    """Actors wait for weights, and the learner that started them waits for receipts; all of it are files."""
+    actors = {
+        number: Thread("MainThread", (Frame("play", "/home/me/actor.py", 31),), state="S", wait="sleep") for number in range(3)
+    }
+    learner = Thread("MainThread", (Frame("<module>", USER, 34),), state="S", wait="sleep")
+    often = replace(IDLE, switches_s=3.0)
+    processes = (nameless(PARENT, often, ppid=1), *(nameless(number, often) for number in actors))
+    lines = tuple(Excerpt(file, line, ("while not all_are_here():",), at=line, loop="asks") for file, line in PLACES)
+    state = run({**actors, PARENT: learner}, processes)
+    looks = tuple(replace(look, excerpts=lines) for look in state.looks)
+    verdict = diagnose(replace(state, ranks={}, looks=looks), SPEC, NOW)
+    assert (verdict.word, culprits(verdict)) == ("hung", [100 + PARENT])
+    rounds = tuple(replace(each, loop="rounds" if each.file == USER else "asks") for each in lines)
+    looks = tuple(replace(look, excerpts=rounds) for look in state.looks)
+    assert culprits(diagnose(replace(state, ranks={}, looks=looks), SPEC, NOW)) == [], "it may look after the actors alone"
 
 
 def test_a_server_at_work_keeps_its_workers_alive() -> None:

@@ -10,10 +10,11 @@ from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, RecentActivity
-from hangtop.records.stack import Frame, Stack, Thread
+from hangtop.records.stack import Excerpt, Frame, Stack, Thread
 from hangtop.stacks.process_groups import entries, functions, meet, watches_children
 from hangtop.state.run_state import RunState
-from tests.fakes.members import BUSY, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
+from tests.fakes.members import BUSY, CONNECTION, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
+from tests.fakes.waited import OUTSIDE, at_pipe, waits, watch, watched
 
 MULTIPROCESSING = "/usr/lib/python3.11/multiprocessing/process.py"
 PARENT = 4
@@ -150,6 +151,36 @@ def test_a_parent_that_looks_after_its_children_watches_and_one_that_waits_for_a
     assert watches_children(stack(JOINS), [stack(WAITS)])
     assert watches_children(stack(watches), [stack(WAITS)])
     assert not watches_children(stack(thread(Frame("load_shard", USER, 61))), [stack(WAITS)])
+
+
+def test_a_script_that_sleeps_watches_its_copies_and_not_what_runs_another_script() -> None:
+    asleep, other = (Thread("MainThread", (Frame("<module>", file, 31),), state="S", wait="sleep") for file in (USER, "actor.py"))
+    assert watches_children(stack(asleep), [stack(asleep)])
+    assert not watches_children(stack(asleep), [stack(other)])
+
+
+def test_a_worker_of_a_pool_that_waits_for_a_stopped_helper_is_named_and_not_who_waits_for_the_pool() -> None:
+    pool, get = "/usr/lib/python3.11/multiprocessing/pool.py", Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 365)
+    began = (Frame("run", MULTIPROCESSING, 108), Frame("_bootstrap", MULTIPROCESSING, 314))
+    idle = Thread("MainThread", (get, Frame("worker", pool, 114), *began), state="S", wait="pipe")
+    grades = Thread("MainThread", (Frame("score", USER, 24), Frame("worker", pool, 125), *began), state="S", wait="pipe")
+    maps = thread(Frame("wait", THREADING, 320), Frame("get", pool, 767), Frame("map", pool, 367))
+    state = family({0: idle, 1: grades, PARENT: maps})
+    own, helper = watched(101, waits(101, at_pipe(OUTSIDE), kind="read")), watched(OUTSIDE, waits(OUTSIDE), state="T")
+    said = diagnose(replace(state, waits=watch(own, helper, watched(100), watched(104), at=NOW - 10)), SPEC, NOW)
+    assert (said.word, said.kind, [culprit.pid for culprit in said.culprits]) == ("hung", "stopped", [101])
+
+
+def test_those_that_take_from_one_queue_stand_in_one_call_and_who_should_fill_it_is_named() -> None:
+    queues = "/usr/lib/python3.11/multiprocessing/queues.py"
+    at_lock, reads = Frame("__enter__", "/usr/lib/python3.11/multiprocessing/synchronize.py", 95), Frame("recv", CONNECTION, 250)
+    takes = [started(inner, Frame("get", queues, line), main="consume") for inner, line in ((at_lock, 102), (reads, 103))]
+    makes = started(Frame("produce", USER, 11), main="produce", wait="sleep")
+    looks_on = Excerpt(USER, 9, ("while not ready():", "    time.sleep(1)"), at=11, loop="asks")
+    state = family({0: takes[0], 1: takes[1], 2: takes[0], 3: makes, PARENT: JOINS}, ranks=3)
+    looks = tuple(replace(look, excerpts=(looks_on,)) for look in state.looks)
+    said = diagnose(replace(state, looks=looks), SPEC, NOW)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [103])
 
 
 def test_a_lone_process_that_is_stopped_is_named_once() -> None:

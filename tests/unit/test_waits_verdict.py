@@ -67,6 +67,26 @@ def test_a_helper_of_the_run_is_accused_itself_beside_its_rank() -> None:
     assert [(culprit.rank, culprit.pid) for culprit in culprits] == [(2, OUTSIDE)]
 
 
+def test_a_store_that_serves_others_too_is_only_told_and_the_rank_that_waits_for_it_is_named() -> None:
+    """The launcher keeps it; what rank 2 wants to read there another rank should have written."""
+    serves = waits(OUTSIDE, at_tcp(9, 102), at_tcp(11, 100), kind="poll")
+    store = watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), replace(serves, call=replace(serves.call, tid=OUTSIDE + 1)))
+    state = seen(rank_2(at_tcp(8, OUTSIDE)), store)
+    assert state.procs is not None
+    launcher = replace(process(2), pid=OUTSIDE, rank=None, role="launcher", command="torchrun")
+    of_run = replace(state, procs=replace(state.procs, processes=(launcher, *state.procs.processes)))
+    assert [(culprit.rank, culprit.pid) for culprit in diagnose(of_run, SPEC, NOW).culprits] == [(2, 102)]
+
+
+def test_a_server_for_which_several_wait_is_named_once_and_has_no_number() -> None:
+    server = replace(process(0), pid=OUTSIDE, rank=None, role="other", command="python serve.py")
+    asks = thread(Frame("ask", USER, 61), wait="socket")
+    state = run({0: asks, 1: asks}, (process(0, world=2), process(1, world=2), server))
+    ends = (watched(100 + rank, waits(100 + rank, at_tcp(8 + rank, OUTSIDE))) for rank in (0, 1))
+    said = diagnose(replace(state, waits=watch(*ends, watched(OUTSIDE, waits(OUTSIDE, kind="futex")), at=NOW - 10)), SPEC, NOW)
+    assert [(culprit.rank, culprit.pid) for culprit in said.culprits] == [(None, OUTSIDE)]
+
+
 def test_a_holder_that_idles_is_named() -> None:
     said = diagnose(seen(rank_2(at_lock(OUTSIDE)), watched(OUTSIDE, waits(OUTSIDE, kind="sleep"))), SPEC, NOW)
     assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [2])

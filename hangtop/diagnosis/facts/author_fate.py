@@ -54,6 +54,8 @@ def fate_of(snapshot: Snapshot, finding: Finding) -> Fate:
         return "lives" if _tells_of_a_helper(snapshot, finding) else "died"
     if pid is not None:
         return "lives"
+    if _left_its_log(snapshot, finding):
+        return "died"
     if finding.rank is not None and (fate := _of_rank(snapshot, finding, finding.rank)) is not None:
         return fate
     if any(_may_have_written(snapshot, process, finding) for process in at_work(snapshot)):
@@ -81,6 +83,37 @@ def _named(finding: Finding) -> int | None:
     """The process on this machine that the message names."""
     found = _NAMED.search(finding.text)
     return None if found is None or "ip=" in finding.text else int(found[1] or found[2])
+
+
+def _left_its_log(snapshot: Snapshot, finding: Finding) -> bool:
+    """Whether the message stands in a log that nobody has open, of several in which all others that write hold one of their own,
+    and nothing goes on. A program that opens its log anew for each line does so in each of them; a log of before is older."""
+    procs, files = snapshot.procs, snapshot.log.files
+    if (
+        procs.hidden
+        or not snapshot.is_quiet
+        or not finding.file < len(files)
+        or any(member.alive for member in _everybody(snapshot))
+    ):
+        return False
+    own = files[finding.file]
+    held = [{file.path for file in files if _is_file(path, file.path)} for path in _written(procs)]
+    known = bool(held) and all(held) and own.network is None
+    return known and own.path not in set().union(*held) and (own.modified_at or 0.0) >= (procs.began_at or 0.0)
+
+
+def _everybody(snapshot: Snapshot) -> tuple[MemberStatus, ...]:
+    return (*snapshot.members, *snapshot.aside, *snapshot.beside)
+
+
+def _written(procs: ProcessReading) -> list[str]:
+    """The real paths that living writers hold open."""
+    return [path for writer in procs.writers if writer.alive for path in writer.paths]
+
+
+def _is_file(real: str, path: str) -> bool:
+    """Whether this real path may be that of a watched file, which may be told from a working folder."""
+    return real == path or real.endswith("/" + path.removeprefix("./"))
 
 
 def _of_rank(snapshot: Snapshot, finding: Finding, rank: int) -> Fate | None:

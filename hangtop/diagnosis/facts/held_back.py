@@ -15,6 +15,7 @@ from hangtop.diagnosis.facts.long_sleeps import clock_of, sleep_of
 from hangtop.diagnosis.facts.wait_moves import Watch
 from hangtop.records.waiting import ThreadWait, outer_ends
 from hangtop.records.watched_waits import AGAIN, WatchedProcess
+from hangtop.stacks.loops import LOOKS_AGAIN
 
 OF_ITS_CLOCK = 1
 """Moments that an event loop has set itself where it only wakes now and then: the next of these. One more may be an answer's."""
@@ -51,7 +52,7 @@ def held_back(watch: Watch, process: WatchedProcess, asks: WatchedProcess) -> He
     awake = [thread for thread in sleepers if _goes_on(watch, process, thread)]
     if not awake or any(moves.acked_in for moves in process.sockets):
         return None
-    asks_on = all(watch.loops.get(thread.call.tid) in ("waits", "asks", "endless") for thread in awake)
+    asks_on = all(watch.loops.get(thread.call.tid) in (*LOOKS_AGAIN, "endless") for thread in awake)
     said = "took the question, and asks for something again and again" if asks_on else "sleeps for moments and goes on"
     return HeldBack(said, doubted=True, unsure=asks_on)
 

@@ -61,6 +61,8 @@ _RUN_DONE = re.compile(
     r"|\b(?:finished|completed|ended) (?:all|the run|training)\b"
     r"|\b(?:saved|wrote|written|exported|saving) (?:the )?(?:final|last|trained)\b|\bfinal (?:model|checkpoint|weights)\b"
     r"|\btotal (?:training |run |elapsed )?time\b|全部完成|训练完成|运行结束"
+    r'|"(?:event|type|status|state|phase|msg|message)": ?"(?:run_|train_|training_)?'
+    r'(?:end(?:ed)?|finish(?:ed)?|done|complete[d]?|success(?:ful)?|succeeded)"'
 )
 _PART_DONE = re.compile(
     r"(?i)^\W{0,4}(?:all )?(?:done|finished|complete[d]?|success(?:fully)?|goodbye|bye|the end)\b"

@@ -22,7 +22,8 @@ from hangtop.records.ray.cluster import RayActor
 from hangtop.records.ray.titles import parse_title
 from hangtop.records.stack import Stack
 from hangtop.stacks.activity import Activity, activity_of
-from hangtop.stacks.process_groups import entries, meet, takes_part, watches_children
+from hangtop.stacks.loops import looks_after
+from hangtop.stacks.process_groups import entries, meet, takes_part
 from hangtop.state.run_state import RunState
 
 BEHIND_STEPS = 2
@@ -149,9 +150,10 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     launcher = next((process for process in processes if group and process.pid == group[0].ppid), None)
     children = [stacks[process.pid] for process in group if process.pid in stacks]
     above = stacks.get(launcher.pid) if launcher is not None else None
-    parent = None if above is not None and watches_children(above, children) else launcher
-    count = world or least
-    if above is not None and count <= 1 and takes_part(above, children):
+    sources = [excerpt for look in state.looks for excerpt in look.excerpts]
+    watches = above is not None and looks_after(above, children, sources)
+    parent, count = None if watches else launcher, world or least
+    if above is not None and count <= 1 and not watches and takes_part(above, children):
         count = len(group) + 1
     return by_order(with_parent(group, parent, count), world, least, meets=meet(children))
 

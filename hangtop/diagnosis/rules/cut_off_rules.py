@@ -1,4 +1,4 @@
-"""A rule over runs in which some work on, and nothing of what they do can reach the log."""
+"""A rule over runs in which some go on, and nothing of what they do can reach the log."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ WHY = "none of its threads can go on, and what writes the log waits for it"
 
 def cut_off(snapshot: Snapshot) -> Verdict | None:
     """Whoever writes the log waits, directly or behind others, for a process of which no thread can ever go on, or for such that
-    wait for each other, while others work on: what they give is only kept, as by the pipe before a stage that stands.
+    wait for each other, while others work on: what they give is only kept, as by the pipe before a stage that stands. One that is
+    no member is named so too where nobody works.
 
     Stands before `alive`: work that nobody takes is no life of the run.
     """
     watch = current_watch(snapshot.state, snapshot.pause_s)
-    works = any(member.alive for member in (*snapshot.members, *snapshot.beside))
-    if not snapshot.is_quiet or snapshot.lines_come or watch is None or not works:
+    if not snapshot.is_quiet or snapshot.lines_come or watch is None:
         return None
-    members = {member.pid: member for member in snapshot.members}
+    members = {member.pid: member for member in (*snapshot.members, *snapshot.beside)}
+    works, others = any(member.alive for member in members.values()), {member.pid for member in snapshot.beside}
     for lock in dead_locks(wait_graph(look_of(watch))):
         inside = [members[pid] for pid in lock.pids if pid in members]
         stands = all(watch.processes[pid].stood for pid in lock.pids if pid in watch.processes)
         proven = stands and not lock.partly_seen and len(inside) == len(lock.pids) and all(map(_stands, inside))
+        proven = proven and (works or {*lock.pids} <= others)
         if proven and _all_write_behind(snapshot, lock):
             return _cut_off(snapshot, lock, inside)
     return None

@@ -45,4 +45,4 @@ def _acts_by_its_clock(member: MemberStatus, sources: Sources) -> bool:
     known = member.activity
     if known is None or known.kind not in TIMED or known.thread.tid not in (None, member.pid):
         return False
-    return wakes(member.process) and loop_around(known, sources) == "asks"
+    return wakes(member.process) and loop_around(known, sources) in ("asks", "rounds")

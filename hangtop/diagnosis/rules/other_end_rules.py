@@ -3,7 +3,7 @@ members that wait for each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.by_waits import current_watch, watched
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.verdict import Evidence, Kind, Verdict
+from hangtop.stacks.process_groups import functions
 
 OWES = "it took the last message of the two, and sent none"
 LAST = "others wait for it, and it for a process that only waits for the end of its child"
@@ -179,10 +180,32 @@ def _locked_ends(snapshot: Snapshot, odd: Sequence[MemberStatus]) -> list[Member
 
 
 def roots(odd: Sequence[MemberStatus]) -> list[MemberStatus]:
-    """Those of them that wait for none of the others; all, where that leaves nobody."""
-    pids = {member.pid for member in odd}
-    found = [member for member in odd if member.side is None or not pids.intersection(member.side.path)]
-    return found or list(odd)
+    """Those of them that wait for none of the others; all, where that leaves nobody. A worker of a pool without work waits for
+    whoever has some, and who waits for its children, or for what they compute, for those of them that stand."""
+    telling = [member for member in odd if not _has_no_work(member)] or list(odd)
+    pids, above = {member.pid for member in telling}, {member.pid: member.process.ppid for member in odd}
+    parents = {parent for member in telling for parent in _line(above, member.pid)}
+    found = [
+        member
+        for member in telling
+        if (not pids.intersection(member.side.path) if member.side is not None else not _awaits(member, parents))
+    ]
+    return found or telling
+
+
+def _has_no_work(member: MemberStatus) -> bool:
+    """Whether it waits to be given something, in no function of the program's own."""
+    return member.status == "waits" and member.does == "idle" and member.activity is not None and not functions(member.activity)
+
+
+def _awaits(member: MemberStatus, parents: Collection[int]) -> bool:
+    return member.does == "child" and member.pid in parents
+
+
+def _line(above: Mapping[int, int], pid: int) -> Iterator[int]:
+    """The members that are its parent, the parent of that, and so on."""
+    while (pid := above.get(pid, 0)) in above:
+        yield pid
 
 
 def never_answers(snapshot: Snapshot, members: Iterable[MemberStatus]) -> tuple[Evidence, ...]:

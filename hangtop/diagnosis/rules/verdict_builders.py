@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from hangtop.common.grouped import grouped
 from hangtop.common.text import duration, numbered, rank_ranges, some
 from hangtop.diagnosis.facts.collective_counts import reasons
@@ -12,6 +14,7 @@ from hangtop.diagnosis.members.parallel_groups import group_of
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import NOT_JOINED
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.by_waits import current_watch
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.diagnosis.status.stragglers import stragglers
 from hangtop.records.parallel_layout import place_words
@@ -43,8 +46,10 @@ def as_culprits(members: Iterable[MemberStatus], sure: Confidence, *why: str) ->
 
 
 def build_culprits(snapshot: Snapshot, members: Iterable[MemberStatus]) -> tuple[Culprit, ...]:
-    """These members, with all that speaks against each."""
-    return tuple(_culprit(snapshot, member) for member in members)
+    """These members, with all that speaks against each. A process beside them for which several wait is named once, by itself."""
+    told = (_culprit(snapshot, member) for member in members)
+    alike = grouped(told, lambda culprit: culprit.pid if culprit.pid is not None else f"rank {culprit.rank}").values()
+    return tuple(replace(each[0], rank=None) if len(each) > 1 else each[0] for each in alike)
 
 
 def _culprit(snapshot: Snapshot, member: MemberStatus) -> Culprit:
@@ -70,7 +75,8 @@ def _culprit(snapshot: Snapshot, member: MemberStatus) -> Culprit:
 
 def helper_of(snapshot: Snapshot, member: MemberStatus) -> int | None:
     """The process of the run, or of the same job, that a member waits for in vain and that has no number but one that it
-    inherited: a grader, a child that died. What is neither's is only told in words."""
+    inherited: a grader, a child that died. What is neither's is only told in words; so is one that idles and serves others who
+    do not wait for it, as the store that a launcher keeps: what is wanted of it would come from one of these."""
     if (child := failed_child(snapshot, member)) is not None:
         return child.pid
     end = None if member.side is None or member.side.kind == "works" else member.side.pid
@@ -78,7 +84,17 @@ def helper_of(snapshot: Snapshot, member: MemberStatus) -> int | None:
     own = {
         process.pid for process in snapshot.procs.processes if process.pid not in members and process.rank in (None, member.rank)
     } | {*(snapshot.state.waits.beside if snapshot.state.waits is not None else ())}
-    return end if end is not None and end in own else None
+    return end if end is not None and end in own and not _serves_others(snapshot, end) else None
+
+
+def _serves_others(snapshot: Snapshot, server: int) -> bool:
+    """Whether members are connected to it that do not wait for it."""
+    watch = current_watch(snapshot.state)
+    process = watch.processes.get(server) if watch is not None else None
+    threads = process.threads if process is not None else ()
+    clients = {pid for thread in threads for end in thread.ends if end.object.kind in ("tcp", "unix") for pid in end.pids}
+    waits = {member.pid for member in snapshot.members if member.side is not None and member.side.pid == server}
+    return bool(clients.intersection(member.pid for member in snapshot.members) - waits)
 
 
 def waiting_kind(snapshot: Snapshot, members: Sequence[MemberStatus]) -> Kind:

@@ -48,9 +48,15 @@ def standing(member: MemberStatus) -> Standing | None:
 def stands_apart(members: Sequence[MemberStatus], beside: Sequence[MemberStatus] = ()) -> tuple[MemberStatus, ...]:
     """The ones that the others wait for; nobody where that is not told.
 
-    `beside`: processes that are no ranks. One of them that asks, or waits for what nothing tells, is not accused while it may
-    have lost what a member should give it.
+    `beside`: processes that are no ranks. One of them that waits for what nothing tells is not accused while it may have lost
+    what a member should give it, and one that asks only where nobody else may be to blame: it may just look after others.
     """
+    lookers = [other for other in beside if standing(other) == "asks"]
+    chosen = _apart(members, [other for other in beside if other not in lookers]) if lookers else ()
+    return chosen or _apart(members, beside)
+
+
+def _apart(members: Sequence[MemberStatus], beside: Sequence[MemberStatus]) -> tuple[MemberStatus, ...]:
     everyone = [*members, *beside]
     ways = {id(member): how for member in everyone if (how := standing(member)) is not None}
     if len(ways) < len(everyone) or len(everyone) < 2:
@@ -85,17 +91,17 @@ def _unlike_the_rest(
     for way in ("open", "asks"):
         found = [member for member in everyone if ways[id(member)] == way]
         rest = [member for member in everyone if ways[id(member)] == "fed" and not _serves(member)]
-        if len(found) == 1 and len(rest) == len(everyone) - 1 and (way == "open" or found[0] in members):
+        if len(found) == 1 and len(rest) == len(everyone) - 1:
             return found
     return _hub(everyone, ways) if members else []
 
 
 def _hub(everyone: Sequence[MemberStatus], ways: dict[int, Standing]) -> list[MemberStatus]:
     """One that stands elsewhere than all others, who stand at one place: they give and it gathers, or it gives and they take.
-    That nobody sends anything comes from it sooner than from one of many alike."""
+    That nobody sends anything comes from it sooner than from one of many alike; so it is where all of them look for something."""
     groups = grouped(everyone, _place)
     alone = [group[0] for group in groups.values() if len(group) == 1]
-    waits = all(ways[id(member)] == "open" for member in everyone)
+    waits = {ways[id(member)] for member in everyone} in ({"open"}, {"asks"})
     return alone if waits and len(everyone) > 3 and len(groups) == 2 and len(alone) == 1 else []
 
 

@@ -104,10 +104,12 @@ def _takes_part(state: RunState, member: MemberStatus, *, watched: bool) -> bool
 
 def _keeps_company(state: RunState, member: MemberStatus) -> bool:
     """Whether it sleeps again and again, as a launcher or a monitor does: it was seen to wake and nobody waits for its end, or a
-    `while` is around its sleep, or its source is not known."""
+    `while` is around its sleep that looks for nothing but processes, or its source is not known. What looks for something else
+    may be what others wait for."""
     if member.does != "sleep" or member.activity is None:
         return False
     sources = [excerpt for look in state.looks for excerpt in look.excerpts]
-    if loop_around(member.activity, sources) not in ("ends", "none"):
-        return True
-    return wakes(member.process) and not _is_joined(state, member)
+    loop = loop_around(member.activity, sources)
+    if loop in ("asks", "waits"):
+        return False
+    return loop not in ("ends", "none") or (wakes(member.process) and not _is_joined(state, member))

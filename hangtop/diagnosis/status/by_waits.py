@@ -18,7 +18,7 @@ from hangtop.diagnosis.status.member_status import AT_TERMINAL, COROUTINES, Memb
 from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends
 from hangtop.records.watched_waits import AGAIN, WatchedProcess
 from hangtop.stacks.activity import waits_within
-from hangtop.stacks.loops import Sources, asks_in_c, by_turns, loop_around, recently
+from hangtop.stacks.loops import LOOKS_AGAIN, Sources, asks_in_c, by_turns, loop_around, recently
 from hangtop.stacks.ray_waits import ray_wait
 from hangtop.state.run_state import RunState
 
@@ -216,7 +216,7 @@ def _looks_for_something(watch: Watch, member: MemberStatus, process: WatchedPro
         return False
     if member.does == "idle":
         return bool(watch.timers.get(member.pid)) and process.woken_in >= AGAIN
-    return member.does == "sleep" and loop_around(member.activity, sources) in ("waits", "asks")
+    return member.does == "sleep" and loop_around(member.activity, sources) in LOOKS_AGAIN
 
 
 def _looking(watch: Watch, member: MemberStatus) -> MemberStatus:

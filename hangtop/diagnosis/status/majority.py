@@ -77,9 +77,12 @@ def place_of(known: Activity) -> Hashable:
 
 
 def _lines(known: Activity) -> Hashable:
-    frames = known.thread.frames
-    lines = tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames))
-    return lines, known.kind, frames[0].function, frames[0].file
+    """Its lines, and what the innermost of them called: of those that take from one queue one holds its lock, and the others wait
+    for that lock, in the same call."""
+    frames, places = known.thread.frames, own(known.thread.frames)
+    called = frames[max(0, places[0] - 1)] if places else frames[0]
+    lines = tuple((frames[place].function, frames[place].file, frames[place].line) for place in places)
+    return lines, known.kind, called.function, called.file
 
 
 def leaf_call(member: MemberStatus) -> Hashable:

@@ -28,7 +28,7 @@ from hangtop.stacks import loops
 from hangtop.stacks.activity import A_CHILD, Activity, activities, activity_of, waits_within
 from hangtop.stacks.frames import DoingKind, own
 from hangtop.stacks.loops import IO_BYTES_S, Looks, recently
-from hangtop.stacks.process_groups import takes_part, watches_children
+from hangtop.stacks.process_groups import takes_part
 from hangtop.stacks.ray_waits import ray_wait
 from hangtop.state.run_state import RunState
 
@@ -223,7 +223,7 @@ def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading
     children, own_stack = {process.pid for process in lone if process.ppid == parent.pid}, stacks[-1][1]
     last = [stack for stack in looks[-1].stacks if stack.pid in children]
     known = activity_of(own_stack)
-    if known is None or watches_children(own_stack, last):
+    if known is None or loops.looks_after(own_stack, last, [excerpt for look in looks for excerpt in look.excerpts]):
         return False
     return takes_part(own_stack, last) or works_itself(parent) or loops.may_trade(parent, known) or loops.by_turns(parent)
 
