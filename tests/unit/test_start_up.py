@@ -161,3 +161,12 @@ def test_reports_of_a_wait_are_told_from_heartbeats(text: str, waits: bool) -> N
 )
 def test_lines_without_a_stamp_do_not_move_the_clock(shift_s: float, local_s: float, clock_s: float) -> None:
     assert without_tail(shift_s, local_s) == clock_s
+
+
+def test_a_program_on_ray_has_started_once_ray_init_returned() -> None:
+    ray = "2026-01-11 10:00:00,123\tINFO worker.py:1832 -- "
+    begun = verdict([at(0, f"{ray}Connecting to existing Ray cluster at address: 10.0.0.1:6379...")], 5, 6)
+    assert begun.headline == "Starting."
+    lines = [at(0, f"{ray}Started a local Ray instance."), at(60, "shard one is read")]
+    assert verdict(lines, 60, 61).headline == "Running."
+    assert verdict(lines, 60, 160).word == "running", "the start of Ray explains no silence any more"

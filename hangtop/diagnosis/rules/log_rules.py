@@ -269,7 +269,8 @@ def running(snapshot: Snapshot) -> Verdict:
     unwritten_s = snapshot.unwritten_s
     alone = nobody_writes(snapshot.state) and unwritten_s is not None and unwritten_s > JUST_WRITTEN_S
     late = None if alone else start_words(snapshot)
-    starting = "Starting." if late is None else f"{late}."
+    is_past = snapshot.stage is not None and snapshot.stage.done_at is not None
+    starting = f"{late}." if late is not None else "Running." if is_past else "Starting."
     begun = starting if snapshot.log.bytes else "Nothing written yet." if snapshot.log.caught_up else "Reading the log."
     headline = _with_errors(snapshot, "Running as before." if progress.step is not None else begun)
     if snapshot.only_beats and (snapshot.silence_s or 0.0) > snapshot.limit.slow_s:
