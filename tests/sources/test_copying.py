@@ -41,6 +41,22 @@ time.sleep(600)
 """
 
 
+FORKS = """
+import multiprocessing, socket, time
+def work(there):
+    time.sleep(600)
+if __name__ == "__main__":
+    ours, there = socket.socketpair()
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=work, args=(there,)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    print("step 1/9", flush=True)
+    for worker in workers:
+        worker.join()
+"""
+
+
 @pytest.fixture
 def server() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -82,5 +98,13 @@ def test_a_client_copies_whether_started_by_a_shell_or_not(client: Path, server:
 def test_a_program_that_writes_its_own_lines_does_not_copy(server: socket.socket, tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     with log.open("wb") as out, python(TRAINER, str(server.getsockname()[1]), stdout=out):
+        eventually(lambda: log.stat().st_size > 0, "its line")
+        assert not writer_of(log).copies
+
+
+def test_a_program_that_waits_for_what_it_has_forked_off_does_not_copy(tmp_path: Path) -> None:
+    """Its children have a socket, and have hardly read, written or computed anything."""
+    log = tmp_path / "train.log"
+    with log.open("wb") as out, python(FORKS, stdout=out):
         eventually(lambda: log.stat().st_size > 0, "its line")
         assert not writer_of(log).copies

@@ -33,6 +33,7 @@ def test_who_shares_a_folder_with_the_run_is_its_neighbour(tmp_path: Path) -> No
         run = start(own, INBOX=str(inbox), HOME=str(elsewhere))
         near = {start(own), start(inbox), start(elsewhere, f"--out={inbox}")}
         start(elsewhere)
+        start(inbox, INBOX=str(inbox))  # it has that from the person who started both
         table = open_table()
 
         def found() -> set[int]:

@@ -36,8 +36,9 @@ def copies(stat: Stat, details: Details, files: Collection[OpenFile], ticks_per_
 
 def only_copy(tree: Collection[Stat], copying: Collection[int], ticks_per_s: int) -> bool:
     """Whether all at the ends of this tree of living processes copy, and those above them only wait, as a shell in a loop does.
-    `copying`: pids."""
-    above = {stat.ppid for stat in tree}
-    ends = {stat.pid for stat in tree if stat.pid not in above}
+    A client is a program of its own: a process that its parent forked off without one begins with counters at nought, and what it
+    would have read to start its parent has read. `copying`: pids."""
+    above, names = {stat.ppid for stat in tree}, {stat.pid: stat.name for stat in tree}
+    ends = [stat for stat in tree if stat.pid not in above]
     waits = all(stat.cpu_ticks / ticks_per_s <= START_S for stat in tree if stat.pid in above)
-    return bool(ends) and ends <= set(copying) and waits
+    return bool(ends) and all(stat.pid in copying and names.get(stat.ppid) != stat.name for stat in ends) and waits

@@ -4,7 +4,8 @@ it. They may give the run what it looks for. They are watched as a sign of life 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from hangtop.system.processes.table import ProcessTable, cwd_of
 from hangtop.system.processes.tree import ancestors, children_of, descendants
@@ -13,17 +14,18 @@ MOST = 16
 MOST_ASKED = 8
 """Members whose command lines and environments are read: ranks have theirs in common."""
 OF_EVERYBODY = frozenset({"", "/", "/tmp", "/var/tmp", "/usr", "/usr/local", "/opt", "/home", "/root", "/mnt", "/data"})
-"""Folders in which processes meet that have nothing to do with each other; so is everybody's own home."""
+"""Folders in which processes meet that have nothing to do with each other."""
 OF_THE_PERSON = frozenset({"HOME", "PWD", "OLDPWD", "VIRTUAL_ENV", "CONDA_PREFIX", "TMPDIR", "SHELL"})
 """Variables that name places of the person, not of the job; so do those that end in `PATH`."""
 
 
 def neighbours(table: ProcessTable, pids: Collection[int], known: Collection[int] = ()) -> tuple[int, ...]:
     """Processes of the same user whose working folder, or a path of whose command line, is the working folder of one of these, or
-    a path that its command line or its environment names. `known`: left out, with all above and below any of them."""
+    a path that its command line or its environment names. A variable that both have was set for the person, and names no folder
+    of the run. `known`: left out, with all above and below any of them."""
     stats, children = table.stats, children_of(table.stats)
     asked = [pid for pid in pids if pid in stats][:MOST_ASKED]
-    places = {place for pid in asked for place in _places_of(table, pid)}
+    places = {place: key for pid in asked for place, key in _places_of(table, pid)}
     owners = {table.owner(pid) for pid in asked}
     own = {below for pid in (*pids, *known) for below in descendants(children, pid)} | {
         os.getpid(),
@@ -34,24 +36,24 @@ def neighbours(table: ProcessTable, pids: Collection[int], known: Collection[int
     return tuple(pid for pid in others if _meets(table, pid, places))[:MOST] if places else ()
 
 
-def _places_of(table: ProcessTable, pid: int) -> Iterator[str]:
-    """Folders and files that a member works in, or was told of."""
-    home = ""
-    try:
-        environ = table.environ(pid)
-        home = environ.get("HOME", "")
-        named = [value for key, value in environ.items() if key not in OF_THE_PERSON and not key.endswith("PATH")]
-        words = [cwd_of(table, pid) or "", *named, *_paths(table.command(pid))]
-    except OSError:
-        words = [cwd_of(table, pid) or ""]
-    yield from (word for word in words if word.startswith("/") and word.rstrip("/") not in {*OF_EVERYBODY, home})
+def _places_of(table: ProcessTable, pid: int) -> Iterator[tuple[str, str]]:
+    """Folders and files that a member was told of, each with the variable that names it, and those that it works in."""
+    named: dict[str, str] = {}
+    words = []
+    with suppress(OSError):
+        named = {key: value for key, value in table.environ(pid).items() if key not in OF_THE_PERSON and key[-4:] != "PATH"}
+        words = list(_paths(table.command(pid)))
+    told = [*((value, key) for key, value in named.items()), *((word, "") for word in (*words, cwd_of(table, pid) or ""))]
+    yield from ((place, key) for place, key in told if place.startswith("/") and place.rstrip("/") not in OF_EVERYBODY)
 
 
-def _meets(table: ProcessTable, pid: int, places: Collection[str]) -> bool:
+def _meets(table: ProcessTable, pid: int, places: Mapping[str, str]) -> bool:
     try:
-        return (cwd_of(table, pid) or "") in places or any(path in places for path in _paths(table.command(pid)))
+        shared = [place for place in (cwd_of(table, pid) or "", *_paths(table.command(pid))) if place in places]
+        mine = table.environ(pid) if any(map(places.get, shared)) else {}
     except OSError:
         return False
+    return any(not places[place] or mine.get(places[place]) != place for place in shared)
 
 
 def _paths(command: tuple[str, ...]) -> Iterable[str]:
