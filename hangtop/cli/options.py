@@ -46,6 +46,12 @@ WATCH = (
     click.option(
         "--ray", metavar="ADDRESS|auto|off", help="Ray dashboard of the run, HOST:8265; auto finds it.  [default: auto]"
     ),
+    click.option("--hosts", metavar="H1,H2", help="Other nodes of the run, seen through ssh; nothing is stored there."),
+    click.option(
+        "--launcher",
+        metavar="'CMD {host} {probe}'",
+        help="What reaches the --hosts instead of ssh, such as 'kubectl exec -i {host} -- {probe}'.",
+    ),
     click.option("--ckpt", metavar="DIR", help="Directory of the checkpoints, if hangtop does not find it by itself."),
     click.option(
         "--config",
@@ -113,10 +119,28 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         sources=(*sources, *ASKED_SOURCES),
         ray=given["ray"] or config.ray or "auto",
         checkpoint_dir=given["ckpt"],
+        hosts=_hosts(given),
+        launcher=given["launcher"] or "",
         config_dir=str(config_dir()),
         config_file=None if given.get("config") is None else str(given["config"]),
         lang=config.lang or system_language(),
     )
+
+
+def _hosts(given: dict[str, Any]) -> tuple[str, ...]:
+    """The other nodes. Exit 2 for a name or a launcher that cannot be used."""
+    hosts = tuple(dict.fromkeys(host.strip() for host in (given["hosts"] or "").split(",") if host.strip()))
+    if given["launcher"] and not hosts:
+        raise click.UsageError("--launcher: which nodes? give --hosts H1,H2")
+    if hosts:
+        from hangtop.probe.nodes.launchers import SSH, LauncherError, command
+
+        try:
+            for host in hosts:
+                command(given["launcher"] or SSH, host)
+        except LauncherError as error:
+            raise click.UsageError(f"--hosts, --launcher: {error}") from error
+    return hosts
 
 
 def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:

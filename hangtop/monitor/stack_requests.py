@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from hangtop.common.grouped import grouped
 from hangtop.diagnosis.facts.after_end import may_work_on
 from hangtop.diagnosis.facts.last_words import may_be_over
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, is_on_ray
@@ -13,6 +14,7 @@ from hangtop.diagnosis.rules.ray_rules import needed_parts_sick
 from hangtop.diagnosis.rules.wait_rules import GROWN_S
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.ask import StacksAsk, WaitsAsk
+from hangtop.records.nodes import node_of
 from hangtop.stacks.loops import SPAN_S, recently, trades
 
 AT_PART = 0.5
@@ -82,6 +84,8 @@ def watch_comes(snapshot: Snapshot) -> bool:
     health, since = snapshot.state.health.get("waits"), snapshot.now - (snapshot.silence_s or 0.0)
     if health is None or health.problem is not None or health.absent is not None or _watched_all(snapshot):
         return False
+    if not _here(snapshot):
+        return False
     looks = [look.started_at for look in snapshot.state.looks if look.started_at >= since]
     return bool(looks) and snapshot.now - min(looks) <= WATCH_COMES_S
 
@@ -89,7 +93,7 @@ def watch_comes(snapshot: Snapshot) -> bool:
 def _waits_to_come(snapshot: Snapshot) -> bool:
     """What the members wait for was not watched in this silence, or that goes on because something may live."""
     health, waits = snapshot.state.health.get("waits"), snapshot.state.waits
-    if health is None or health.problem is not None or health.absent is not None:
+    if health is None or health.problem is not None or health.absent is not None or not _here(snapshot):
         return False
     return waits is None or not waits.done or not _watched_all(snapshot)
 
@@ -105,9 +109,14 @@ def _explained_by_ray(snapshot: Snapshot) -> bool:
 def _watched_all(snapshot: Snapshot) -> bool:
     """Whether the last watch was of this silence, and of all members that are known by now."""
     waits = snapshot.state.waits
-    members = {member.pid for member in snapshot.members if member.status != "gone"}.intersection(snapshot.pids[:MOST_PIDS])
+    members = {member.pid for member in snapshot.members if member.status != "gone"}.intersection(_here(snapshot))
     in_this_silence = waits is not None and waits.started_at >= snapshot.now - (snapshot.silence_s or 0.0)
     return waits is not None and in_this_silence and members <= set(waits.asked)
+
+
+def _here(snapshot: Snapshot) -> tuple[int, ...]:
+    """The processes of this machine, the only ones that can be watched."""
+    return tuple(pid for pid in snapshot.pids if not node_of(pid))[:MOST_PIDS]
 
 
 def _leads_to_weigh(snapshot: Snapshot) -> bool:
@@ -157,14 +166,21 @@ def stack_request(snapshot: Snapshot) -> StacksAsk | None:
         pause_s = SECOND_LOOK_S if is_early else AGAIN_S
         if snapshot.now - looks[-1].started_at < pause_s:
             return None
-    return StacksAsk(ask=int(snapshot.now * 1000), pids=(*snapshot.pids[:MOST_PIDS], *snapshot.answering))
+    return StacksAsk(ask=int(snapshot.now * 1000), pids=(*_few_a_node(snapshot.pids), *snapshot.answering))
+
+
+def _few_a_node(pids: tuple[int, ...]) -> tuple[int, ...]:
+    """At most `MOST_PIDS` of each node: each node takes its own stacks."""
+    by_node = grouped(pids, node_of)
+    return tuple(pid for there in by_node.values() for pid in there[:MOST_PIDS])
 
 
 def waits_request(snapshot: Snapshot) -> WaitsAsk | None:
     """The waits to be watched now, or none: about as often as the stacks. They cost some ms a process."""
-    if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not snapshot.pids:
+    here = _here(snapshot)
+    if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not here:
         return None
     last = snapshot.state.waits
     if last is not None and _watched_all(snapshot) and snapshot.now - last.started_at - last.seconds < AGAIN_S:
         return None
-    return WaitsAsk(ask=int(snapshot.now * 1000), pids=snapshot.pids[:MOST_PIDS])
+    return WaitsAsk(ask=int(snapshot.now * 1000), pids=here)

@@ -16,11 +16,12 @@ import threading
 import time
 import traceback
 from collections.abc import Iterable
+from functools import partial
 from typing import NoReturn
 
 from hangtop.common import clock
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.source import SOURCES
+from hangtop.probe.source import SOURCES, open_source
 from hangtop.probe.source_runner import SourceThread
 from hangtop.records import wire
 from hangtop.records.ask import ANSWERED_BY, AskEnd, kind_of
@@ -39,8 +40,9 @@ class Output:
         self._lock = threading.Lock()
         self._host = socket.gethostname()
 
-    def send(self, source: str, value: Value) -> None:
-        line = wire.encode(Reading(source=source, host=self._host, at=clock.now(), value=value))
+    def send(self, source: str, value: Value, host: str | None = None) -> None:
+        """`host`: where it was read, if not on this machine."""
+        line = wire.encode(Reading(source=source, host=host or self._host, at=clock.now(), value=value))
         with self._lock:
             try:
                 while line:
@@ -53,7 +55,14 @@ def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
     """Run the sources of `spec` until `asks` ends."""
     names = [name for name in spec.sources if name in SOURCES]
     context = ProbeContext(spec)
-    threads = {name: SourceThread(name, context, output.send) for name in names}
+    threads = {name: SourceThread(name, partial(open_source, name, context), output.send) for name in names}
+    if spec.hosts:
+        from hangtop.probe.nodes.node_source import NodeSource, open_nodes
+
+        context.nodes = open_nodes(spec)
+        for link in context.nodes.values():
+            name, opened = f"node {link.host}", partial(NodeSource, context, link)
+            threads[name] = SourceThread(name, opened, partial(output.send, host=link.host))
     for thread in threads.values():
         thread.start()
     threading.Thread(target=_beat, args=(output, tuple(threads.values())), daemon=True).start()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the first picture of a log does not wait for what reads it
     from hangtop.logs.extract.literal_index import LiteralIndex
     from hangtop.logs.lines.block_lines import Writer
     from hangtop.probe.log.row_blocks import Readable
+    from hangtop.probe.nodes.node_link import NodeLink
     from hangtop.probe.ray.cluster import Cluster
     from hangtop.probe.ray.local.worker_files import WorkerLog
     from hangtop.system.processes.table import Identity
@@ -39,6 +40,10 @@ class ProbeContext:
 
     def __init__(self, spec: WatchSpec) -> None:
         self.spec = spec
+
+        # by the probe, before any source begins
+        self.nodes: Mapping[int, NodeLink] = {}
+        """The lines to other nodes, by their numbers."""
 
         # by the log source
         self.files: tuple[WatchedFile, ...] = ()

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from hangtop.common import clock
 from hangtop.common.text import duration
-from hangtop.probe.context import ProbeContext
-from hangtop.probe.source import Absent, Source, SourceError, open_source
+from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.probe.without_secrets import SecretFilter
 from hangtop.records.ask import Ask, AskEnd, PageAsk, kind_of
 from hangtop.records.health import SourceHealth
@@ -95,11 +94,11 @@ def _end(ask: Ask, problem: str | None) -> AskEnd:
 
 
 class SourceThread(threading.Thread):
-    """Reads every `interval_s`. `send` gets each value with the name of the source."""
+    """Reads every `interval_s`. `opened` opens the source, in this thread. `send` gets each value with the name of the source."""
 
-    def __init__(self, name: str, context: ProbeContext, send: Send) -> None:
+    def __init__(self, name: str, opened: Callable[[], Source], send: Send) -> None:
         super().__init__(name=name, daemon=True)
-        self._context = context
+        self._opened = opened
         self._send = send
         self._questions = Questions()
         self._filter = SecretFilter()
@@ -144,7 +143,7 @@ class SourceThread(threading.Thread):
     def _read(self) -> float:
         """Read once; returns the pause before the next read."""
         try:
-            self._source = self._source or open_source(self.name, self._context)
+            self._source = self._source or self._opened()
             self._deadline_s = self._source.deadline_s
             self._emit(self._source.read(clock.now()))
         except Absent as absent:

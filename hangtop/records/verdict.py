@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from hangtop.records.nodes import pid_text
+
 VerdictWord = Literal["running", "slow", "stalled", "hung", "waiting", "crashed", "finished", "blind"]
 Kind = Literal[
     "nccl",
@@ -91,7 +93,7 @@ class Culprit(Struct, frozen=True):
         """Its rank, else its pid, else its machine (of a GPU whose rank is unknown)."""
         if self.rank is None and self.pid is None:
             return self.host or "unknown"
-        return f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
+        return f"rank {self.rank}" if self.pid is None or self.rank is not None else pid_text(self.pid)
 
 
 class StageNow(Struct, frozen=True):

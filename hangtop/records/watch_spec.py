@@ -25,6 +25,7 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages
     (`hangtop.diagnosis.facts.silence_limits`).
 
+    `hosts`: other nodes of the run, each reached by `launcher` (`hangtop.probe.nodes.launchers`); the first is node 1.
     `config_file`: the config that was named instead of the usual one. `lang`: the language of causes and fixes, `en` or `zh`."""
 
     logs: tuple[str, ...] = ()
@@ -38,6 +39,8 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     config_file: str | None = None
     lang: str = "en"
     stdin: KeptPipe | None = None
+    hosts: tuple[str, ...] = ()
+    launcher: str = ""
 
 
 def plain_file(logs: Sequence[str]) -> str | None:
@@ -53,5 +56,7 @@ def as_options(spec: WatchSpec) -> tuple[str, ...]:
     words += ["--stall", str(spec.stall_s), "--ray", spec.ray]
     words += ["--sources", ",".join(name for name in spec.sources if name not in ASKED_SOURCES)]
     words += ["--ckpt", spec.checkpoint_dir] if spec.checkpoint_dir else []
+    words += ["--hosts", ",".join(spec.hosts)] if spec.hosts else []
+    words += ["--launcher", spec.launcher] if spec.launcher else []
     words += ["--config", spec.config_file] if spec.config_file else []
     return tuple(words)

@@ -37,7 +37,8 @@ MOST_ASK_ENDS = 64
 class RunState(Struct, frozen=True):
     """The run as its sources show it. `log`: the latest log reading; its new ranks and lines are added to `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `procs`: the latest process reading; `tracks`: history of each rank.
+    `processes`, `gpus`, `ray`: by host; `here`: the host on which the log is read; `procs`: the latest process reading of it, with
+    the processes of the other nodes (`hangtop.records.nodes`); `tracks`: history of each rank.
     `ask_ends`: the last questions that have ended.
     `looks`: the last samples of the stacks, latest last; `seen_in`: in which part of a step these and many earlier ones saw each
     process; `waits`: the last watch of what the members wait for; `nccl`: the last two samples of the collectives.
@@ -48,6 +49,7 @@ class RunState(Struct, frozen=True):
     ranks: Mapping[int, RankLog] = MappingProxyType({})
     tail: tuple[LogLine, ...] = ()
     tail_total: int = 0
+    here: str = ""
     procs: ProcessReading | None = None
     processes: Mapping[str, ProcessReading] = MappingProxyType({})
     tracks: ProcessTracks = MappingProxyType({})
@@ -79,7 +81,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
             tracks = fold_tracks(state.tracks, procs, reading.host, reading.at, log_pids)
             processes = MappingProxyType({**state.processes, reading.host: procs})
-            state = replace(state, procs=procs, processes=processes, tracks=tracks)
+            here = reading.host if reading.source == "procs" else state.here
+            state = replace(state, here=here, procs=_of_all_nodes(processes, here), processes=processes, tracks=tracks)
         case HostReading() as machine:
             state = replace(state, machine=machine)
         case CheckpointReading() as checkpoints:
@@ -117,6 +120,19 @@ def fold(state: RunState, reading: Reading) -> RunState:
         case Rewind():
             return RunState()
     return replace(state, heard_at=reading.at)
+
+
+def _of_all_nodes(processes: Mapping[str, ProcessReading], here: str) -> ProcessReading | None:
+    """What was read here, with the processes of the run on other nodes; `None` before the first look here."""
+    mine = processes.get(here)
+    others = [reading for host, reading in processes.items() if host != here]
+    if mine is None or not others:
+        return mine
+    return replace(
+        mine,
+        processes=(*mine.processes, *(process for reading in others for process in reading.processes)),
+        ended=(*mine.ended, *(process for reading in others for process in reading.ended)),
+    )
 
 
 def _fold_log(state: RunState, log: LogReading) -> RunState:

@@ -19,6 +19,7 @@ from hangtop.diagnosis.facts.other_side import OtherSide
 from hangtop.diagnosis.members.rank_numbering import failed, serves, siblings, zombies_beside
 from hangtop.diagnosis.status.gpu_wait import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.status.kernel_block import is_blocked
+from hangtop.records.nodes import pid_text
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.rank import Rank
@@ -100,7 +101,7 @@ class MemberStatus(Struct, frozen=True):
         if self.rank is not None:
             return f"rank {self.rank}"
         title = assigned_title(self.process.command)
-        return f"{title.cls} pid {self.pid}" if title is not None else f"pid {self.pid}"
+        return f"{title.cls} {pid_text(self.pid)}" if title is not None else pid_text(self.pid)
 
 
 def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[MemberStatus, ...]:

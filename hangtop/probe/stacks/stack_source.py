@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from hangtop.probe.source import Source
 from hangtop.probe.stacks import pyspy, source_lines
 from hangtop.probe.stacks.loop_timers import in_event_loop, moments_in_c, with_timers
 from hangtop.records.ask import StacksAsk
+from hangtop.records.nodes import node_of
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
 from hangtop.system import ptrace_permission
@@ -25,6 +27,9 @@ from hangtop.system.processes.kernel_threads import kernel_thread
 from hangtop.system.processes.linux import parse_stat
 from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Stat
+
+if TYPE_CHECKING:
+    from hangtop.probe.nodes.node_stacks import NodeStacks
 
 SIGUSR1_CAUGHT = 0x200
 """Bit of SIGUSR1 (10) in SigCgt of /proc/PID/status, proc(5)."""
@@ -38,11 +43,27 @@ class StackSource(Source):
     deadline_s = 2 * pyspy.LIMIT_S
 
     def __init__(self, context: ProbeContext) -> None:
-        del context  # which processes, the question says
+        self._context = context
 
     def answer(self, ask: StacksAsk, now: float) -> Iterable[Value]:
-        """Each stack as soon as it is there, then the source lines of the user's frames."""
-        return answer_stacks(ask, now)
+        """Each stack as soon as it is there, then the source lines of the user's frames. All nodes are asked at once."""
+        away = tuple(pid for pid in ask.pids if node_of(pid))
+        if not away:
+            return answer_stacks(ask, now)
+        from hangtop.probe.nodes.node_stacks import NodeStacks
+
+        return _with_others(ask, now, NodeStacks(self._context.nodes, ask.ask, away))
+
+
+def _with_others(ask: StacksAsk, now: float, others: NodeStacks) -> Iterator[StacksReading]:
+    """The parts of the answer here and elsewhere. The look is done when both are."""
+    began = time.monotonic()
+    here = replace(ask, pids=tuple(pid for pid in ask.pids if not node_of(pid)))
+    for part in answer_stacks(here, now):
+        yield replace(part, asked=ask.pids if part.asked else (), done=False)
+    for stack in others.answers():
+        yield StacksReading(ask.ask, stacks=(replace(stack, at=stack.at or now),))
+    yield StacksReading(ask.ask, done=True, took_s=round(time.monotonic() - began, 3))
 
 
 def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:

@@ -1,0 +1,171 @@
+"""The line to one node: a child of ours that runs `node_side` there, started again when it ends, and what came over it.
+
+Nothing is stored on the node, and nothing listens. Whoever reads the link never waits for the node."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import IO, Any
+
+import msgspec
+
+from hangtop.common import clock
+from hangtop.common.clean_text import clean_text
+
+AGAIN_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Pauses before a line that ended is opened again."""
+WELL_S = 60.0
+"""After a life this long they are counted from the first again."""
+PING_S = 10.0
+LATE_S = 12.0
+"""A node tells something every two seconds."""
+MOST_LINE_BYTES = 16 << 20
+MOST_WAITING = 10_000
+
+
+class NodeLink:
+    """For one reading thread besides its own. `node`: its number; `host`: its name as the user gave it."""
+
+    def __init__(self, node: int, host: str, command: tuple[str, ...], look: Mapping[str, Any]) -> None:
+        self.node, self.host = node, host
+        self.hello: Mapping[str, Any] = {}
+        self.offset_s = 0.0
+        """By how much its clock is ahead of ours, as the fastest answer so far tells."""
+        self.heard_at: float | None = None
+        """Unix time, by our clock."""
+        self.problem: str | None = None
+        self.received: deque[dict[str, Any]] = deque(maxlen=MOST_WAITING)
+        self.generation = 0
+        """How often the line was opened: a new one begins with everything."""
+        self.wake: threading.Event = threading.Event()
+        self._command, self._look = command, dict(look)
+        self._best_s = float("inf")
+        self._stdin: IO[bytes] | None = None
+        self._lock = threading.Lock()
+        self._stacks: dict[int, deque[dict[str, Any]]] = {}
+
+    def open(self) -> None:
+        """Begin, in a thread of its own."""
+        threading.Thread(target=self._run, name=f"node {self.host}", daemon=True).start()
+
+    @property
+    def is_late(self) -> bool:
+        return self.heard_at is not None and clock.now() - self.heard_at > LATE_S
+
+    def ask_stacks(self, ask: int, pids: tuple[int, ...], limit_s: float) -> None:
+        """Ask for the stacks of processes there, by their pids there. `stacks` has the answers."""
+        self._stacks[ask] = deque()
+        if not self._send({"stacks": {"ask": ask, "pids": pids, "limit_s": limit_s}}):
+            self._stacks[ask].append({"asked": ask, "error": self.problem or f"{self.host} cannot be asked"})
+
+    def stacks(self, ask: int) -> list[dict[str, Any]]:
+        """What came of this answer since the last call."""
+        answers, found = self._stacks.get(ask) or deque(), []
+        while answers:
+            found.append(answers.popleft())
+        return found
+
+    def forget(self, ask: int) -> None:
+        """Drop what may still come of this answer."""
+        self._stacks.pop(ask, None)
+
+    def _run(self) -> None:
+        failures = 0
+        while True:
+            began = time.monotonic()
+            try:
+                self._follow()
+            except OSError as error:
+                self.problem = f"{self.host}: {self._command[0]}: {error.strerror or error}"
+            failures = 0 if time.monotonic() - began > WELL_S else failures + 1
+            self.wake.set()
+            time.sleep(AGAIN_S[min(failures, len(AGAIN_S)) - 1])
+
+    def _follow(self) -> None:
+        """One life of the line. Raises `OSError` if its program cannot be run."""
+        source = (files("hangtop.probe.nodes") / "node_side.py").read_bytes()
+        child = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
+        last_words: deque[str] = deque(maxlen=20)
+        threading.Thread(target=_listen, args=(child.stderr, last_words), daemon=True).start()
+        self.generation += 1
+        self._best_s, self._stdin = float("inf"), child.stdin
+        try:
+            child.stdin.write(b"%d\n" % len(source) + source + _line({"look": self._look}))
+            child.stdin.flush()
+            self._read(child.stdout)
+        except BrokenPipeError:
+            pass
+        finally:
+            self._stdin = None
+            child.kill()  # ours, and not yet waited for
+            code = child.wait()
+        said = next((line for line in reversed(last_words) if line.strip()), "")
+        self.problem = f"{self.host}: {said or f'{self._command[0]} ended with code {code}'}"
+        for answers in self._stacks.copy().values():
+            answers.append({"asked": 0, "error": self.problem})
+
+    def _read(self, output: IO[bytes]) -> None:
+        pinged = 0.0
+        while line := output.readline(MOST_LINE_BYTES):
+            try:
+                record: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+            except msgspec.DecodeError:
+                self.problem = (
+                    f"{self.host}: it answers what is no line of hangtop: {clean_text(line[:80].decode('utf-8', 'replace'))}"
+                )
+                continue
+            self.heard_at, self.problem = clock.now(), None
+            self._take(record)
+            if time.monotonic() - pinged > PING_S and "at" in record:
+                pinged = time.monotonic()
+                self._send({"ping": clock.now()})
+
+    def _take(self, record: dict[str, Any]) -> None:
+        if "pong" in record:
+            now = clock.now()
+            if (round_trip_s := now - record["pong"]) < self._best_s:
+                self._best_s, self.offset_s = round_trip_s, record["now"] - (now + record["pong"]) / 2
+        elif (ask := record.get("stack", record.get("asked"))) is not None:
+            if ask in self._stacks:
+                self._stacks[ask].append(record)
+        elif "hello" in record:
+            self.hello = record
+        else:
+            self.received.append({**record, "generation": self.generation})
+            self.wake.set()
+
+    def _send(self, record: dict[str, Any]) -> bool:
+        """Whether the line took it. A small line fits into the pipe of one that reads; one that does not read is late."""
+        with self._lock:
+            if self._stdin is None or self.is_late:
+                return False
+            try:
+                self._stdin.write(_line(record))
+                self._stdin.flush()
+            except (OSError, ValueError):
+                return False
+        return True
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(record) + b"\n"
+
+
+def _listen(stderr: IO[bytes], last_words: deque[str]) -> None:
+    """Keeps what the launcher says, such as ssh's reason."""
+    for line in stderr:
+        last_words.append(clean_text(line.decode("utf-8", "replace")).strip())

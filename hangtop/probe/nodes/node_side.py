@@ -1,0 +1,359 @@
+"""What runs on another node: it tells what /proc says of a run's processes there, and has py-spy take their stacks.
+
+Python 3.9 and its library are all that it needs, and nothing of hangtop may be imported here. It comes through the pipe by which
+it is then asked, leaves nothing behind, listens nowhere, changes nothing, and ends with the pipe.
+
+stdin: one JSON object a line; the first is a `look`, which says what to look for. stdout: one JSON object a line: `hello`, then
+every `interval_s` the rows that changed (`hangtop.probe.nodes.node_table` reads them), and answers.
+"""
+
+import json
+import os
+import platform
+import queue
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+ALL_EVERY = 15
+"""Every so many looks the whole table is read: parents change seldom."""
+SELDOM = 5
+"""Every so many looks: what is below a rank (data workers, compilers), and open files."""
+YOUNG_S = 5.0
+"""A fork has its parent's environment until it becomes another program."""
+MOST_READERS = 8
+AT_ONCE = 16
+MOST_DUMP_BYTES = 4 << 20
+MOST_FILES = 4096
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def read(path):
+    """The whole file; empty where it is gone or refused."""
+    try:
+        with open(path, "rb", 0) as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def link(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def as_text(raw):
+    return raw.decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode()
+
+
+def stat_of(pid):
+    """[name, ppid, group, session, terminal, kernel thread, start] and [state, cpu, reaped, threads, rss, exit], as proc(5) has
+    them; `None` when it is gone."""
+    head, _, tail = read("/proc/%d/stat" % pid).rpartition(b")")
+    field = tail.split()
+    if len(field) < 40:
+        return None
+    name = as_text(head.partition(b"(")[2])
+    who = [name, int(field[1]), int(field[2]), int(field[3]), int(field[4]), int(field[6]) >> 21 & 1, int(field[19])]
+    code = int(field[49]) if field[0] in b"ZX" and len(field) > 49 else None
+    cpu, reaped = int(field[11]) + int(field[12]), int(field[13]) + int(field[14])
+    return who, [field[0].decode(), cpu, reaped, int(field[17]), int(field[21]) * PAGE_BYTES >> 20, code]
+
+
+def fields(text):
+    pairs = (line.partition(":") for line in text.decode("utf-8", "replace").splitlines())
+    return {key: value.strip() for key, _, value in pairs}
+
+
+def details_of(pid):
+    """Counters and where it waits, in the order of `hangtop.system.processes.table.Details`."""
+    status, counters = fields(read("/proc/%d/status" % pid)), fields(read("/proc/%d/io" % pid))
+    if "Uid" not in status:
+        return None
+    alone = fields(read("/proc/%d/task/%d/io" % (pid, pid))) if status.get("Threads") == "1" else {}
+    schedule = read("/proc/%d/schedstat" % pid).split()
+    wchan = as_text(read("/proc/%d/wchan" % pid))
+    number = lambda known, key: int(known[key]) if key in known else None  # noqa: E731
+    return [
+        int(status["Uid"].split()[1]),
+        int(status.get("TracerPid", "0")) or None,
+        None if wchan in ("", "0") else wchan,
+        number(counters, "read_bytes"),
+        number(counters, "write_bytes"),
+        int(counters["rchar"]) + int(counters["wchar"]) if "rchar" in counters else None,
+        number(counters, "wchar"),
+        number(alone, "wchar"),
+        number(status, "voluntary_ctxt_switches"),
+        int(schedule[0]) if schedule else None,
+        int(schedule[1]) if len(schedule) > 1 else None,
+        not counters,
+        int(status["SigIgn"], 16) if "SigIgn" in status else None,
+    ]
+
+
+def facts_of(pid, kept):
+    """Command line and those variables of the environment. May wait for the process."""
+    words = read("/proc/%d/cmdline" % pid).rstrip(b"\0").split(b"\0")
+    environ = read("/proc/%d/environ" % pid)
+    pairs = (entry.partition(b"=") for entry in environ.split(b"\0"))
+    known = {as_text(key): as_text(value) for key, _, value in pairs}
+    return {
+        "command": [as_text(word) for word in words] if words != [b""] else [],
+        "environ": {key: known[key] for key in kept if key in known},
+        "denied": not os.access("/proc/%d/environ" % pid, os.R_OK),
+    }
+
+
+def files_of(pid, logs):
+    """The GPUs and logs that it holds open: [descriptor, path, may write]."""
+    folder, found = "/proc/%d/fd" % pid, []
+    try:
+        names = os.listdir(folder)[:MOST_FILES]
+    except OSError:
+        return found
+    for name in names:
+        target = link("%s/%s" % (folder, name))
+        if target.startswith("/dev/nvidia") or target in logs:
+            try:
+                found.append([int(name), target, bool(os.lstat("%s/%s" % (folder, name)).st_mode & 0o200)])
+            except OSError:
+                continue
+    return sorted(found)
+
+
+class Reader:
+    """Reads what may wait for a process, in threads that are left behind where one does."""
+
+    def __init__(self, read_one):
+        self.read_one, self.answers = read_one, {}
+        self.todo, self.asked, self.busy_since = queue.Queue(), set(), {}
+
+    def want(self, pid):
+        if pid not in self.asked:
+            self.asked.add(pid)
+            self.todo.put(pid)
+        late = [since for since in self.busy_since.values() if time.monotonic() - since > 1.0]
+        if len(self.busy_since) <= len(late) < MOST_READERS:
+            threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self):
+        me = threading.get_ident()
+        while True:
+            self.busy_since[me] = float("inf")
+            pid = self.todo.get()
+            self.busy_since[me] = time.monotonic()
+            self.answers[pid] = self.read_one(pid)
+            self.asked.discard(pid)
+
+
+class Node:
+    """The processes of this node, and what of them was told already."""
+
+    def __init__(self, look, say):
+        self.ranks, self.kept = look["ranks"], look["kept"]
+        self.logs, self.say = frozenset(look["logs"]), say
+        self.stats, self.told, self.looks = {}, {}, 0
+        self.facts = Reader(lambda pid: (self.start_of(pid), facts_of(pid, self.kept), files_of(pid, self.logs)))
+        self.boot_at = next(float(line.split()[1]) for line in read("/proc/stat").splitlines() if line.startswith(b"btime"))
+        self.own = set(self.above(os.getpid())) | {os.getpid()}
+
+    def start_of(self, pid):
+        known = stat_of(pid)
+        return known[0][6] if known else None
+
+    def above(self, pid):
+        line = []
+        while pid > 1 and pid not in line:
+            line.append(pid)
+            known = self.stats.get(pid) or stat_of(pid)
+            pid = known[0][1] if known else 0
+        return line[1:]
+
+    def look(self):
+        now, everything = time.time(), self.looks % ALL_EVERY == 0
+        seldom = self.looks % SELDOM == 0
+        self.looks += 1
+        listed = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        due = {pid for pid in listed if everything or pid not in self.stats or pid in self.told}
+        fresh = {pid: known for pid in due for known in [stat_of(pid)] if known is not None}
+        self.stats = {pid: known for pid, known in self.stats.items() if pid in listed and pid not in due}
+        self.stats.update(fresh)
+        for pid, (who, _) in self.stats.items():
+            known = self.facts.answers.get(pid)
+            young = now - self.boot_at - who[6] / TICKS_PER_S < YOUNG_S
+            if not who[5] and (known is None or known[0] != who[6] or young or (seldom and pid in self.told)):
+                self.facts.want(pid)
+        followed = self.followed()
+        rows = {}
+        for pid in followed:
+            below = followed[pid] and not seldom and self.stats[pid][1][0] not in "DTt" and pid in self.told
+            row = self.told[pid] if below else self.row(pid)
+            changed = {key: value for key, value in row.items() if self.told.get(pid, {}).get(key) != value}
+            if changed:
+                rows[pid] = changed
+            self.told[pid] = row
+        gone = [pid for pid in self.told if pid not in followed]
+        for pid in gone:
+            del self.told[pid]
+        self.say({"at": now, "rows": rows, "gone": gone})
+
+    def known(self, pid):
+        """Its facts, if they are of this process and not of an earlier one of that pid."""
+        answer = self.facts.answers.get(pid)
+        return answer if answer is not None and answer[0] == self.stats[pid][0][6] else None
+
+    def followed(self):
+        """Pids by whether each is below a rank: processes that have a rank's number, hold a log, are below or above of such."""
+        children = {}
+        for pid, (who, _) in self.stats.items():
+            children.setdefault(who[1], []).append(pid)
+        numbered = {pid for pid in self.stats if self.is_rank(pid)}
+        tops = {pid for pid in numbered if self.stats[pid][0][1] not in numbered}
+        roots = numbered | {pid for pid in self.stats if (known := self.known(pid)) and any(f[1] in self.logs for f in known[2])}
+        found, stack = {}, sorted(roots)
+        while stack:
+            pid = stack.pop()
+            if pid not in found:
+                found[pid] = pid not in tops and pid in numbered
+                stack.extend(children.get(pid, ()))
+        for pid in sorted(roots):
+            for parent in self.above(pid):
+                found.setdefault(parent, False)
+        return {pid: found[pid] for pid in found if pid in self.stats and pid not in self.own and pid > 1}
+
+    def is_rank(self, pid):
+        known = self.known(pid)
+        return known is not None and any(name in known[1]["environ"] for name in self.ranks)
+
+    def row(self, pid):
+        who, now = self.stats[pid]
+        known = self.known(pid)
+        row = {"who": who, "now": now, "details": details_of(pid) if now[0] not in "ZX" else None}
+        return row if known is None else dict(row, facts=known[1], files=known[2])
+
+
+def tasks_of(pid):
+    """By thread: state, kernel function and system call in which it waits."""
+    found = {}
+    try:
+        names = os.listdir("/proc/%d/task" % pid)
+    except OSError:
+        return found
+    for name in names[:512]:
+        folder = "/proc/%d/task/%s" % (pid, name)
+        state = read(folder + "/stat").rpartition(b")")[2].split()[:1]
+        if state:
+            found[name] = [state[0].decode(), as_text(read(folder + "/wchan")), as_text(read(folder + "/syscall")).strip()]
+    return found
+
+
+def spy_for(pid):
+    """The py-spy beside the Python of this process, else that of the PATH."""
+    beside = os.path.join(os.path.dirname(link("/proc/%d/exe" % pid)), "py-spy")
+    words = read("/proc/%d/cmdline" % pid).split(b"\0")[0].decode("utf-8", "replace")
+    own = os.path.join(os.path.dirname(words), "py-spy") if words.startswith("/") else ""
+    return next((tool for tool in (own, beside) if tool and os.access(tool, os.X_OK)), None) or shutil.which("py-spy")
+
+
+def dump(pid, limit_s):
+    """What py-spy says of one process: (its JSON, or `None`, and why not)."""
+    tool = spy_for(pid)
+    if tool is None:
+        return None, "py-spy not found"
+    argv = [tool, "dump", "--json", "--nonblocking", "--pid", str(pid)]
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit_s, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return None, "no answer within %g s" % limit_s if isinstance(error, subprocess.TimeoutExpired) else str(error)
+    if done.returncode == 0 and len(done.stdout) <= MOST_DUMP_BYTES:
+        return as_text(done.stdout), None
+    said = [line.strip() for line in as_text(done.stderr).splitlines() if line.strip()]
+    return None, said[0] if said else "py-spy failed and said nothing"
+
+
+def take_stacks(ask, say):
+    """Answers one question: each stack as it comes, then the end."""
+    todo = queue.Queue()
+    for pid in ask["pids"]:
+        todo.put(pid)
+
+    def work():
+        while True:
+            try:
+                pid = todo.get_nowait()
+            except queue.Empty:
+                return
+            known = stat_of(pid)
+            if known is None:
+                say({"stack": ask["ask"], "pid": pid, "error": "the process is gone"})
+                continue
+            found, error = dump(pid, ask["limit_s"])
+            if found is None and "stack trace" in (error or "").lower():  # it read while the stack changed
+                found, error = dump(pid, ask["limit_s"])
+            row = {"stack": ask["ask"], "pid": pid, "at": time.time(), "start": known[0][6], "state": known[1][0]}
+            say(dict(row, dump=found, error=error, tasks=tasks_of(pid)))
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(AT_ONCE, len(ask["pids"])))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(3 * ask["limit_s"])
+    say({"asked": ask["ask"]})
+
+
+def main():
+    lock, out = threading.Lock(), sys.stdout.buffer
+
+    def say(record):
+        line = json.dumps(record, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
+        with lock:
+            try:
+                out.write(line)
+                out.flush()
+            except OSError:
+                os._exit(0)
+
+    say(
+        {
+            "hello": socket.gethostname(),
+            "boot": as_text(read("/proc/sys/kernel/random/boot_id")).strip(),
+            "pids": link("/proc/self/ns/pid"),
+            "ticks_per_s": TICKS_PER_S,
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "linux": os.path.exists("/proc/self/stat"),
+        }
+    )
+    asks = queue.Queue()
+
+    def listen():
+        for line in iter(sys.stdin.buffer.readline, b""):
+            asks.put(json.loads(line))
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    look = asks.get()["look"]
+    node = Node(look, say)
+    say({"boot_at": node.boot_at})
+    while True:
+        due = time.monotonic() + (0.3 if node.looks < SELDOM else look["interval_s"])
+        node.look()
+        while (left := due - time.monotonic()) > 0:
+            try:
+                ask = asks.get(timeout=left)
+            except queue.Empty:
+                break
+            if "ping" in ask:
+                say({"pong": ask["ping"], "now": time.time()})
+            elif "stacks" in ask:
+                threading.Thread(target=take_stacks, args=(ask["stacks"], say), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

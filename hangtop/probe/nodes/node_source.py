@@ -1,0 +1,131 @@
+"""The processes of the run on one other node: those that have a rank's number there, with what is above and below them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import msgspec
+
+from hangtop.common import clock
+from hangtop.common.text import duration
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.nodes.launchers import SSH, command
+from hangtop.probe.nodes.node_link import NodeLink
+from hangtop.probe.nodes.node_table import Look, NodeTable
+from hangtop.probe.log.stdin_pipe import STDIN
+from hangtop.probe.processes.run_members import RunTree
+from hangtop.probe.source import Source, SourceError
+from hangtop.records.process import ProcessReading, unchanged
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.processes.environments import KEPT, ProcessFacts
+from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.login_shells import LoginShells
+from hangtop.system.processes.proc_files import namespace, read_text
+from hangtop.system.processes.roles import BY_NODE, RANKS, number
+
+Meeting = tuple[str, str]
+"""MASTER_ADDR and MASTER_PORT: where the ranks of one run meet."""
+INTERVAL_S = 2.0
+"""Between two looks of a node."""
+SAME_MACHINE = "{} is this machine, which is seen without it: leave it out of --hosts"
+
+
+def open_nodes(spec: WatchSpec) -> dict[int, NodeLink]:
+    """The lines to the nodes that were named, by their numbers, each begun. Raises `LauncherError`."""
+    look = {
+        "ranks": (*RANKS, BY_NODE),
+        "kept": KEPT,
+        "logs": tuple(os.path.realpath(log) for log in spec.logs if log != STDIN),
+        "interval_s": INTERVAL_S,
+    }
+    links = {
+        node: NodeLink(node, host, command(spec.launcher or SSH, host), look) for node, host in enumerate(spec.hosts, start=1)
+    }
+    for link in links.values():
+        link.open()
+    return links
+
+
+class NodeSource(Source):
+    """Tells the processes of one node whenever a look came from there."""
+
+    interval_s = 0.5
+    deadline_s = 5.0
+
+    def __init__(self, context: ProbeContext, link: NodeLink) -> None:
+        self._context, self._link = context, link
+        self._table: NodeTable | None = None
+        self._tree: RunTree | None = None
+        self._generation = 0
+        self._told: ProcessReading | None = None
+
+    def read(self, now: float) -> Iterable[Value]:
+        """What changed there, if anything. Raises `SourceError` where the node cannot be reached, or does not answer."""
+        looks = self._received()
+        if looks and self._table is not None and self._tree is not None:
+            roots = self._roots(now)
+            processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
+            reading = ProcessReading(processes=processes, ended=self._tree.ended)
+            if self._told is None or not unchanged(self._told, reading):
+                self._told = reading
+                yield reading
+        if self._link.problem is not None:
+            raise SourceError(self._link.problem)
+        if self._link.is_late and self._link.heard_at is not None:
+            raise SourceError(f"{self._link.host} does not answer for {duration(clock.now() - self._link.heard_at)}")
+
+    def _received(self) -> int:
+        """Takes in what came, and returns how many looks there were."""
+        looks = 0
+        while self._link.received:
+            record = self._link.received.popleft()
+            if record["generation"] != self._generation:
+                self._begin(record["generation"])
+            assert self._table is not None
+            self._table.offset_s = self._link.offset_s
+            if "boot_at" in record:
+                self._table.boot_at = record["boot_at"]
+            else:
+                self._table.take(msgspec.convert(record, Look, strict=False))
+                looks += 1
+        return looks
+
+    def _begin(self, generation: int) -> None:
+        """A line that was opened anew begins with everything."""
+        hello = self._link.hello
+        if hello.get("boot") == read_text("/proc/sys/kernel/random/boot_id") and hello.get("pids") == namespace("self", "pid"):
+            raise SourceError(SAME_MACHINE.format(self._link.host))
+        self._generation = generation
+        table = self._table = NodeTable(self._link.node, hello["ticks_per_s"])
+        self._tree = RunTree(self._context.spec, table, Exits(), LoginShells(table))
+
+    def _roots(self, now: float) -> list[int]:
+        """The processes there that have a rank's number in this run. Raises `SourceError` where several runs are there, and
+        nothing tells which of them it is."""
+        assert self._table is not None
+        assert self._tree is not None
+        facts = self._tree.book.of(self._table.stats, now)
+        ranks = {pid: known for pid, known in facts.items() if number(known.environ, (*RANKS, BY_NODE)) is not None}
+        meetings = {pid: _meeting(known) for pid, known in ranks.items()}
+        mine = self._own_meeting()
+        if mine in meetings.values():
+            return [pid for pid, meeting in meetings.items() if meeting == mine]
+        others = sorted({meeting for meeting in meetings.values() if meeting is not None})
+        if mine is not None or len(others) > 1:
+            said = ", ".join(":".join(meeting) for meeting in others) or "none"
+            here = f", this one at {':'.join(mine)}" if mine is not None else ""
+            raise SourceError(f"{self._link.host}: the ranks there meet at {said}{here}: nothing ties one to this log")
+        return list(ranks)
+
+    def _own_meeting(self) -> Meeting | None:
+        """Where the ranks on this machine meet."""
+        procs = self._context.procs
+        met = procs.rendezvous if procs is not None else None
+        return None if met is None else (met.address, str(met.port))
+
+
+def _meeting(facts: ProcessFacts) -> Meeting | None:
+    address, port = facts.environ.get("MASTER_ADDR"), facts.environ.get("MASTER_PORT")
+    return None if address is None or port is None else (address, port)

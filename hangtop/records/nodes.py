@@ -1,0 +1,31 @@
+"""Processes of several nodes in one number space.
+
+A pid means something on its own node only, and pods often have the same ones. A process of another node is therefore kept under
+a number that no process here can have: the number of its node, in the order in which the nodes were named and from 1 on, above
+the bits of its pid there. A signal to such a number reaches nobody. Pids have at most 22 bits (PID_MAX_LIMIT in
+include/linux/threads.h)."""
+
+from __future__ import annotations
+
+PID_BITS = 22
+
+
+def on_node(node: int, pid: int) -> int:
+    """The number of process `pid` of this node; the pid itself for this machine, which is node 0."""
+    return node << PID_BITS | pid
+
+
+def node_of(number: int) -> int:
+    """The node of this process; 0 for one of this machine."""
+    return number >> PID_BITS
+
+
+def pid_there(number: int) -> int:
+    """Its pid on its own node."""
+    return number & ((1 << PID_BITS) - 1)
+
+
+def pid_text(number: int) -> str:
+    """`pid 812`, or `pid 812 of node 2`."""
+    node = node_of(number)
+    return f"pid {pid_there(number)} of node {node}" if node else f"pid {number}"
