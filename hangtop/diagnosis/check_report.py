@@ -14,6 +14,7 @@ from hangtop.diagnosis.sources_seen import SourceSeen, sources_seen
 from hangtop.diagnosis.waits_for import WaitsFor, waits_for
 from hangtop.diagnosis.why import Why, why
 from hangtop.records.advice import Advice
+from hangtop.records.nodes import pid_there
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
 
@@ -143,14 +144,22 @@ def report(snapshot: Snapshot, verdict: Verdict, advice: tuple[Advice, ...] = ()
 def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
     busy = [member for member in snapshot.members if member.does != "idle"] or snapshot.members
-    if snapshot.ranks or snapshot.aside or len(busy) != 1:
-        return verdict.culprits
-    return tuple(replace(culprit, rank=0) if culprit.rank is None else culprit for culprit in verdict.culprits)
+    one = not snapshot.ranks and not snapshot.aside and len(busy) == 1
+    return tuple(
+        replace(culprit, rank=0 if one and culprit.rank is None else culprit.rank, pid=_there(culprit.pid))
+        for culprit in verdict.culprits
+    )
+
+
+def _there(pid: int | None) -> int | None:
+    """The pid on its own node."""
+    return None if pid is None else pid_there(pid)
 
 
 def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
     why = next((", ".join(culprit.why) for culprit in verdict.culprits if culprit.rank == rank.rank), rank.why)
-    return _copied(RankReport, rank, silence_s=_rounded(rank.silence_s(now)), why=why, place=dict(rank.place) or None)
+    silence_s, place = _rounded(rank.silence_s(now)), dict(rank.place) or None
+    return _copied(RankReport, rank, pid=_there(rank.pid), silence_s=silence_s, why=why, place=place)
 
 
 def _copied(shape: type[Shape], record: Struct, **other: object) -> Shape:

@@ -11,11 +11,12 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.questions import unanswered
 from hangtop.monitor.stack_requests import SECOND_LOOK_S, stack_request, waits_request
-from hangtop.records.ask import LeftoversAsk, RemoteStacksAsk
+from hangtop.records.ask import LeftoversAsk, RemoteStacksAsk, StacksAsk
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
 from hangtop.records.host import HostReading
+from hangtop.records.nodes import is_node, node_of
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
@@ -156,6 +157,11 @@ def told_once(state: RunState, name: str) -> bool:
     return bool(state.health) and (health is None or health.told)
 
 
+def nodes_told(state: RunState) -> bool:
+    """Whether each node that was named has told of its processes, or why it cannot."""
+    return bool(state.health) and all(health.told for name, health in state.health.items() if is_node(name))
+
+
 class RemoteStackRequester:
     """Asks once for the stacks of the run's workers on other nodes, where it has any."""
 
@@ -175,6 +181,24 @@ class RemoteStackRequester:
         return ask is None or ended or (state.far_stacks is not None and state.far_stacks.done)
 
 
+class NodeStackRequester:
+    """Asks once for the stacks of the run's processes on the nodes that were named, when each has told of them, or why not."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._asked: StacksAsk | None = None
+
+    def told(self, state: RunState) -> bool:
+        """Whether nothing more is to come."""
+        if not nodes_told(state):
+            return False
+        pids = tuple(process.pid for process in state.procs.processes if node_of(process.pid)) if state.procs else ()
+        if pids and self._asked is None:
+            self._asked = StacksAsk(1, pids)
+            self._feed.ask(self._asked)
+        return self._asked is None or unanswered(state, self._asked) is not None or any(look.done for look in state.looks)
+
+
 def _log_told(state: RunState) -> bool:
     """Whether the log was read to its end, or cannot be. Its very first reading knows no framework yet."""
     health = state.health.get("log")
@@ -183,16 +207,16 @@ def _log_told(state: RunState) -> bool:
 
 
 async def processes_of(feed: Feed) -> RunState:
-    """The state once the processes of the run are known and the stacks of its workers on other nodes, or after long enough."""
+    """The state once the processes of the run are known and the stacks of its processes on other nodes, or after long enough."""
     state = RunState()
     loop = asyncio.get_running_loop()
     until = loop.time() + FIRST_LOOK_S
-    looked, stacks = False, RemoteStackRequester(feed)
+    looked, stacks, nodes = False, RemoteStackRequester(feed), NodeStackRequester(feed)
     async for state in states(feed, LOOK_EVERY_S):
         if state.procs is not None and not looked:
             looked, until = True, loop.time() + PATIENCE_S
         known = state.procs is not None and state.procs.processes
         late = loop.time() > until
-        if (known or late) and (stacks.told(state) or loop.time() > until + FAR_S):
+        if (known or late) and ((stacks.told(state) and nodes.told(state)) or loop.time() > until + FAR_S):
             break
     return state

@@ -26,6 +26,7 @@ from hangtop.probe.source_runner import SourceThread
 from hangtop.records import wire
 from hangtop.records.ask import ANSWERED_BY, AskEnd, kind_of
 from hangtop.records.health import Heartbeat
+from hangtop.records.nodes import source_of
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 
@@ -61,7 +62,7 @@ def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
 
         context.nodes = open_nodes(spec)
         for link in context.nodes.values():
-            name, opened = f"node {link.host}", partial(NodeSource, context, link)
+            name, opened = source_of(link.host), partial(NodeSource, context, link)
             threads[name] = SourceThread(name, opened, partial(output.send, host=link.host))
     for thread in threads.values():
         thread.start()

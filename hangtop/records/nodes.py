@@ -8,6 +8,17 @@ include/linux/threads.h)."""
 from __future__ import annotations
 
 PID_BITS = 22
+_SOURCE = "node "
+
+
+def source_of(host: str) -> str:
+    """The name of the source that looks at this node."""
+    return f"{_SOURCE}{host}"
+
+
+def is_node(source: str) -> bool:
+    """Whether this source looks at another node."""
+    return source.startswith(_SOURCE)
 
 
 def on_node(node: int, pid: int) -> int:

@@ -21,6 +21,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.by_waits import current_watch, ends_of
 from hangtop.diagnosis.status.kernel_block import blocked_on
 from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.records.nodes import node_of
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd
@@ -52,14 +53,14 @@ def of_run(snapshot: Snapshot, verdict: Verdict) -> Seen:
         seen["stage"] = snapshot.stage.title
     seen.update((finding.id, "yes") for finding in snapshot.findings if finding.severity == "hint")
     seen.update(of_log(snapshot))
-    living = [member for member in snapshot.members if member.status != "gone"]
+    living = [member for member in snapshot.members if member.status != "gone" and not node_of(member.pid)]
     if living:
         seen["pids"] = " ".join(str(member.pid) for member in living[:MOST_PIDS])
         seen["any_pid"] = str(living[0].pid)
     peers = [member for member in snapshot.members if member.waits_for_peers]
     if peers:
         seen["peers"] = some(len(peers), "rank" if all(peer.rank is not None for peer in peers) else "process")
-        seen["peer_pid"] = str(peers[0].pid)
+        seen.update(("peer_pid", str(peer.pid)) for peer in peers[:1] if not node_of(peer.pid))
         if peers[0].call is not None:
             seen["call"] = peers[0].call
     saved = snapshot.state.checkpoints
@@ -87,7 +88,9 @@ def of_run(snapshot: Snapshot, verdict: Verdict) -> Seen:
 
 def of_member(snapshot: Snapshot, member: MemberStatus) -> Seen:
     """What one member does, waits at, and for whom."""
-    seen = {"who": member.name, "pid": str(member.pid), "does": member.text}
+    seen = {"who": member.name, "does": member.text}
+    if not node_of(member.pid):  # a command with the pid of another node would mean a stranger here
+        seen["pid"] = str(member.pid)
     if member.rank is not None:
         seen["rank"] = str(member.rank)
     if member.host:

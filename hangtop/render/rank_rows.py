@@ -13,6 +13,7 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.common.text import NOT_APPLICABLE
 from hangtop.diagnosis.status.kernel_block import is_blocked
+from hangtop.records.nodes import pid_there
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, snugged, table_of, value_cell
@@ -135,6 +136,11 @@ def _value(field: str, role: str, form: str = "", unknown: str = text.UNKNOWN) -
     return lambda row: value_cell(getattr(row.rank, field), role or row.role or "ink", form, unknown)
 
 
+def _pid(row: RankRow) -> Row:
+    """On its own node."""
+    return value_cell(None if row.rank.pid is None else pid_there(row.rank.pid), "muted", "", text.UNKNOWN)
+
+
 BAR: Column[RankRow] = Column("quiet", QUIET_BAR, 7, _quiet_bar)
 QUIET: Column[RankRow] = Column(
     "quiet", 6, 0, lambda row: ((text.age(row.quiet_s), row.role or "ink"),), right=True, gap=1, snug=True
@@ -159,7 +165,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
         Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ()),
         Column("rank", 4, 0, _number, right=True, gap=1),
         Column("host", 8, 5, _value("host", "muted"), snug=True, there=hosts or differs("host")),
-        Column("pid", 7, 8, _value("pid", "muted"), right=True, snug=True, gap=1, there=known("pid")),
+        Column("pid", 7, 8, _pid, right=True, snug=True, gap=1, there=known("pid")),
         Column("gpu", 3, 3, _value("gpu", "ink"), right=True, there=gpus),
         Column("stage", 14, 4, lambda row: ((row.stage or "?", row.role or "ink"),), snug=True, there=stages),
         Column("step", 7, 0, _value("step", "", ",", NOT_APPLICABLE), right=True, snug=True),

@@ -9,6 +9,7 @@ from hangtop.diagnosis.members.log_copiers import copier_of
 from hangtop.diagnosis.sources_seen import failure
 from hangtop.feeds.troubled import ASIDE
 from hangtop.records.health import LATE_S, NO_ANSWER_S
+from hangtop.records.nodes import is_node
 from hangtop.records.process import Writer
 from hangtop.render.spans import BLANK, Row, cut, folded
 from hangtop.render.view import View
@@ -43,7 +44,7 @@ def trouble_rows(view: View, width: int, *, wide: bool, lines: int) -> list[Row]
 def _trouble(view: View, *, wide: bool) -> tuple[str, str, str]:
     """Source, why, role of the source's name."""
     for name, health in sorted(view.state.health.items(), key=lambda known: known[0] not in ASIDE):
-        if health.absent is not None or (wide and name not in ASIDE):
+        if health.absent is not None or (wide and name not in ASIDE and not is_node(name)):
             continue
         if why := health.problem or failure(health, view.state, view.now):
             return name, say(why), "warn"

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.stack_pauses import USUAL_S
+from hangtop.records.nodes import node_of, pid_text
 from hangtop.records.process import Process
 from hangtop.records.ray.remote_workers import RemoteStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
@@ -134,7 +135,7 @@ def _members(stack_class: StackClass, role: str) -> tuple[Span, ...]:
     role = f"{role} bold"
     if stack_class.ranks:
         return ((say(text.some(len(stack_class.ranks), "rank")), role), (f"   {text.rank_ranges(stack_class.ranks)}", role))
-    return ((say(text.some(len(stack_class.members), "process")), role), (f"   pid {stack_class.pids[0]}", role))
+    return ((say(text.some(len(stack_class.members), "process")), role), (f"   {pid_text(stack_class.pids[0])}", role))
 
 
 def _what(stack_class: StackClass, view: StackView) -> str:
@@ -192,7 +193,7 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
     for stack in others:
         known = activity_of(stack)
         what = f"{say(known.text)}  {known.where}" if known else say("no Python frames")
-        yield cut((("▏", "faint"), (f" pid {stack.pid}", "ink"), (f"  {what}", "muted")), width)
+        yield cut((("▏", "faint"), (f" {pid_text(stack.pid)}", "ink"), (f"  {what}", "muted")), width)
     yield BLANK
 
 
@@ -233,7 +234,7 @@ def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequ
 def _who(stack_class: StackClass) -> str:
     if stack_class.ranks:
         return text.numbered("rank", stack_class.ranks)
-    return f"pid {stack_class.pids[0]}"
+    return pid_text(stack_class.pids[0])
 
 
 def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
@@ -244,10 +245,10 @@ def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
             reasons.setdefault((stack.problem, stack.mend), []).append(stack)
     for (problem, mend), concerned in reasons.items():
         ranks = [stack.rank for stack in concerned if stack.rank is not None]
-        who = text.numbered("rank", ranks) if ranks else f"pid {concerned[0].pid}"
+        who = text.numbered("rank", ranks) if ranks else pid_text(concerned[0].pid)
         head, *more = _problem((f"{who}: ", "ink bold"), (problem, "ink"), mend=mend)
         yield from (cut(head, width), *more)
-        if pids := [str(stack.pid) for stack in concerned if stack.signal_dump]:
+        if pids := [str(stack.pid) for stack in concerned if stack.signal_dump and not node_of(stack.pid)]:
             offer = say("its log then holds its stacks, if the handler it has for this signal is faulthandler's")
             yield cut(((f"    kill -USR1 {' '.join(pids)}", "ink"), (f"   ({offer})", "muted")), width)
 

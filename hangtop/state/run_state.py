@@ -17,6 +17,7 @@ from hangtop.records.launch import LaunchReading
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.nccl import NcclReading
 from hangtop.records.nccl import add_look as add_nccl_look
+from hangtop.records.nodes import is_node
 from hangtop.records.plan import LeftoversReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray.cluster import RayReading
@@ -37,8 +38,8 @@ MOST_ASK_ENDS = 64
 class RunState(Struct, frozen=True):
     """The run as its sources show it. `log`: the latest log reading; its new ranks and lines are added to `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `here`: the host on which the log is read; `procs`: the latest process reading of it, with
-    the processes of the other nodes (`hangtop.records.nodes`); `tracks`: history of each rank.
+    `processes`, `gpus`, `ray`: by host; `here`: the host on which the log is read; `procs`: its latest process reading, with the
+    processes of the other nodes (`hangtop.records.nodes`); `tracks`: history of each rank.
     `ask_ends`: the last questions that have ended.
     `looks`: the last samples of the stacks, latest last; `seen_in`: in which part of a step these and many earlier ones saw each
     process; `waits`: the last watch of what the members wait for; `nccl`: the last two samples of the collectives.
@@ -81,7 +82,7 @@ def fold(state: RunState, reading: Reading) -> RunState:
             log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
             tracks = fold_tracks(state.tracks, procs, reading.host, reading.at, log_pids)
             processes = MappingProxyType({**state.processes, reading.host: procs})
-            here = reading.host if reading.source == "procs" else state.here
+            here = state.here if is_node(reading.source) else reading.host
             state = replace(state, here=here, procs=_of_all_nodes(processes, here), processes=processes, tracks=tracks)
         case HostReading() as machine:
             state = replace(state, machine=machine)

@@ -63,7 +63,16 @@ def test_another_hangtop_with_these_words_watches_the_same(
 
 def test_no_option_that_says_what_to_watch_is_left_out() -> None:
     """A new one must be told to the other hangtop too."""
-    told = {"--log", "--pid", "--profile", "--stall", "--sources", "--ray", "--ckpt", "--config"}
+    told = {"--log", "--pid", "--profile", "--stall", "--sources", "--ray", "--ckpt", "--config", "--hosts", "--launcher"}
     assert {param.opts[0] for param in watch.params} == told
-    spec = read(*(f"{name}={value}" for name, value in (("--log", "x"), ("--pid", "7"), ("--profile", "verl"), ("--ckpt", "c"))))
+    given = {
+        "--log": "x",
+        "--pid": "7",
+        "--profile": "verl",
+        "--ckpt": "c",
+        "--hosts": "n1,n2",
+        "--launcher": "rsh {host} {probe}",
+    }
+    spec = read(*(f"{name}={value}" for name, value in given.items()))
+    assert read(*as_options(spec)) == spec
     assert set(as_options(spec)) >= told - {"--config"}

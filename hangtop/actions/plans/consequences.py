@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.text import are, numbered
 from hangtop.diagnosis.members.log_copiers import where_the_run_is
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.records.process import Process, ProcessReading
@@ -75,6 +76,17 @@ def on_another_node(state: RunState, host: str, rank: int) -> str | None:
     log = state.log.files[0].path if state.log is not None and state.log.files else "LOG"
     command = shlex.join(("hangtop", "stop", "--log", log, "--rank", str(rank)))
     return f"rank {rank} runs on {found}: ssh {shlex.quote(found)} {command}"
+
+
+def on_other_nodes(state: RunState, host: str) -> tuple[str, ...]:
+    """That the ranks of the run on other nodes go on, with the command that stops them on the first of these."""
+    ranks = {row.rank: row.host for row in join_ranks(state) if row.host and host and row.host != host}
+    ranks = {rank: where for rank, where in ranks.items() if where in state.processes}
+    if not ranks:
+        return ()
+    nodes, log = sorted(set(ranks.values())), state.log.files[0].path if state.log is not None and state.log.files else "LOG"
+    command = f"ssh {shlex.quote(nodes[0])} {shlex.join(('hangtop', 'stop', '--log', log))}"
+    return (f"{numbered('rank', ranks)} on {', '.join(nodes)} {are(len(ranks))} not stopped from here: {command}",)
 
 
 def _answer(process: Process, known: dict[int, Process], ended: Collection[int]) -> str | None:

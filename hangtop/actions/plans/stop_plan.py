@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node
+from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node, on_other_nodes
 from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
@@ -83,6 +83,7 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
         beyond=targets_of([process for process, _ in chosen.spared if process.uid not in (None, me.uid) and not process.exited]),
         warnings=(
             *_warnings(stopped, procs),
+            *(on_other_nodes(state, me.host) if whole else ()),
             *clients(stopped),
             *(of_a_part(stopped, procs) if not whole else ()),
             *_gpu_warnings(targets, gpus),

@@ -18,7 +18,7 @@ from hangtop.cli.commands.check import advised, verdict_once
 from hangtop.common import clock
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
-from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, settled, told_once, too_long
+from hangtop.monitor.headless import FIRST_LOOK_S, looks, nodes_told, ray_known, settled, told_once, too_long
 from hangtop.monitor.questions import answered, unanswered
 from hangtop.records.advice import Advice
 from hangtop.records.ask import Ask
@@ -101,7 +101,8 @@ def _known(need: Need, state: RunState, waited_s: float) -> bool:
     log_is_read = state.log is None or state.log.caught_up
     match need:
         case "processes":
-            return state.procs is not None and (bool(state.procs.processes) or waited_s > PROCESSES_S)
+            known = state.procs is not None and bool(state.procs.processes) and nodes_told(state)
+            return known or (state.procs is not None and waited_s > PROCESSES_S)
         case "gpus":
             return told_once(state, "gpu") or waited_s > GPUS_S
         case "log":

@@ -20,6 +20,7 @@ from hangtop.diagnosis.members.remote_stacks import same_files
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of
 from hangtop.probe.stacks.stack_source import take_stacks
+from hangtop.records.nodes import node_of
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.render.spans import plain
 from hangtop.render.stack_choice import StackChoice
@@ -27,6 +28,7 @@ from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
 from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number
+from hangtop.state.run_state import RunState
 from hangtop.translations import say
 
 SCHEMA = 1
@@ -70,8 +72,8 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, noti
     """The stacks of the run that the feed sees. What stops a process is said on `notices` before it is done. Exit code 4 with one
     line when no process of it is known here."""
     state = asyncio.run(processes_of(feed))
-    far = state.far_stacks.stacks if state.far_stacks is not None else ()
-    processes = () if state.procs is None else state.procs.processes
+    far = (*(state.far_stacks.stacks if state.far_stacks is not None else ()), *_of_nodes(state))
+    processes = () if state.procs is None else tuple(each for each in state.procs.processes if not node_of(each.pid))
     here = {process.pid for process in processes}
     ranks = {rank.rank: rank.process.pid for rank in join_ranks(state) if rank.process is not None and rank.process.pid in here}
     others = tuple(process.pid for process in processes if process.pid not in ranks.values() and process.role != "launcher")
@@ -87,6 +89,12 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, noti
         notices.write(f"--locals reads the memory of {some(len(ranks) + len(others), 'process')} and stops none\n")
         notices.flush()
     return run(ranks, others, wanted=wanted, pausing=pausing, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
+
+
+def _of_nodes(state: RunState) -> tuple[Stack, ...]:
+    """The stacks of the nodes that were named, with their ranks."""
+    ranks = {rank.rank: rank.pid for rank in join_ranks(state) if rank.pid is not None}
+    return number((stack for look in state.looks for stack in look.stacks if node_of(stack.pid)), ranks)
 
 
 def _look(

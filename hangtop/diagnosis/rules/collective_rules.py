@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from hangtop.common.grouped import grouped
-from hangtop.common.text import every
+from hangtop.common.text import are, every
 from hangtop.diagnosis.facts import collective_counts
+from hangtop.diagnosis.facts.silent_nodes import SilentNode, node_culprits, node_evidence, silent_nodes
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE, odd_in_groups, stage_of
 from hangtop.diagnosis.members.parted_pairs import all_in_pairs, left_a_message_out
 from hangtop.diagnosis.rules.rendezvous_rules import missing_elsewhere, missing_ranks, rendezvous_evidence
@@ -160,6 +161,8 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
     missing, behind = missing_ranks(snapshot), stragglers(snapshot)
     call = members[0].call if len({member.call for member in members}) == 1 else "collectives"
     everyone = every(len(members), "rank").capitalize()
+    if missing and (silent := silent_nodes(snapshot)):
+        return _silent_peers(snapshot, members, missing, call, silent)
     if missing:
         elsewhere = f"{rank_names(missing).lower()} run elsewhere, or not at all"
         headline = f"{everyone} here wait{plural_s(members)} in {call}; {elsewhere}."
@@ -172,6 +175,20 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
         headline = f"{everyone} wait in {call} and none stands out."
     evidence = (stack_evidence(members), silence(snapshot))
     return hung_verdict(headline, waiting_kind(snapshot, members), behind, evidence, "one of them leaves the collective")
+
+
+def _silent_peers(
+    snapshot: Snapshot, members: Sequence[MemberStatus], missing: list[int], call: str | None, silent: tuple[SilentNode, ...]
+) -> Verdict:
+    """Ranks are on no node that answers. A node that only cannot be reached from here may be well: never more than possible."""
+    there = rank_names(missing).lower()
+    hosts = f"{'node' if len(silent) == 1 else 'nodes'} {', '.join(node.host for node in silent)}"
+    headline = f"{names(members)} wait{plural_s(members)} in {call} for {there}; {hosts} cannot be seen."
+    evidence = (stack_evidence(members), *node_evidence(silent), silence(snapshot))
+    culprits = node_culprits(silent, f"{there} {are(len(missing))} on no node that answers")
+    return hung_verdict(
+        headline, waiting_kind(snapshot, members), culprits, evidence, f"{there} {are(len(missing))} at work there"
+    )
 
 
 def _unseen_peers(snapshot: Snapshot, members: Sequence[MemberStatus], missing: list[int], call: str | None) -> Verdict:

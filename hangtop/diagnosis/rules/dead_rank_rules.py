@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from hangtop.common.grouped import grouped
 from hangtop.common.text import are, clock, rank_ranges
 from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.named_pids import gone_by_name
@@ -15,6 +16,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.apart import standing
 from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.records.nodes import node_of
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.loops import recently
@@ -131,12 +133,14 @@ def _named(gone: tuple[Culprit, ...], living: set[int | None]) -> str:
 
 
 def _missing(snapshot: Snapshot) -> tuple[Culprit, ...]:
-    """The ranks that must have run on this machine, by the numbers of the others."""
-    here = {member.rank for member in (*snapshot.members, *snapshot.aside) if member.rank is not None}
+    """The ranks that must have run on this machine, or on one of the other nodes, by the numbers of the others there."""
+    by_node = grouped((*snapshot.members, *snapshot.aside), lambda member: node_of(member.pid))
     worlds = [member.process.world or 0 for member in snapshot.members]
     worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     why, pids = ("has no process here any more", "its peers wait for it"), snapshot.pid_of
-    return tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in missing_here(here, max(worlds, default=None)))
+    numbers = [{member.rank for member in there if member.rank is not None} for there in by_node.values()]
+    gone = {rank for here in numbers for rank in missing_here(here, max(worlds, default=None))}.difference(*numbers)
+    return tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in sorted(gone))
 
 
 def _stands(member: MemberStatus) -> bool:

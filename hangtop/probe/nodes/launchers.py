@@ -11,7 +11,7 @@ HOST, PROBE = "{host}", "{probe}"
 THROUGH_A_SHELL = frozenset(("ssh", "rsh", "autossh", "pdsh", "clush", "gcloud"))
 """Programs that give their words, joined by spaces, to a shell on the far side (ssh(1)): there the program is one quoted word."""
 PYTHON = "python3"
-BEGIN = "import sys;i=sys.stdin.buffer;exec(compile(i.read(int(i.readline())),'hangtop','exec'),{'__name__':'__main__','__file__':''})"
+BEGIN = "import sys;i=sys.stdin.buffer;exec(compile(i.read(int(i.readline())),'hangtop','exec'),{'__name__':'__main__'})"
 """Runs the program that comes through stdin, after a line with its length in bytes: nothing is stored on the far side."""
 
 

@@ -7,6 +7,8 @@ stdin: one JSON object a line; the first is a `look`, which says what to look fo
 every `interval_s` the rows that changed (`hangtop.probe.nodes.node_table` reads them), and answers.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import platform
@@ -17,6 +19,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 ALL_EVERY = 15
 """Every so many looks the whole table is read: parents change seldom."""
@@ -28,11 +32,12 @@ MOST_READERS = 8
 AT_ONCE = 16
 MOST_DUMP_BYTES = 4 << 20
 MOST_FILES = 4096
+Say = Callable[[dict[str, Any]], None]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def read(path):
+def read(path: str) -> bytes:
     """The whole file; empty where it is gone or refused."""
     try:
         with open(path, "rb", 0) as file:
@@ -41,21 +46,21 @@ def read(path):
         return b""
 
 
-def link(path):
+def link(path: str) -> str:
     try:
         return os.readlink(path)
     except OSError:
         return ""
 
 
-def as_text(raw):
+def as_text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode()
 
 
-def stat_of(pid):
+def stat_of(pid: int) -> tuple[list[Any], list[Any]] | None:
     """[name, ppid, group, session, terminal, kernel thread, start] and [state, cpu, reaped, threads, rss, exit], as proc(5) has
     them; `None` when it is gone."""
-    head, _, tail = read("/proc/%d/stat" % pid).rpartition(b")")
+    head, _, tail = read(f"/proc/{pid}/stat").rpartition(b")")
     field = tail.split()
     if len(field) < 40:
         return None
@@ -66,30 +71,33 @@ def stat_of(pid):
     return who, [field[0].decode(), cpu, reaped, int(field[17]), int(field[21]) * PAGE_BYTES >> 20, code]
 
 
-def fields(text):
+def fields(text: bytes) -> dict[str, str]:
     pairs = (line.partition(":") for line in text.decode("utf-8", "replace").splitlines())
     return {key: value.strip() for key, _, value in pairs}
 
 
-def details_of(pid):
+def number_of(known: dict[str, str], key: str) -> int | None:
+    return int(known[key]) if key in known else None
+
+
+def details_of(pid: int) -> list[Any] | None:
     """Counters and where it waits, in the order of `hangtop.system.processes.table.Details`."""
-    status, counters = fields(read("/proc/%d/status" % pid)), fields(read("/proc/%d/io" % pid))
+    status, counters = fields(read(f"/proc/{pid}/status")), fields(read(f"/proc/{pid}/io"))
     if "Uid" not in status:
         return None
-    alone = fields(read("/proc/%d/task/%d/io" % (pid, pid))) if status.get("Threads") == "1" else {}
-    schedule = read("/proc/%d/schedstat" % pid).split()
-    wchan = as_text(read("/proc/%d/wchan" % pid))
-    number = lambda known, key: int(known[key]) if key in known else None  # noqa: E731
+    alone = fields(read(f"/proc/{pid}/task/{pid}/io")) if status.get("Threads") == "1" else {}
+    schedule = read(f"/proc/{pid}/schedstat").split()
+    wchan = as_text(read(f"/proc/{pid}/wchan"))
     return [
         int(status["Uid"].split()[1]),
         int(status.get("TracerPid", "0")) or None,
         None if wchan in ("", "0") else wchan,
-        number(counters, "read_bytes"),
-        number(counters, "write_bytes"),
+        number_of(counters, "read_bytes"),
+        number_of(counters, "write_bytes"),
         int(counters["rchar"]) + int(counters["wchar"]) if "rchar" in counters else None,
-        number(counters, "wchar"),
-        number(alone, "wchar"),
-        number(status, "voluntary_ctxt_switches"),
+        number_of(counters, "wchar"),
+        number_of(alone, "wchar"),
+        number_of(status, "voluntary_ctxt_switches"),
         int(schedule[0]) if schedule else None,
         int(schedule[1]) if len(schedule) > 1 else None,
         not counters,
@@ -97,31 +105,32 @@ def details_of(pid):
     ]
 
 
-def facts_of(pid, kept):
+def facts_of(pid: int, kept: list[str]) -> dict[str, Any]:
     """Command line and those variables of the environment. May wait for the process."""
-    words = read("/proc/%d/cmdline" % pid).rstrip(b"\0").split(b"\0")
-    environ = read("/proc/%d/environ" % pid)
+    words = read(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
+    environ = read(f"/proc/{pid}/environ")
     pairs = (entry.partition(b"=") for entry in environ.split(b"\0"))
     known = {as_text(key): as_text(value) for key, _, value in pairs}
     return {
         "command": [as_text(word) for word in words] if words != [b""] else [],
         "environ": {key: known[key] for key in kept if key in known},
-        "denied": not os.access("/proc/%d/environ" % pid, os.R_OK),
+        "denied": not os.access(f"/proc/{pid}/environ", os.R_OK),
     }
 
 
-def files_of(pid, logs):
+def files_of(pid: int, logs: frozenset[str]) -> list[list[Any]]:
     """The GPUs and logs that it holds open: [descriptor, path, may write]."""
-    folder, found = "/proc/%d/fd" % pid, []
+    folder = f"/proc/{pid}/fd"
+    found: list[list[Any]] = []
     try:
         names = os.listdir(folder)[:MOST_FILES]
     except OSError:
         return found
     for name in names:
-        target = link("%s/%s" % (folder, name))
+        target = link(f"{folder}/{name}")
         if target.startswith("/dev/nvidia") or target in logs:
             try:
-                found.append([int(name), target, bool(os.lstat("%s/%s" % (folder, name)).st_mode & 0o200)])
+                found.append([int(name), target, bool(os.lstat(f"{folder}/{name}").st_mode & 0o200)])
             except OSError:
                 continue
     return sorted(found)
@@ -130,11 +139,14 @@ def files_of(pid, logs):
 class Reader:
     """Reads what may wait for a process, in threads that are left behind where one does."""
 
-    def __init__(self, read_one):
-        self.read_one, self.answers = read_one, {}
-        self.todo, self.asked, self.busy_since = queue.Queue(), set(), {}
+    def __init__(self, read_one: Callable[[int], Any]) -> None:
+        self.read_one = read_one
+        self.answers: dict[int, Any] = {}
+        self.todo: queue.Queue[int] = queue.Queue()
+        self.asked: set[int] = set()
+        self.busy_since: dict[int, float] = {}
 
-    def want(self, pid):
+    def want(self, pid: int) -> None:
         if pid not in self.asked:
             self.asked.add(pid)
             self.todo.put(pid)
@@ -142,7 +154,7 @@ class Reader:
         if len(self.busy_since) <= len(late) < MOST_READERS:
             threading.Thread(target=self.work, daemon=True).start()
 
-    def work(self):
+    def work(self) -> None:
         me = threading.get_ident()
         while True:
             self.busy_since[me] = float("inf")
@@ -155,27 +167,29 @@ class Reader:
 class Node:
     """The processes of this node, and what of them was told already."""
 
-    def __init__(self, look, say):
+    def __init__(self, look: dict[str, Any], say: Say) -> None:
         self.ranks, self.kept = look["ranks"], look["kept"]
         self.logs, self.say = frozenset(look["logs"]), say
-        self.stats, self.told, self.looks = {}, {}, 0
+        self.stats: dict[int, tuple[list[Any], list[Any]]] = {}
+        self.told: dict[int, dict[str, Any]] = {}
+        self.looks = 0
         self.facts = Reader(lambda pid: (self.start_of(pid), facts_of(pid, self.kept), files_of(pid, self.logs)))
         self.boot_at = next(float(line.split()[1]) for line in read("/proc/stat").splitlines() if line.startswith(b"btime"))
         self.own = set(self.above(os.getpid())) | {os.getpid()}
 
-    def start_of(self, pid):
+    def start_of(self, pid: int) -> int | None:
         known = stat_of(pid)
         return known[0][6] if known else None
 
-    def above(self, pid):
-        line = []
+    def above(self, pid: int) -> list[int]:
+        line: list[int] = []
         while pid > 1 and pid not in line:
             line.append(pid)
             known = self.stats.get(pid) or stat_of(pid)
             pid = known[0][1] if known else 0
         return line[1:]
 
-    def look(self):
+    def look(self) -> None:
         now, everything = time.time(), self.looks % ALL_EVERY == 0
         seldom = self.looks % SELDOM == 0
         self.looks += 1
@@ -203,20 +217,21 @@ class Node:
             del self.told[pid]
         self.say({"at": now, "rows": rows, "gone": gone})
 
-    def known(self, pid):
+    def known(self, pid: int) -> Any:
         """Its facts, if they are of this process and not of an earlier one of that pid."""
         answer = self.facts.answers.get(pid)
         return answer if answer is not None and answer[0] == self.stats[pid][0][6] else None
 
-    def followed(self):
+    def followed(self) -> dict[int, bool]:
         """Pids by whether each is below a rank: processes that have a rank's number, hold a log, are below or above of such."""
-        children = {}
+        children: dict[int, list[int]] = {}
         for pid, (who, _) in self.stats.items():
             children.setdefault(who[1], []).append(pid)
         numbered = {pid for pid in self.stats if self.is_rank(pid)}
         tops = {pid for pid in numbered if self.stats[pid][0][1] not in numbered}
         roots = numbered | {pid for pid in self.stats if (known := self.known(pid)) and any(f[1] in self.logs for f in known[2])}
-        found, stack = {}, sorted(roots)
+        found: dict[int, bool] = {}
+        stack = sorted(roots)
         while stack:
             pid = stack.pop()
             if pid not in found:
@@ -227,41 +242,41 @@ class Node:
                 found.setdefault(parent, False)
         return {pid: found[pid] for pid in found if pid in self.stats and pid not in self.own and pid > 1}
 
-    def is_rank(self, pid):
+    def is_rank(self, pid: int) -> bool:
         known = self.known(pid)
         return known is not None and any(name in known[1]["environ"] for name in self.ranks)
 
-    def row(self, pid):
+    def row(self, pid: int) -> dict[str, Any]:
         who, now = self.stats[pid]
         known = self.known(pid)
         row = {"who": who, "now": now, "details": details_of(pid) if now[0] not in "ZX" else None}
         return row if known is None else dict(row, facts=known[1], files=known[2])
 
 
-def tasks_of(pid):
+def tasks_of(pid: int) -> dict[str, list[str]]:
     """By thread: state, kernel function and system call in which it waits."""
-    found = {}
+    found: dict[str, list[str]] = {}
     try:
-        names = os.listdir("/proc/%d/task" % pid)
+        names = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return found
     for name in names[:512]:
-        folder = "/proc/%d/task/%s" % (pid, name)
+        folder = f"/proc/{pid}/task/{name}"
         state = read(folder + "/stat").rpartition(b")")[2].split()[:1]
         if state:
             found[name] = [state[0].decode(), as_text(read(folder + "/wchan")), as_text(read(folder + "/syscall")).strip()]
     return found
 
 
-def spy_for(pid):
+def spy_for(pid: int) -> str | None:
     """The py-spy beside the Python of this process, else that of the PATH."""
-    beside = os.path.join(os.path.dirname(link("/proc/%d/exe" % pid)), "py-spy")
-    words = read("/proc/%d/cmdline" % pid).split(b"\0")[0].decode("utf-8", "replace")
+    beside = os.path.join(os.path.dirname(link(f"/proc/{pid}/exe")), "py-spy")
+    words = read(f"/proc/{pid}/cmdline").split(b"\0")[0].decode("utf-8", "replace")
     own = os.path.join(os.path.dirname(words), "py-spy") if words.startswith("/") else ""
     return next((tool for tool in (own, beside) if tool and os.access(tool, os.X_OK)), None) or shutil.which("py-spy")
 
 
-def dump(pid, limit_s):
+def dump(pid: int, limit_s: float) -> tuple[str | None, str | None]:
     """What py-spy says of one process: (its JSON, or `None`, and why not)."""
     tool = spy_for(pid)
     if tool is None:
@@ -270,20 +285,20 @@ def dump(pid, limit_s):
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit_s, check=False)
     except (OSError, subprocess.SubprocessError) as error:
-        return None, "no answer within %g s" % limit_s if isinstance(error, subprocess.TimeoutExpired) else str(error)
+        return None, f"no answer within {limit_s:g} s" if isinstance(error, subprocess.TimeoutExpired) else str(error)
     if done.returncode == 0 and len(done.stdout) <= MOST_DUMP_BYTES:
         return as_text(done.stdout), None
     said = [line.strip() for line in as_text(done.stderr).splitlines() if line.strip()]
     return None, said[0] if said else "py-spy failed and said nothing"
 
 
-def take_stacks(ask, say):
+def take_stacks(ask: dict[str, Any], say: Say) -> None:
     """Answers one question: each stack as it comes, then the end."""
-    todo = queue.Queue()
+    todo: queue.Queue[int] = queue.Queue()
     for pid in ask["pids"]:
         todo.put(pid)
 
-    def work():
+    def work() -> None:
         while True:
             try:
                 pid = todo.get_nowait()
@@ -307,10 +322,10 @@ def take_stacks(ask, say):
     say({"asked": ask["ask"]})
 
 
-def main():
+def main() -> None:
     lock, out = threading.Lock(), sys.stdout.buffer
 
-    def say(record):
+    def say(record: dict[str, Any]) -> None:
         line = json.dumps(record, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
         with lock:
             try:
@@ -330,9 +345,9 @@ def main():
             "linux": os.path.exists("/proc/self/stat"),
         }
     )
-    asks = queue.Queue()
+    asks: queue.Queue[dict[str, Any]] = queue.Queue()
 
-    def listen():
+    def listen() -> None:
         for line in iter(sys.stdin.buffer.readline, b""):
             asks.put(json.loads(line))
         os._exit(0)

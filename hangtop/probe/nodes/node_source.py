@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 
 import msgspec
 
 from hangtop.common import clock
-from hangtop.common.text import duration
+from hangtop.common.text import clock as clock_of
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.log.stdin_pipe import STDIN
 from hangtop.probe.nodes.launchers import SSH, command
 from hangtop.probe.nodes.node_link import NodeLink
 from hangtop.probe.nodes.node_table import Look, NodeTable
-from hangtop.probe.log.stdin_pipe import STDIN
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.source import Source, SourceError
 from hangtop.records.process import ProcessReading, unchanged
@@ -27,6 +28,8 @@ from hangtop.system.processes.roles import BY_NODE, RANKS, number
 
 Meeting = tuple[str, str]
 """MASTER_ADDR and MASTER_PORT: where the ranks of one run meet."""
+FIRST_S, FIRST_LOOKS = 12.0, 5
+"""A line that is being opened is waited for so long, and so many looks may pass until the first rank is found."""
 INTERVAL_S = 2.0
 """Between two looks of a node."""
 SAME_MACHINE = "{} is this machine, which is seen without it: leave it out of --hosts"
@@ -52,18 +55,20 @@ class NodeSource(Source):
     """Tells the processes of one node whenever a look came from there."""
 
     interval_s = 0.5
-    deadline_s = 5.0
+    deadline_s = FIRST_S + 3.0
 
     def __init__(self, context: ProbeContext, link: NodeLink) -> None:
         self._context, self._link = context, link
         self._table: NodeTable | None = None
         self._tree: RunTree | None = None
-        self._generation = 0
+        self._generation, self._looked = 0, False
         self._told: ProcessReading | None = None
 
     def read(self, now: float) -> Iterable[Value]:
         """What changed there, if anything. Raises `SourceError` where the node cannot be reached, or does not answer."""
         looks = self._received()
+        if not self._looked:
+            looks += self._first_looks()
         if looks and self._table is not None and self._tree is not None:
             roots = self._roots(now)
             processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
@@ -71,10 +76,32 @@ class NodeSource(Source):
             if self._told is None or not unchanged(self._told, reading):
                 self._told = reading
                 yield reading
-        if self._link.problem is not None:
-            raise SourceError(self._link.problem)
-        if self._link.is_late and self._link.heard_at is not None:
-            raise SourceError(f"{self._link.host} does not answer for {duration(clock.now() - self._link.heard_at)}")
+        if (problem := self._link.problem or self._late()) is not None:
+            if self._told is not None:  # what was true a while ago is no reading
+                self._told = None
+                yield ProcessReading()
+            raise SourceError(problem)
+
+    def _first_looks(self) -> int:
+        """Waits for the first ranks there: until then nothing is known of the node. Returns how many looks came; none if the node
+        is not there, for which `read` has the words."""
+        looks, until = 0, time.monotonic() + FIRST_S
+        while looks < FIRST_LOOKS and self._link.problem is None and time.monotonic() < until:
+            self._link.wake.wait(0.1)
+            self._link.wake.clear()
+            looks += self._received()
+            if looks > 1 and self._table is not None and self._ranks(clock.now()):
+                break
+        if looks == 0 and self._link.problem is None:
+            raise SourceError(f"{self._link.host} has not answered yet")
+        self._looked = looks > 0
+        return looks
+
+    def _late(self) -> str | None:
+        link = self._link
+        if link.heard_at is None or not link.is_late:
+            return None
+        return f"{link.host} does not answer since {clock_of(link.heard_at)}"
 
     def _received(self) -> int:
         """Takes in what came, and returns how many looks there were."""
@@ -104,20 +131,27 @@ class NodeSource(Source):
     def _roots(self, now: float) -> list[int]:
         """The processes there that have a rank's number in this run. Raises `SourceError` where several runs are there, and
         nothing tells which of them it is."""
-        assert self._table is not None
-        assert self._tree is not None
-        facts = self._tree.book.of(self._table.stats, now)
-        ranks = {pid: known for pid, known in facts.items() if number(known.environ, (*RANKS, BY_NODE)) is not None}
+        ranks = self._ranks(now)
         meetings = {pid: _meeting(known) for pid, known in ranks.items()}
         mine = self._own_meeting()
         if mine in meetings.values():
             return [pid for pid, meeting in meetings.items() if meeting == mine]
         others = sorted({meeting for meeting in meetings.values() if meeting is not None})
         if mine is not None or len(others) > 1:
-            said = ", ".join(":".join(meeting) for meeting in others) or "none"
-            here = f", this one at {':'.join(mine)}" if mine is not None else ""
-            raise SourceError(f"{self._link.host}: the ranks there meet at {said}{here}: nothing ties one to this log")
+            host, there, here = self._link.host, ", ".join(map(":".join, others)) or "none", ":".join(mine or ())
+            raise SourceError(
+                f"{host}: the ranks there meet at {there}, this one at {here}: nothing ties one to this log"
+                if here
+                else f"{host}: the ranks there meet at {there}: nothing ties one to this log"
+            )
         return list(ranks)
+
+    def _ranks(self, now: float) -> dict[int, ProcessFacts]:
+        """The processes there that have a rank's number, of whatever run."""
+        if self._table is None or self._tree is None:
+            return {}
+        facts = self._tree.book.of(self._table.stats, now)
+        return {pid: known for pid, known in facts.items() if number(known.environ, (*RANKS, BY_NODE)) is not None}
 
     def _own_meeting(self) -> Meeting | None:
         """Where the ranks on this machine meet."""

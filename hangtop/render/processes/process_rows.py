@@ -11,6 +11,7 @@ from msgspec import Struct
 from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.common.text import GIB, MEGA
+from hangtop.records.nodes import pid_there
 from hangtop.records.process import Process, exit_words
 from hangtop.records.ray.titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
@@ -106,7 +107,7 @@ def _node(row: ProcessRow) -> Row:
 
 def _pid(row: ProcessRow) -> Row:
     alike = len(row.node.members)
-    shown = str(row.first.pid) if alike == 1 else say(text.some(alike, "pid"))
+    shown = str(pid_there(row.first.pid)) if alike == 1 else say(text.some(alike, "pid"))
     if row.look.chosen in [member.key for member in row.node.members]:
         return ((shown, "accent bold reverse"),)
     return ((shown, row.role("muted")),)

@@ -7,6 +7,7 @@ from typing import get_args
 
 from hangtop.common import text
 from hangtop.common.text import MEGA
+from hangtop.records.nodes import pid_there
 from hangtop.records.process import Process, RecentActivity
 from hangtop.render.processes.process_lines import Part, members, odd_places, readings_of
 from hangtop.render.processes.process_rows import RowLook, named, table_rows
@@ -105,7 +106,7 @@ def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterab
     process = member.process
     since = say(f", since {text.clock(process.state_since)}" if process.state_since else "")
     yield say("state"), f"{process.state}  {process.doing}{since}"
-    yield "pid", f"{process.pid}" + (say(f" on {member.host}" if member.host else ""))
+    yield "pid", f"{pid_there(process.pid)}" + (say(f" on {member.host}" if member.host else ""))
     yield say("started by"), parents(member, found)
     of = say(f" of {process.world}" if process.world else "")
     local = say("" if process.local_rank is None else f" (local {process.local_rank})")
@@ -135,9 +136,9 @@ def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
     chain: list[str] = []
     ppid = member.process.ppid
     while ppid in by_pid and len(chain) < 4:
-        chain.append(f"{ppid} {named(TreeLine((by_pid[ppid],)))}")
+        chain.append(f"{pid_there(ppid)} {named(TreeLine((by_pid[ppid],)))}")
         ppid = by_pid[ppid].process.ppid
-    return " ← ".join(chain) or (say("pid 1: its parent is gone" if ppid == 1 else f"pid {ppid}"))
+    return " ← ".join(chain) or (say("pid 1: its parent is gone" if pid_there(ppid) == 1 else f"pid {pid_there(ppid)}"))
 
 
 def _lately(recent: RecentActivity) -> str:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import facts
 from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.records.nodes import pid_there
 from hangtop.records.parallel_layout import place_words
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Culprit
@@ -53,7 +54,7 @@ class RankScreen(PageScreen):
             parts = (
                 place_words(rank.place),
                 rank.host,
-                rank.pid and f"pid {rank.pid}",
+                rank.pid and f"pid {pid_there(rank.pid)}",
                 None if rank.gpu is None else f"GPU {rank.gpu}",
                 rank.actor and f"actor {rank.actor}",
             )

@@ -12,6 +12,7 @@ from hangtop.common import text
 from hangtop.monitor.monitor import VerdictEntry
 from hangtop.records.advice import Advice, TellAsk, Told
 from hangtop.records.log import Finding, Remedy
+from hangtop.records.nodes import pid_there
 from hangtop.records.verdict import Culprit
 from hangtop.remedies.catalogue import usable_places
 from hangtop.remedies.harmless import harmless
@@ -45,7 +46,7 @@ TELL_INDENT = 16
 
 def culprit_row(culprit: Culprit) -> Row:
     who = f"rank {culprit.rank}" if culprit.rank is not None else "process"
-    where = " ".join(x for x in (culprit.host, f"pid {culprit.pid}" if culprit.pid is not None else None) if x)
+    where = " ".join(x for x in (culprit.host, f"pid {pid_there(culprit.pid)}" if culprit.pid is not None else None) if x)
     return (
         ("▸ ", "bad"),
         align(say(who), 10, "bad bold"),

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.events import Click
 
 from hangtop.common import text
 from hangtop.diagnosis.sources_seen import failure
 from hangtop.records.health import NO_ANSWER_S, SourceHealth
+from hangtop.records.nodes import is_node
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES
 from hangtop.render.spans import Row, between, width_of
 from hangtop.render.view import View
@@ -111,6 +113,10 @@ def _known(view: View) -> list[SourceHealth]:
         for health in view.state.health.values()
         if health.name not in HIDDEN and (health.absent is None or health.name in MISSED)
     ]
+    nodes = [health for health in known if is_node(health.name)]
+    if len(nodes) > 1:  # one sign for all: that of one which is not well, if any is
+        worst = next((health for health in nodes if health.problem is not None), nodes[0])
+        known = [*(health for health in known if health not in nodes), replace(worst, name="nodes")]
     order = {name: place for place, name in enumerate(DEFAULT_SOURCES)}
     return sorted(known, key=lambda health: (order.get(health.name, len(order)), health.name))
 
