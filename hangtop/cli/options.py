@@ -50,8 +50,10 @@ WATCH = (
     click.option(
         "--launcher",
         metavar="'CMD {host} {probe}'",
-        help="What reaches the --hosts instead of ssh, such as 'kubectl exec -i {host} -- {probe}'.",
+        help="What reaches the --hosts instead of ssh, such as 'docker exec -i {host} {probe}'.",
     ),
+    click.option("--slurm", metavar="JOBID", help="Instead of --hosts: the nodes of this Slurm job, seen through srun."),
+    click.option("--k8s", metavar="SELECTOR", help="Instead of --hosts: the pods with these labels, seen through kubectl exec."),
     click.option("--ckpt", metavar="DIR", help="Directory of the checkpoints, if hangtop does not find it by itself."),
     click.option(
         "--config",
@@ -109,6 +111,7 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     profile = given["profile"] or config.profile
     if profile:
         check_profile(profile)
+    hosts, launcher = _nodes(given)
     path, stdin = as_log() if STDIN in given["logs"] else (STDIN, None)
     return WatchSpec(
         logs=tuple(path if log == STDIN else log for log in given["logs"]),
@@ -119,28 +122,21 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         sources=(*sources, *ASKED_SOURCES),
         ray=given["ray"] or config.ray or "auto",
         checkpoint_dir=given["ckpt"],
-        hosts=_hosts(given),
-        launcher=given["launcher"] or "",
+        hosts=hosts,
+        launcher=launcher,
         config_dir=str(config_dir()),
         config_file=None if given.get("config") is None else str(given["config"]),
         lang=config.lang or system_language(),
     )
 
 
-def _hosts(given: dict[str, Any]) -> tuple[str, ...]:
-    """The other nodes. Exit 2 for a name or a launcher that cannot be used."""
-    hosts = tuple(dict.fromkeys(host.strip() for host in (given["hosts"] or "").split(",") if host.strip()))
-    if given["launcher"] and not hosts:
-        raise click.UsageError("--launcher: which nodes? give --hosts H1,H2")
-    if hosts:
-        from hangtop.probe.nodes.launchers import SSH, LauncherError, command
+def _nodes(given: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+    """The other nodes of the run, and what reaches them."""
+    if not any(given.get(name) for name in ("hosts", "launcher", "slurm", "k8s")):
+        return (), ""
+    from hangtop.cli.nodes import nodes_of
 
-        try:
-            for host in hosts:
-                command(given["launcher"] or SSH, host)
-        except LauncherError as error:
-            raise click.UsageError(f"--hosts, --launcher: {error}") from error
-    return hosts
+    return nodes_of(given)
 
 
 def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:

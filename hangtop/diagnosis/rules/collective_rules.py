@@ -186,9 +186,8 @@ def _silent_peers(
     headline = f"{names(members)} wait{plural_s(members)} in {call} for {there}; {hosts} cannot be seen."
     evidence = (stack_evidence(members), *node_evidence(silent), silence(snapshot))
     culprits = node_culprits(silent, f"{there} {are(len(missing))} on no node that answers")
-    return hung_verdict(
-        headline, waiting_kind(snapshot, members), culprits, evidence, f"{there} {are(len(missing))} at work there"
-    )
+    refute = "that node answers, and its ranks work"
+    return hung_verdict(headline, waiting_kind(snapshot, members), culprits, evidence, refute)
 
 
 def _unseen_peers(snapshot: Snapshot, members: Sequence[MemberStatus], missing: list[int], call: str | None) -> Verdict:

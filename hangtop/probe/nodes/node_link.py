@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from typing import IO, Any
 
@@ -26,6 +27,7 @@ LATE_S = 12.0
 """A node tells something every two seconds."""
 MOST_LINE_BYTES = 16 << 20
 MOST_WAITING = 10_000
+LAST_WORDS_S = 1.0
 
 
 class NodeLink:
@@ -44,7 +46,8 @@ class NodeLink:
         """How often the line was opened: a new one begins with everything."""
         self.wake: threading.Event = threading.Event()
         self._command, self._look = command, dict(look)
-        self._best_s = float("inf")
+        self._best_s, self._closed = float("inf"), False
+        self._child: subprocess.Popen[bytes] | None = None
         self._stdin: IO[bytes] | None = None
         self._lock = threading.Lock()
         self._stacks: dict[int, deque[dict[str, Any]]] = {}
@@ -52,6 +55,12 @@ class NodeLink:
     def open(self) -> None:
         """Begin, in a thread of its own."""
         threading.Thread(target=self._run, name=f"node {self.host}", daemon=True).start()
+
+    def close(self) -> None:
+        """End the line for good."""
+        self._closed = True
+        if self._child is not None:
+            self._child.kill()
 
     @property
     def is_late(self) -> bool:
@@ -76,7 +85,7 @@ class NodeLink:
 
     def _run(self) -> None:
         failures = 0
-        while True:
+        while not self._closed:
             began = time.monotonic()
             try:
                 self._follow()
@@ -89,32 +98,27 @@ class NodeLink:
     def _follow(self) -> None:
         """One life of the line. Raises `OSError` if its program cannot be run."""
         source = (files("hangtop.probe.nodes") / "node_side.py").read_bytes()
-        child = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        pipe, last_words = subprocess.PIPE, deque[str](maxlen=20)
+        child = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stderr is not None
-        last_words: deque[str] = deque(maxlen=20)
-        threading.Thread(target=_listen, args=(child.stderr, last_words), daemon=True).start()
+        listener = threading.Thread(target=_listen, args=(child.stderr, last_words), daemon=True)
+        listener.start()
         self.generation += 1
-        self._best_s, self._stdin = float("inf"), child.stdin
+        self._best_s, self._stdin, self._child = float("inf"), child.stdin, child
         try:
             child.stdin.write(b"%d\n" % len(source) + source + _line({"look": self._look}))
             child.stdin.flush()
             self._read(child.stdout)
         except BrokenPipeError:
-            pass
+            pass  # its last words say why
         finally:
             self._stdin = None
-            child.kill()  # ours, and not yet waited for
-            code = child.wait()
-        said = next((line for line in reversed(last_words) if line.strip()), "")
-        self.problem = f"{self.host}: {said or f'{self._command[0]} ended with code {code}'}"
+            code = _end(child)
+        listener.join(LAST_WORDS_S)
+        said = next((line for line in reversed(last_words) if line), f"{self._command[0]} ended with code {code}")
+        self.problem = f"{self.host}: {said}"
         for answers in self._stacks.copy().values():
             answers.append({"asked": 0, "error": self.problem})
 
@@ -165,7 +169,20 @@ def _line(record: dict[str, Any]) -> bytes:
     return msgspec.json.encode(record) + b"\n"
 
 
+def _end(child: subprocess.Popen[bytes]) -> int:
+    """Kills it, which was not waited for yet, and closes its pipes; returns its exit code."""
+    code = child.poll()
+    child.kill()
+    for pipe in (child.stdin, child.stdout):
+        with suppress(OSError):
+            assert pipe is not None
+            pipe.close()
+    ended = child.wait()
+    return ended if code is None else code
+
+
 def _listen(stderr: IO[bytes], last_words: deque[str]) -> None:
     """Keeps what the launcher says, such as ssh's reason."""
-    for line in stderr:
-        last_words.append(clean_text(line.decode("utf-8", "replace")).strip())
+    with stderr:
+        for line in stderr:
+            last_words.append(clean_text(line.decode("utf-8", "replace")).strip())

@@ -183,7 +183,7 @@ class Node:
 
     def above(self, pid: int) -> list[int]:
         line: list[int] = []
-        while pid > 1 and pid not in line:
+        while pid > 0 and pid not in line:
             line.append(pid)
             known = self.stats.get(pid) or stat_of(pid)
             pid = known[0][1] if known else 0
@@ -240,7 +240,7 @@ class Node:
         for pid in sorted(roots):
             for parent in self.above(pid):
                 found.setdefault(parent, False)
-        return {pid: found[pid] for pid in found if pid in self.stats and pid not in self.own and pid > 1}
+        return {pid: found[pid] for pid in found if pid in self.stats and (pid not in self.own or pid in numbered)}
 
     def is_rank(self, pid: int) -> bool:
         known = self.known(pid)

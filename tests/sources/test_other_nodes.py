@@ -1,0 +1,204 @@
+"""Ranks on another node: a real process in a PID namespace of its own, reached by a launcher as by ssh."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from hangtop.common import clock
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.nodes.launchers import SSH
+from hangtop.probe.nodes.node_source import NodeSource, open_nodes
+from hangtop.probe.source import SourceError
+from hangtop.probe.stacks.stack_source import StackSource
+from hangtop.records.ask import StacksAsk
+from hangtop.records.nodes import node_of, pid_there
+from hangtop.records.process import ProcessReading, Rendezvous
+from hangtop.records.stack import Stack, StacksReading
+from hangtop.records.watch_spec import WatchSpec
+from tests.fakes.other_node import needs_namespaces, node
+from tests.fakes.processes import PATIENCE_S, running
+
+pytestmark = needs_namespaces
+HERE = "env NODE={host} {probe}"
+"""A launcher that stays on this machine."""
+RANK = {"RANK": "1", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29511"}
+WAITS = "import threading\ndef fetch_batch():\n    lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()\nfetch_batch()"
+
+
+opened: list[Watched] = []
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    while opened:
+        opened.pop().context.nodes[1].close()
+
+
+class Watched:
+    """The source of one node, read until it says what is waited for."""
+
+    def __init__(self, launcher: str) -> None:
+        spec = WatchSpec(hosts=("n2",), launcher=launcher)
+        self.context = ProbeContext(spec)
+        self.context.nodes = open_nodes(spec)
+        self.source = NodeSource(self.context, self.context.nodes[1])
+        opened.append(self)
+
+    def ranks(self) -> ProcessReading:
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            for reading in self.source.read(clock.now()):
+                if isinstance(reading, ProcessReading) and any(process.rank is not None for process in reading.processes):
+                    return reading
+            time.sleep(0.1)
+        raise AssertionError(f"no rank in {PATIENCE_S} s: {self.context.nodes[1].problem}")
+
+    def refusal(self) -> str:
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            with suppress(AssertionError):
+                try:
+                    list(self.source.read(clock.now()))
+                except SourceError as error:
+                    return str(error)
+            time.sleep(0.1)
+        raise AssertionError("it is not refused")
+
+
+@pytest.fixture
+def far_rank(tmp_path: Path) -> Iterator[str]:
+    environ = {**os.environ, **RANK}
+    with node(sys.executable, "-c", WAITS, environ=environ, log=tmp_path / "n2.log") as launcher:
+        yield launcher
+
+
+def test_a_rank_of_another_node_is_told_with_its_number_and_state(far_rank: str) -> None:
+    (process,) = Watched(far_rank).ranks().processes
+    assert (process.role, process.rank, process.local_rank, process.world) == ("rank", 1, 0, 2)
+    assert (node_of(process.pid), process.state) == (1, "S")
+    assert pid_there(process.pid) < 100, "the first pids of its own namespace"
+    assert abs(process.started_at - time.time()) < PATIENCE_S + 5
+
+
+def test_its_stack_is_taken_there_and_joins_those_of_this_machine(far_rank: str) -> None:
+    watched = Watched(far_rank)
+    (process,) = watched.ranks().processes
+    parts = list(StackSource(watched.context).answer(StacksAsk(7, (os.getpid(), process.pid)), clock.now()))
+    readings = [part for part in parts if isinstance(part, StacksReading)]
+    stacks: dict[int, Stack] = {stack.pid: stack for part in readings for stack in part.stacks}
+    assert stacks.keys() == {os.getpid(), process.pid}
+    far = stacks[process.pid]
+    assert far.problem is None
+    assert far.main is not None
+    assert far.main.frames[0].function == "fetch_batch"
+    assert far.main.state == "S"
+    assert far.started_ticks == process.start_ticks
+    assert [part.done for part in readings].count(True) == 1
+    assert readings[-1].done, "the look is done when both have answered"
+
+
+def test_a_node_that_is_this_machine_is_refused() -> None:
+    assert "n2 is this machine" in Watched(HERE).refusal()
+
+
+def test_a_node_that_cannot_be_reached_is_named_with_the_reason_of_its_launcher() -> None:
+    said = Watched("sh -c 'echo no route to host >&2; exit 255' {host} {probe}").refusal()
+    assert said == "n2: no route to host"
+    assert "definitely-not-there" in Watched("definitely-not-there {host} {probe}").refusal()
+
+
+def test_a_node_that_answers_garbage_is_named() -> None:
+    assert "no line of hangtop" in Watched("sh -c 'echo welcome; sleep 600' {host} {probe}").refusal()
+
+
+def test_ranks_of_another_run_on_that_node_are_not_taken_for_this_one(far_rank: str, tmp_path: Path) -> None:
+    watched = Watched(far_rank)
+    watched.context.procs = ProcessReading(rendezvous=Rendezvous("10.0.0.1", 29_999))
+    said = watched.refusal()
+    assert "10.0.0.1:29511" in said
+    assert "nothing ties one to this log" in said
+
+
+def test_what_was_told_of_a_node_is_taken_back_when_its_line_ends(tmp_path: Path) -> None:
+    with ExitStack() as ends:
+        environ = {**os.environ, **RANK}
+        far = ends.enter_context(node(sys.executable, "-c", WAITS, environ=environ, log=tmp_path / "n2.log"))
+        watched = Watched(far)
+        watched.ranks()
+        ends.close()
+        until = time.monotonic() + PATIENCE_S
+        told: list[ProcessReading] = []
+        while time.monotonic() < until and not (told and not told[-1].processes):
+            with suppress(SourceError):
+                for reading in watched.source.read(clock.now()):  # what it yields before it raises counts
+                    told += [reading] if isinstance(reading, ProcessReading) else []
+            time.sleep(0.1)
+        assert told
+        assert told[-1].processes == ()
+
+
+STALL_S = 5
+TRAIN = """
+import sys, threading, time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank, lock = dist.get_rank(), threading.Lock()
+def fetch_batch(step):
+    if rank == 1 and step == 4:
+        lock.acquire(), lock.acquire()
+for step in range(1, 100):
+    fetch_batch(step)
+    time.sleep(0.05)
+    dist.all_reduce(torch.ones(4))
+    if rank == 0:
+        print(f"step {step}/100 loss {1 / step:.3f}", flush=True)
+"""
+
+
+def test_the_rank_that_holds_up_a_run_of_two_nodes_is_named_with_its_node(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    port, script, log = _free_port(), tmp_path / "train.py", tmp_path / "train.log"
+    script.write_text(TRAIN)
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
+    environ = {**os.environ, **meeting, "GLOO_SOCKET_IFNAME": "lo"}
+    with ExitStack() as ends:
+        out = ends.enter_context(log.open("wb"))
+        # under a shell of its own: the far rank, which the kernel shows here as well, is no sibling of this one then
+        words = ("sh", "-c", f"{sys.executable} {script} & wait")
+        ends.enter_context(running(*words, env={**environ, "RANK": "0"}, stdout=out, stderr=out))
+        far = {**environ, "RANK": "1"}
+        launcher = ends.enter_context(node(sys.executable, str(script), environ=far, log=tmp_path / "n2.log"))
+        until = time.monotonic() + 4 * PATIENCE_S
+        while b"step 3/100" not in log.read_bytes() or time.time() - log.stat().st_mtime < STALL_S + 1:
+            assert time.monotonic() < until, log.read_text() + (tmp_path / "n2.log").read_text()
+            time.sleep(0.2)
+        words = ("check", "--log", str(log), "--stall", str(STALL_S), "--json", "--hosts", "n2", "--launcher", launcher)
+        asked = [sys.executable, "-m", "hangtop", *words]
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=8 * PATIENCE_S, check=False)
+    told = json.loads(done.stdout)
+    assert told["verdict"] == "hung", told["headline"]
+    assert [(each["rank"], each["host"]) for each in told["culprits"]] == [(1, "n2")]
+    assert {rank["host"] for rank in told["ranks"]} == {os.uname().nodename, "n2"}
+    assert told["sources"]["node n2"]["ok"]
+
+
+def test_ssh_is_the_launcher_where_none_is_named() -> None:
+    assert SSH.startswith("ssh ")
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

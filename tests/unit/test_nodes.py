@@ -1,0 +1,91 @@
+"""Processes of other nodes: their numbers, the command that reaches a node, and the program that runs there."""
+
+from __future__ import annotations
+
+import ast
+import json
+from importlib.resources import files
+
+import msgspec
+import pytest
+
+from hangtop.probe.nodes.launchers import SSH, LauncherError, command
+from hangtop.probe.nodes.node_table import Look, NodeTable
+from hangtop.records.nodes import node_of, on_node, pid_text, pid_there
+
+PID_MAX = (4 << 20) - 1
+WHO, NOW = ["python", 1, 42, 42, 0, 0, 700], ["S", 10, 0, 3, 200, None]
+
+
+def test_a_pid_of_another_node_is_no_pid_of_this_one() -> None:
+    for node, pid in ((1, 1), (1, PID_MAX), (512, 219)):
+        number = on_node(node, pid)
+        assert (node_of(number), pid_there(number)) == (node, pid)
+        assert number > PID_MAX, "a signal to it reaches nobody"
+    assert on_node(0, 219) == 219
+    assert pid_text(219) == "pid 219"
+    assert pid_text(on_node(2, 219)) == "pid 219 of node 2"
+
+
+def test_the_program_of_a_node_is_one_quoted_word_for_ssh_and_words_for_what_needs_no_shell() -> None:
+    through_ssh = command(SSH, "n2")
+    assert through_ssh[:2] == ("ssh", "-T")
+    assert "n2" in through_ssh
+    assert through_ssh[-1].startswith("python3 -u -c 'import sys") or through_ssh[-1].startswith('python3 -u -c "import sys')
+    assert command("kubectl exec -i {host} -- {probe}", "pod-1")[:8] == (
+        *("kubectl", "exec", "-i", "pod-1", "--"),
+        *("python3", "-u", "-c"),
+    )
+
+
+@pytest.mark.parametrize("host", ["", "-oProxyCommand=sh", "two words", "new\nline"])
+def test_what_is_no_host_name_is_refused(host: str) -> None:
+    with pytest.raises(LauncherError, match="no host name"):
+        command(SSH, host)
+
+
+@pytest.mark.parametrize("launcher", ["ssh {host}", "ssh {probe}", "sh -c 'ssh {host} {probe}'", "ssh '{host} {probe}", "{host}"])
+def test_a_launcher_without_host_or_program_is_refused(launcher: str) -> None:
+    with pytest.raises(LauncherError):
+        command(launcher, "n2")
+
+
+def test_the_program_of_a_node_is_python_3_9_and_takes_nothing_of_ours_along() -> None:
+    source = (files("hangtop.probe.nodes") / "node_side.py").read_text()
+    tree = ast.parse(source, feature_version=(3, 9))
+    imported = {name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names}
+    imported |= {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+    assert not {name for name in imported if name.partition(".")[0] in ("hangtop", "psutil", "msgspec")}
+
+
+def look(**record: object) -> Look:
+    return msgspec.convert(json.loads(json.dumps(record)), Look, strict=False)
+
+
+def test_a_row_holds_only_what_changed_since_the_one_before() -> None:
+    table = NodeTable(node=3, ticks_per_s=100)
+    facts = {"command": ["python", "train.py"], "environ": {"RANK": "4"}, "denied": False}
+    table.take(look(at=1.0, rows={"42": {"who": WHO, "now": NOW, "facts": facts, "files": [[3, "/dev/nvidia0", True]]}}))
+    table.take(look(at=3.0, rows={"42": {"now": ["D", 11, 0, 3, 200, None]}}))
+    pid = on_node(3, 42)
+    assert (table.stats[pid].state, table.stats[pid].cpu_ticks, table.stats[pid].ppid) == ("D", 11, on_node(3, 1))
+    assert table.environ(pid) == {"RANK": "4"}
+    assert table.open_files(pid)[0].target == "/dev/nvidia0"
+
+
+def test_another_process_with_the_pid_of_one_that_is_gone_has_none_of_its_facts() -> None:
+    table = NodeTable(node=1, ticks_per_s=100)
+    facts = {"command": ["python"], "environ": {"RANK": "4"}, "denied": False}
+    table.take(look(at=1.0, rows={"42": {"who": WHO, "now": NOW, "facts": facts}}))
+    table.take(look(at=3.0, rows={"42": {"who": [*WHO[:-1], 900], "now": NOW}}))
+    assert table.environ(on_node(1, 42)) == {}
+    table.take(look(at=5.0, gone=[42]))
+    assert not table.stats
+    with pytest.raises(ProcessLookupError):
+        table.environ(on_node(1, 42))
+
+
+def test_times_are_by_our_clock() -> None:
+    table = NodeTable(node=1, ticks_per_s=100)
+    table.boot_at, table.offset_s = 1_000.0, 60.0
+    assert table.started_at(500) == 1_000.0 - 60.0 + 5.0
