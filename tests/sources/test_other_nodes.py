@@ -173,9 +173,9 @@ def test_the_rank_that_holds_up_a_run_of_two_nodes_is_named_with_its_node(tmp_pa
     environ = {**os.environ, **meeting, "GLOO_SOCKET_IFNAME": "lo"}
     with ExitStack() as ends:
         out = ends.enter_context(log.open("wb"))
-        # under a shell of its own: the far rank, which the kernel shows here as well, is no sibling of this one then
-        words = ("sh", "-c", f"{sys.executable} {script} & wait")
-        ends.enter_context(running(*words, env={**environ, "RANK": "0"}, stdout=out, stderr=out))
+        # under a shell that has no number: the far rank, which the kernel shows here as well, is no sibling of a rank then
+        words = ("sh", "-c", f"RANK=0 {sys.executable} {script} & wait")
+        ends.enter_context(running(*words, env=environ, stdout=out, stderr=out))
         far = {**environ, "RANK": "1"}
         launcher = ends.enter_context(node(sys.executable, str(script), environ=far, log=tmp_path / "n2.log"))
         until = time.monotonic() + 4 * PATIENCE_S
