@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from typing import IO, Protocol
+from typing import IO, Protocol, TypeVar
 
 from hangtop.common import clock
 from hangtop.common.reaper import reap_later
@@ -22,6 +23,9 @@ from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.hangtop_child import debug_file, hangtop_command
 
+Told = TypeVar("Told")
+
+CHUNK_BYTES = 1 << 16
 LINE_LIMIT_BYTES = 64 * 1024 * 1024
 GIVE_UP_S = 30.0
 """A probe that is silent for this long is killed and replaced."""
@@ -65,6 +69,7 @@ class ProbeFeed:
         self._process: subprocess.Popen[bytes] | None = None
         self._stdin: IO[bytes] | None = None
         self._begun: Started | None = None
+        self._early = b""
         self._closed = False
         self._restarts = 0
         self._unsent = bytearray()
@@ -76,6 +81,25 @@ class ProbeFeed:
     def begin(self) -> None:
         """Start the first probe now: it reads the log while the screen is still loading."""
         self._begun = self._start()
+
+    def first(self, kind: type[Told], within_s: float) -> Told | None:
+        """The first value of this kind that the probe tells, after `begin`; `readings` tells it again. Waits at most so long,
+        without an event loop."""
+        if self._begun is None:
+            return None
+        output, until = self._begun[2], time.monotonic() + within_s
+        while (left_s := until - time.monotonic()) > 0 and select.select([output], [], [], left_s)[0]:
+            if not (chunk := os.read(output.fileno(), CHUNK_BYTES)):
+                return None
+            self._early += chunk
+            *lines, _ = self._early.split(b"\n")
+            try:
+                told = (wire.decode_reading(line).value for line in lines)
+                if (found := next((value for value in told if isinstance(value, kind)), None)) is not None:
+                    return found
+            except wire.WireError:
+                return None  # `readings` says so
+        return None
 
     async def readings(self) -> AsyncIterator[Reading]:
         while True:
@@ -144,7 +168,8 @@ class ProbeFeed:
 
     async def _follow(self, output: IO[bytes]) -> AsyncGenerator[Reading]:
         """Yields readings until the output of the probe ends. Silence is a reading too, so that it is recorded."""
-        lines, transport = await line_reader(output)
+        lines, transport = await line_reader(output, self._early)
+        self._early = b""
         silent_s = 0.0
         self._send()
         try:
@@ -237,9 +262,11 @@ class ProbeFeed:
         return Reading(source="feed", host="localhost", at=clock.now(), value=value)
 
 
-async def line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
-    """The lines that a child prints, read without a thread. The caller closes the transport."""
+async def line_reader(output: IO[bytes], early: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    """The lines that a child prints, read without a thread. `early`: what was read of them before. The caller closes the
+    transport."""
     reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
+    reader.feed_data(early)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
     return reader, transport
 

@@ -31,6 +31,8 @@ from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 
 HEARTBEAT_S = 1.0
+ALONE_S = 0.2
+"""So long the other sources wait for the first word of the log: it takes some milliseconds, on a dead file system for ever."""
 
 
 class Output:
@@ -66,6 +68,8 @@ def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
             threads[name] = SourceThread(name, opened, partial(output.send, host=link.host))
     for thread in threads.values():
         thread.start()
+        if thread.name == "log":  # the log's end comes first: a dozen sources that load at once would take turns with it
+            thread.told.wait(ALONE_S)
     threading.Thread(target=_beat, args=(output, tuple(threads.values())), daemon=True).start()
     for line in asks:
         try:

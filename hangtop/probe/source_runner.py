@@ -103,6 +103,8 @@ class SourceThread(threading.Thread):
         self._questions = Questions()
         self._filter = SecretFilter()
         self._wake = threading.Event()
+        self.told = threading.Event()
+        """Set once the source has told something, or that it cannot."""
         self._source: Source | None = None
         self._busy_since: float | None = None
         self._deadline_s = 3.0
@@ -170,6 +172,7 @@ class SourceThread(threading.Thread):
     def _emit(self, values: Iterable[Value], ask: Ask | None = None) -> None:
         for value in values:
             self._send(self.name, self._filter.value(value))
+            self.told.set()
             self._busy_since = time.monotonic()
             self._questions.part_sent(self._busy_since)
             if ask is not None and self._questions.is_displaced(ask):
@@ -181,6 +184,7 @@ class SourceThread(threading.Thread):
 
     def _failed(self, problem: str | None = None, absent: str | None = None) -> float:
         self._problem, self._absent = problem, absent
+        self.told.set()
         pause_s = LOOK_AGAIN_S[min(self._failures, len(LOOK_AGAIN_S) - 1)]
         self._failures += 1
         return pause_s

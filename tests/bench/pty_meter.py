@@ -130,11 +130,18 @@ class PtyMeter:
             got += chunk
         return got
 
-    def until(self, text: str, seconds: float = 60) -> float:
-        """Seconds from the start to the write that holds `text`. Raises `TimeoutError`."""
-        if text.encode() not in b"".join(chunk for _, chunk in self.chunks[-64:]) + self.read(seconds, until=text.encode()):
-            raise TimeoutError(f"{text!r} was not written within {seconds:.0f} s:\n{self.screen()}")
-        return self.chunks[-1][0]
+    def until(self, text: str, seconds: float = 60, behind: bytes = b"") -> float:
+        """Seconds from the start to the write that holds `text`, somewhere behind these bytes. Raises `TimeoutError`."""
+        end = time.monotonic() + seconds
+        while True:
+            written = b""
+            for at, chunk in self.chunks:
+                written += chunk
+                if text.encode() in written.partition(behind)[2] if behind else text.encode() in written:
+                    return at
+            if time.monotonic() > end:
+                raise TimeoutError(f"{text!r} was not written within {seconds:.0f} s:\n{self.screen()}")
+            self.read(0.05)
 
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)

@@ -17,6 +17,7 @@ from hangtop.feeds import probe_feed
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.ask import PageAsk
 from hangtop.records.health import Heartbeat, ProbeState
+from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
@@ -61,6 +62,26 @@ def lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+async def test_what_is_told_before_the_event_loop_is_told_again(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\nstep 2\n")
+    feed = ProbeFeed(WatchSpec(logs=(str(log),), sources=("log",)))
+    feed.begin()
+    early = feed.first(LogReading, PATIENCE_S)
+    assert early is not None
+    assert early.last_line == "step 2"
+    async with following(feed) as readings:
+        assert (await until(readings, LogReading)).value == early
+        await until(readings, Heartbeat)
+
+
+async def test_a_probe_that_tells_nothing_is_waited_for_only_so_long() -> None:
+    feed = ProbeFeed(WatchSpec(), child("import time; time.sleep(600)"))
+    feed.begin()
+    assert feed.first(LogReading, 0.1) is None
+    feed.close()
 
 
 async def test_a_probe_that_dies_is_named_and_started_again(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,12 +15,13 @@ from msgspec import Struct
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
 from hangtop.probe.log.stdin_pipe import farewell_to, take_keys
-from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.records.verdict import ENDED, Subscriber, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 
 if TYPE_CHECKING:
     from hangtop.guard.tell_others import TellOthers
     from hangtop.monitor.monitor import Looker
+    from hangtop.tui.app import HangtopApp
 
 Wrap = Callable[[Feed], Feed]
 """What wraps a feed, such as a recorder."""
@@ -43,6 +44,14 @@ class WatchOptions(Struct, frozen=True):
     others: TellOthers | None = None
     lookers: tuple[Looker, ...] = ()
 
+    @property
+    def subscribers(self) -> tuple[Subscriber, ...]:
+        return () if self.others is None else (self.others,)
+
+    @property
+    def all_lookers(self) -> tuple[Looker, ...]:
+        return self.lookers if self.others is None else (*self.lookers, self.others.look)
+
 
 def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> int:
     """Watch until the person quits. The exit code is that of the last verdict in plain output, 0 on the screen."""
@@ -51,35 +60,65 @@ def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> 
     if on_screen:
         feed.begin()
     try:
-        return show(wrap(feed), spec, look, clock.now, on_screen=on_screen)
+        meanwhile = _first_picture(feed) if len(spec.logs) == 1 else None
+        return show(wrap(feed), spec, look, clock.now, on_screen=on_screen, meanwhile=meanwhile)
     finally:
         with suppress(OSError, ValueError):  # a terminal that has closed
             sys.stderr.write(farewell_to(feed.drains))
 
 
-def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float], *, on_screen: bool) -> int:
-    """Show a feed. Textual is imported here, so that other commands start without it."""
-    others = look.others
-    subscribers = () if others is None else (others,)
-    lookers = look.lookers if others is None else (*look.lookers, others.look)
-    feed = feed if others is None else others.around(feed)
-    if not on_screen:
-        from hangtop.cli.commands import plain
+class CannotShow(Exception):
+    """Why there is no screen, in one line."""
 
-        if look.theme is not None and (problem := _no_theme(spec, look.theme)):
-            feed.close()
-            sys.stderr.write(f"hangtop: {problem}\n")
-            return 2
-        try:
-            return asyncio.run(plain.watch(feed, spec, sys.stdout, now, look.until, subscribers, lookers)).state.exit_code
-        except BrokenPipeError:
-            return plain.READER_GONE
+
+def show(
+    feed: Feed,
+    spec: WatchSpec,
+    look: WatchOptions,
+    now: Callable[[], float],
+    *,
+    on_screen: bool,
+    meanwhile: AbstractContextManager[Callable[[], None]] | None = None,
+) -> int:
+    """Show a feed. `meanwhile`: what is on the screen until the app is loaded, and what hands the terminal over to it."""
+    feed = feed if look.others is None else look.others.around(feed)
+    if not on_screen:
+        return _as_lines(feed, spec, look, now)
     gc.disable()  # nothing that is loaded for the screen is garbage: to look for some takes a tenth of the start
+    try:
+        with meanwhile or nullcontext(lambda: None) as hand_over:
+            app = _app(feed, spec, look, now)
+            gc.freeze()
+            gc.enable()
+            hand_over()
+            app.run()
+    except CannotShow as why:
+        sys.stderr.write(f"hangtop: {why}\n")
+        return 2
+    finally:
+        feed.close()
+    for problem in app.broken_themes:
+        sys.stderr.write(f"hangtop: {problem}; it is left out\n")
+    return app.return_code or 0
+
+
+@contextmanager
+def _first_picture(feed: ProbeFeed) -> Iterator[Callable[[], None]]:
+    """What the screen needs besides Textual is loaded while the probe starts, and then what the probe tells is shown."""
+    import hangtop.monitor.headless  # noqa: F401 - for the app
+    from hangtop.cli.first_picture import first_picture
+
+    with first_picture(feed) as hand_over:
+        yield hand_over
+
+
+def _app(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float]) -> HangtopApp:
+    """Textual is imported here, so that other commands start without it."""
     from hangtop.tui.app import HangtopApp
     from hangtop.tui.themes import ThemeError
 
     try:
-        app = HangtopApp(
+        return HangtopApp(
             spec,
             feed,
             now=now,
@@ -88,23 +127,26 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             read_only=look.read_only,
             title=look.title,
             started=look.started,
-            subscribers=subscribers,
-            lookers=lookers,
-            on_bundle=(lambda _: None) if others is None else others.bundled,
+            subscribers=look.subscribers,
+            lookers=look.all_lookers,
+            on_bundle=(lambda _: None) if look.others is None else look.others.bundled,
         )
     except ThemeError as error:
+        raise CannotShow(str(error)) from error
+
+
+def _as_lines(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float]) -> int:
+    from hangtop.cli.commands import plain
+
+    if look.theme is not None and (problem := _no_theme(spec, look.theme)):
         feed.close()
-        sys.stderr.write(f"hangtop: {error}\n")
+        sys.stderr.write(f"hangtop: {problem}\n")
         return 2
-    for problem in app.broken_themes:
-        sys.stderr.write(f"hangtop: {problem}; it is left out\n")
-    gc.freeze()
-    gc.enable()
+    watching = plain.watch(feed, spec, sys.stdout, now, look.until, look.subscribers, look.all_lookers)
     try:
-        app.run()
-    finally:
-        feed.close()
-    return app.return_code or 0
+        return asyncio.run(watching).state.exit_code
+    except BrokenPipeError:
+        return plain.READER_GONE
 
 
 def _no_theme(spec: WatchSpec, name: str) -> str | None:
