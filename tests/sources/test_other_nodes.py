@@ -172,14 +172,14 @@ def test_the_rank_that_holds_up_a_run_of_two_nodes_is_named_with_its_node(tmp_pa
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
     environ = {**os.environ, **meeting, "GLOO_SOCKET_IFNAME": "lo"}
     with ExitStack() as ends:
-        out = ends.enter_context(log.open("wb"))
-        # under a shell that has no number: the far rank, which the kernel shows here as well, is no sibling of a rank then
-        words = ("sh", "-c", f"RANK=0 {sys.executable} {script} & wait")
-        ends.enter_context(running(*words, env=environ, stdout=out, stderr=out))
+        # a shell between us and rank 0, and no log open here: the far rank, which the kernel shows on this machine as well, is
+        # neither a sibling of a rank nor a child of a writer
+        words = ("sh", "-c", f"RANK=0 {sys.executable} {script} >{log} 2>&1 & wait")
+        ends.enter_context(running(*words, env=environ))
         far = {**environ, "RANK": "1"}
         launcher = ends.enter_context(node(sys.executable, str(script), environ=far, log=tmp_path / "n2.log"))
         until = time.monotonic() + 4 * PATIENCE_S
-        while b"step 3/100" not in log.read_bytes() or time.time() - log.stat().st_mtime < STALL_S + 1:
+        while not log.exists() or b"step 3/100" not in log.read_bytes() or time.time() - log.stat().st_mtime < STALL_S + 1:
             assert time.monotonic() < until, log.read_text() + (tmp_path / "n2.log").read_text()
             time.sleep(0.2)
         words = ("check", "--log", str(log), "--stall", str(STALL_S), "--json", "--hosts", "n2", "--launcher", launcher)
