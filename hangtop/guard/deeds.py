@@ -21,6 +21,7 @@ from hangtop.guard.checkpoint import newest_whole
 from hangtop.guard.due import Due
 from hangtop.guard.events import GuardEvent
 from hangtop.guard.policy import Deed, Policy
+from hangtop.guard.read_policy import CHECKPOINT
 from hangtop.guard.send_notice import PICTURE
 from hangtop.records.plan import Start
 from hangtop.records.watch_spec import WatchSpec, as_options, plain_file
@@ -38,7 +39,6 @@ LIMIT_S: dict[Deed, float] = {
 }
 """After this a deed is given up; its executor goes on by itself, and its proof is in the log of actions."""
 LAST_LINES = 3
-CHECKPOINT = "{checkpoint}"
 
 
 class Outcome(Struct, frozen=True):

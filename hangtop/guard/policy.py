@@ -15,14 +15,11 @@ do = "restart"
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.common.decode_toml import TomlError, decode_toml, line_of
 from hangtop.guard.signs import Sign
 from hangtop.records.verdict import Confidence, VerdictWord
 
@@ -39,10 +36,6 @@ STANDS: frozenset[Event] = frozenset({"stalled", "hung", "crashed", "nan", "loss
 SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
 _HOURS = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
-
-
-class PolicyError(Exception):
-    """A policy that makes no sense. The message is one line: file, line, key and what is wrong."""
 
 
 class When(Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,19 +115,6 @@ WRAPPED = Policy(
 """Of a run that a script has started under `hangtop wrap`: it does not hang until its allocation is used up."""
 
 
-def read_policy(path: Path) -> Policy:
-    """Raises `PolicyError`."""
-    try:
-        text = path.read_text("utf-8")
-        policy = decode_toml(text, Policy)
-    except (OSError, UnicodeDecodeError, TomlError) as error:
-        why = f" {error.strerror}" if isinstance(error, OSError) else error
-        raise PolicyError(f"{path}:{why}") from error
-    for place, what in _faults(policy):
-        raise PolicyError(f"{path}:{line_of(text, place)}: {what}")
-    return policy
-
-
 def with_urls(policy: Policy, urls: tuple[str, ...]) -> Policy:
     """The policy that sends its notices to these too."""
     return replace(policy, notify=replace(policy.notify, urls=(*policy.notify.urls, *urls)))
@@ -161,51 +141,6 @@ def span(hours: str) -> tuple[int, int]:
     found = _HOURS.fullmatch(hours)
     numbers = [int(number) for number in found.groups()] if found else [24, 0, 24, 0]
     first, end = 60 * numbers[0] + numbers[1], 60 * numbers[2] + numbers[3]
-    if max(numbers[1], numbers[3]) > 59 or first >= 24 * 60 or end > 24 * 60:
+    if max(numbers[1], numbers[3]) > 59 or first >= 24 * 60 or end > 24 * 60 or first == end:
         raise ValueError(f"{hours!r} is no time of the day such as 22:00-07:00")
     return first, end
-
-
-def _faults(policy: Policy) -> Iterator[tuple[str, str]]:
-    """The place of each key that makes no sense, and why."""
-    for number, when in enumerate(policy.when):
-        for key, what in _faults_of(when):
-            yield f"$.when[{number}].{key}", f"key when[{number}].{key}: {what}"
-    durations = {
-        "restart.back_off": policy.restart.back_off,
-        "restart.within": policy.restart.within,
-        "notify.every": policy.notify.every,
-    }
-    for key, value in durations.items():
-        if (why := _refused(value)) is not None:
-            yield f"$.{key}", f"key {key}: {why}"
-    if policy.restart.most < 0:
-        yield "$.restart.most", "key restart.most: a number of starts"
-    if policy.restart.resume and not policy.restart.command:
-        yield "$.restart.resume", "key restart.resume: words for the command, so restart.command must say it"
-
-
-def _faults_of(when: When) -> Iterator[tuple[str, str]]:
-    if (what := _refused(when.after)) is not None:
-        yield "after", what
-    if when.hours:
-        try:
-            span(when.hours)
-        except ValueError as error:
-            yield "hours", str(error)
-    if ("run" in when.deeds) != bool(when.run):
-        yield "do", 'do = "run" and run = ["program", "word"] belong together'
-    alive = [event for event in when.events if event not in STANDS]
-    if harmful := [deed for deed in when.deeds if deed in HARMFUL]:
-        if alive:
-            yield "do", f"{harmful[0]} at {alive[0]}: only a run that {', '.join(sorted(STANDS))} may be ended"
-        if len(harmful) > 1:
-            yield "do", f"{' and '.join(harmful)}: one of them"
-
-
-def _refused(value: float | str) -> str | None:
-    try:
-        seconds(value)
-    except ValueError as error:
-        return str(error)
-    return None

@@ -271,6 +271,36 @@ def test_a_hung_run_on_ray_is_recovered_in_one_go(tmp_path: Path, capsys: pytest
         assert {b"NCCL_IB_DISABLE=1" in environ for environ in environs if b"RANK=2" in environ} == {True}
 
 
+RECOVERS = """
+[[when]]
+event = ["hung", "stalled"]
+confidence = "possible"
+do = ["bundle", "recover"]
+[restart]
+most = 1
+"""
+
+
+def test_a_guard_recovers_a_hung_run_on_ray_with_nobody_there(tmp_path: Path) -> None:
+    """As above; who starts the run, sees that it hangs, recovers it and watches it to its end is a guard."""
+    with real_ray() as ray:
+        log, flag, policy = ray.folder / "train.log", ray.folder / "flag", tmp_path / "guard.toml"
+        policy.write_text(f"keep = '{tmp_path}'\n{RECOVERS}")
+        run = [sys.executable, str(PROGRAMS / "verl_like.py"), str(flag), "4", "2"]
+        options = ["--log", str(log), "--stall", "20", "--policy", str(policy)]
+        environ = ray.environ | {"RAY_ADDRESS": ray.gcs_address}
+        command = [sys.executable, "-m", "hangtop", "guard", *options, "--", *run]
+        old = ray.pid_of("gcs_server")
+        done = subprocess.run(command, cwd=ray.folder, env=environ, capture_output=True, text=True, timeout=1500, check=False)
+        assert done.returncode == 0, done.stderr[-6000:]
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        told = [(event["deed"], event["went"]) for event in events if event["what"] == "outcome"]
+        assert told == [("bundle", True), ("recover", True)], done.stderr[-6000:]
+        assert [event["name"] for event in events if event["what"] == "verdict"][-1] == "finished"
+        assert ray.pid_of("gcs_server") != old
+        assert log.read_bytes().count(b"step:4 ") == 1
+
+
 def _environ(pid: int) -> list[bytes]:
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

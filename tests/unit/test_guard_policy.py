@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.guard.policy import PolicyError, in_hours, read_policy, seconds
+from hangtop.guard.policy import in_hours, seconds
+from hangtop.guard.read_policy import PolicyError, read_policy
 
 WHOLE = """
 keep = "evidence"
@@ -22,6 +23,10 @@ run = ["logger", "-t", "hangtop"]
 [[when]]
 event = "nan"
 do = "stop"
+
+[[when]]
+event = "finished"
+do = "notify"
 
 [restart]
 most = 2
@@ -43,7 +48,7 @@ def read(folder: Path, text: str):
 
 def test_all_keys_are_read(tmp_path: Path) -> None:
     policy = read(tmp_path, WHOLE)
-    first, second = policy.when
+    first, second, _ = policy.when
     assert (first.events, first.deeds, first.after_s) == (("hung", "stalled"), ("stacks", "run"), 300.0)
     assert (second.events, second.deeds, second.after_s) == (("nan",), ("stop",), 0.0)
     assert (policy.restart.back_off_s, policy.notify.every_s) == (90.0, 600.0)
@@ -61,6 +66,26 @@ def test_all_keys_are_read(tmp_path: Path) -> None:
         ('[[when]]\nevent = "hung"\ndo = "notify"\nrun = ["true"]', 3, "belong together"),
         ('[[when]]\nevent = "asleep"\ndo = "notify"', 2, "Invalid enum value 'asleep'"),
         ('[[when]]\nevent = "hung"', 1, "missing required field `do`"),
+        ('[[when]]\nevent = []\ndo = "stacks"', 2, "at which event?"),
+        ('[[when]]\nevent = "hung"\ndo = []', 3, "what is to be done?"),
+        ('[[when]]\nevent = "hung"\ndo = "run"\nrun = [""]', 4, "its first word is the program"),
+        ('[[when]]\nevent = "hung"\ndo = "stop"\nhours = "10:00-10:00"', 4, "is no time of the day"),
+        ('[[when]]\nevent = "hung"\ndo = "notify"', 3, "notify whom?"),
+        ('[notify]\nurls = ["json://127.0.0.1/"]', 2, "nothing is told to them"),
+        ('keep = "/dev/null/x"\n[[when]]\nevent = "hung"\ndo = "stacks"', 1, "nothing can be written in /dev/null"),
+        (
+            '[[when]]\nevent = "hung"\ndo = "run"\nrun = ["a"]\n[[when]]\nevent = "hung"\ndo = "run"\nrun = ["b"]',
+            7,
+            "another run",
+        ),
+        (
+            '[[when]]\nevent = "hung"\ndo = "stop"\n[[when]]\nevent = "hung"\ndo = "restart"',
+            6,
+            "stop at hung after 0.0 stands in when[0]",
+        ),
+        ('[restart]\nwithin = "0"', 2, "no number of starts"),
+        ('[restart]\ncommand = [""]', 2, "its first word is the program"),
+        ('[restart]\ncommand = ["a"]\nresume = ["--from", "{ckpt}"]', 3, "only for {checkpoint}"),
         ("[restart]\nmost = -1", 2, "a number of starts"),
         ('[restart]\nresume = ["--resume"]', 2, "restart.command must say it"),
         ('[notify]\nevery = "-5"', 2, "is no duration"),

@@ -29,7 +29,8 @@ from hangtop.guard.lines_out import LinesOut
 from hangtop.guard.liveness import Liveness, LivenessError
 from hangtop.guard.metrics import MetricsError, serve
 from hangtop.guard.own_run import launched, lives, may_harm, refusal
-from hangtop.guard.policy import HARMFUL, ONLY_TELL, WRAPPED, Policy, PolicyError, read_policy, with_urls
+from hangtop.guard.policy import HARMFUL, ONLY_TELL, WRAPPED, Policy, with_urls
+from hangtop.guard.read_policy import PolicyError, read_policy
 from hangtop.guard.send_notice import problems_of
 from hangtop.guard.teller import Teller
 from hangtop.guard.watch import GuardWatch
@@ -66,7 +67,7 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
 
     `wraps`: stdout takes the output of the run."""
     try:
-        policy = with_urls(_policy(wanted, wraps=wraps), wanted.urls)
+        policy = _policy(wanted, wraps=wraps)
         _refuse(policy, spec, wanted)
         metrics = None if wanted.metrics is None else serve(wanted.metrics)
         alive = None if wanted.alive is None else Liveness(wanted.alive)
@@ -92,13 +93,12 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         has_ended=partial(_has_ended, spec) if wanted.words else lambda: False,
         lookers=tuple(each.look for each in (metrics, alive, request) if each is not None),
     )
-    began_at = clock.now()
     try:
         code = asyncio.run(_watched(watch, spec, alive, echo, request, early))
     except LivenessError as error:
         raise click.UsageError(str(error)) from error
     if wanted.words:
-        code = _code_of_run(spec, book.book, began_at, code, None if request is None else request.number)
+        code = _code_of_run(spec, book.book, code, None if request is None else request.number)
         book.keep(replace(book.book, started_at=None))
     book.close()
     return code
@@ -106,8 +106,8 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
 
 def _policy(wanted: GuardOptions, *, wraps: bool) -> Policy:
     if wanted.policy is not None:
-        return read_policy(wanted.policy)
-    return WRAPPED if wraps else ONLY_TELL
+        return read_policy(wanted.policy, wanted.urls)
+    return with_urls(WRAPPED if wraps else ONLY_TELL, wanted.urls)
 
 
 def _events(path: Path | None) -> int:
@@ -126,7 +126,7 @@ def _refuse(policy: Policy, spec: WatchSpec, wanted: GuardOptions) -> None:
     if spec.stdin is not None or "-" in spec.logs:
         raise click.UsageError("a guard reads a file: COMMAND 2>&1 | tee train.log, and --log train.log")
     if policy.notify.urls and (problems := problems_of(policy.notify.urls)):
-        raise click.UsageError(f"--notify: {'; '.join(problems)}")
+        raise click.UsageError(f"notices cannot be sent: {'; '.join(problems)}")
     if why := refusal(spec, policy, starts=bool(wanted.words)):
         raise click.UsageError(why)
 
@@ -213,10 +213,10 @@ def _passing_on(spec: WatchSpec, watch: GuardWatch, request: EndOnRequest) -> Ca
     return pass_on
 
 
-def _code_of_run(spec: WatchSpec, book: Book, began_at: float, code: int, asked: signal.Signals | None) -> int:
+def _code_of_run(spec: WatchSpec, book: Book, code: int, asked: signal.Signals | None) -> int:
     """What a script wants to know that started its run under a guard. `asked`: the signal by which somebody wanted its end; a
     launcher that ends with 1 then has not chosen that code, it is what an exception of that signal leaves."""
-    if any(done.went and done.deed == "stop" for done in book.done if done.at >= began_at):
+    if any(done.went and done.deed == "stop" for done in book.done):  # all of this run: its start has begun a new book
         return ENDED_BY_GUARD
     known = launched(spec)
     ended = None if known is None else known.exit_code
