@@ -17,6 +17,7 @@ from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.plans.run_plan import run_plan
 from hangtop.actions.prove.premise import writers
 from hangtop.common.clean_words import clean_words
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.guard.checkpoint import newest_whole
 from hangtop.guard.due import Due
 from hangtop.guard.events import GuardEvent
@@ -199,8 +200,9 @@ def _place(case: Case, what: str, ending: str) -> Path:
 
 
 def _last(output: bytes) -> str:
+    """The last lines that a command said, without the secrets that a hook may print."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
-    return clean_words(" · ".join(lines[-LAST_LINES:]))
+    return Redactor().text(clean_words(" · ".join(lines[-LAST_LINES:])))
 
 
 DEEDS: dict[Deed, Callable[[Due, Case], Awaitable[Outcome]]] = {

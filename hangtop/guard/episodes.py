@@ -172,6 +172,17 @@ def end(book: Book, key: Key, outcome: str, *, went: bool, nothing: bool = False
     return replace(book, done=told, starts=counted, restarted_at=ended.at if went else book.restarted_at)
 
 
+def outcome_of(book: Book, key: Key) -> str:
+    """What came of this deed the last time; empty where it was not tried."""
+    return next((done.outcome for done in book.done if done.key == key), "")
+
+
+def untried(book: Book, key: Key) -> Book:
+    """The book in which the last try of this deed, which never came to be one, does not count."""
+    told = (replace(done, tries=done.tries - 1) if done.key == key else done for done in book.done)
+    return replace(book, done=tuple(told))
+
+
 def opened_again(book: Book) -> Book:
     """The book of a guard that ended, maybe in the middle of a deed."""
     told = (replace(done, outcome=NOT_AGAIN, went=False) if done.went is None else done for done in book.done)

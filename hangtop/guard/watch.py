@@ -17,7 +17,20 @@ from hangtop.feeds.probe_feed import Feed
 from hangtop.guard.book_file import BookFile
 from hangtop.guard.deeds import Case, Outcome, carry_out
 from hangtop.guard.due import Due, awaited, due
-from hangtop.guard.episodes import NOT_AGAIN, RESTS, Book, Done, begin, end, event_of, not_after, seen_of, stand
+from hangtop.guard.episodes import (
+    NOT_AGAIN,
+    RESTS,
+    Book,
+    Done,
+    begin,
+    end,
+    event_of,
+    not_after,
+    outcome_of,
+    seen_of,
+    stand,
+    untried,
+)
 from hangtop.guard.events import GuardEvent, with_advice
 from hangtop.guard.lapses import Lapses
 from hangtop.guard.notifier import Notifier, paint_of, part_of
@@ -187,10 +200,12 @@ class GuardWatch:
             self._keep(end(replace(begin(self._file.book, done), starts=self._file.book.starts), done.key, text, went=False))
             self._teller.came_of(event, text, went=False if due.refused else None)
             return
+        said_before = outcome_of(self._file.book, done.key)
         if not self._keep(begin(self._file.book, done)) and harms:
             text = f"it could not be written down: {self._file.problem}"
-            self._keep(end(self._file.book, done.key, text, went=False, nothing=True))
-            self._teller.came_of(event, text, went=False)
+            self._keep(untried(end(self._file.book, done.key, text, went=False, nothing=True), done.key))
+            if text != said_before:
+                self._teller.came_of(event, text, went=False)
             return
         self._teller.tell(event)
         self._called_off.clear()

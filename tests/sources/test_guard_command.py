@@ -138,6 +138,24 @@ def test_a_wrapped_command_that_hangs_ends_with_an_exit_code_of_its_own(tmp_path
     assert [(event["deed"], event["went"]) for event in events if event["what"] == "outcome"] == [("stop", True)]
 
 
+HOOK = """
+[[when]]
+event = "finished"
+do = "run"
+run = ["sh", "-c", "cat > event.json; echo HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz; exit 3"]
+"""
+
+
+def test_a_hook_gets_its_event_and_what_it_says_is_told_without_secrets(tmp_path: Path) -> None:
+    words = ("wrap", "--guard", "p.toml", "--events", "ev", "--log", "train.log", "--", "echo", "training finished")
+    code, _, journal = ended(*words, folder=folder_with(tmp_path, HOOK))
+    assert code == 0, journal
+    assert json.loads(written(tmp_path / "event.json"))["name"] == "finished"
+    (told,) = [event for event in map(json.loads, written(tmp_path / "ev").splitlines()) if event["what"] == "outcome"]
+    assert (told["went"], told["text"]) == (False, "exit code 3 · HF_TOKEN=[redacted]")
+    assert "hf_abc" not in journal
+
+
 def test_a_policy_that_makes_no_sense_is_refused_before_anything_is_started(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, '[[when]]\nevent = "slow"\ndo = "stop"\n')
     code, _, said = ended("run", "--guard", "p.toml", "--log", "train.log", "--", "true", folder=folder)

@@ -229,7 +229,8 @@ async def test_what_could_not_be_written_down_is_not_done(night: Night, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr("hangtop.guard.book_file.write_whole", full)
         night.hangs = True
-        await night.goes_on(guard, 120)
+        await night.goes_on(guard, 1200)
         assert night.done == []
+        assert night.told.count(("outcome", "stalled")) == 1
     await night.goes_on(guard, 200)
     assert night.done == ["stop"], "once there is room again"
