@@ -13,7 +13,7 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.process import Process, ProcessReading, RayTie, RecentActivity
-from hangtop.records.ray.cluster import PlacementGroup, RayActor, RayApi, RayCluster, RayDriver, RayNode, RayReading
+from hangtop.records.ray.cluster import Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayDriver, RayNode, RayReading
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
@@ -303,3 +303,18 @@ def test_placement_groups_that_wait_are_a_queue_while_workers_of_the_run_work(sh
     cluster = RayCluster(SESSION.rpartition("/")[2], nodes=nodes, groups=(group,), api=RayApi("a", "ok", 1.0, True))
     state = on_ray({1: shown}, worker(1, "Worker.update" if word == "slow" else "Worker", recent))
     assert verdict(replace(state, ray={"": RayReading((cluster,))})).word == word
+
+
+def test_a_task_that_finds_nothing_free_waits_for_resources_where_no_call_runs():
+    nodes = (RayNode("n", "n1", alive=True, used={"CPU": 2.0}, total={"CPU": 2.0}),)
+    holders = tuple(RayActor("Env", "idle", pid=100 + n, id=str(n), job="01000000", resources={"CPU": 1.0}) for n in (1, 2))
+    asks = (Demand({"CPU": 1.0}, 1),)
+    api = RayApi("a", "ok", 1.0, True)
+    cluster = RayCluster(SESSION.rpartition("/")[2], nodes=nodes, actors=holders, demand=asks, api=api)
+    envs = (worker(1, "Env"), worker(2, "Env"))
+    said = verdict(replace(on_ray({1: idle(), 2: idle()}, *envs), ray={"": RayReading((cluster,))}))
+    assert (said.word, said.kind) == ("waiting", "resources")
+    assert said.headline == "task waits for CPU 1: CPU: 0 free on the freest node."
+    assert "Env ×2 keep CPU 2 between calls" in [fact.text for fact in said.evidence]
+    runs = on_ray({1: idle(), 2: LOCKED}, envs[0], worker(2, "Worker.update", IDLE))
+    assert verdict(replace(runs, ray={"": RayReading((cluster,))})).word == "hung", "what runs may free it, and stands"

@@ -15,7 +15,7 @@ PLAIN_RESOURCES = {"CPU", "GPU", "memory"}
 
 class PendingResource(Struct, frozen=True):
     """Actors, a placement group or tasks that wait for resources. `lack`: what no node can give, in words. `since_seen`: they
-    waited already when they were first seen."""
+    waited already when they were first seen. `asked`: names of the resources."""
 
     who: str
     asks: str
@@ -23,6 +23,7 @@ class PendingResource(Struct, frozen=True):
     since: float | None
     impossible: bool
     since_seen: bool = False
+    asked: tuple[str, ...] = ()
 
 
 @memoized
@@ -33,8 +34,31 @@ def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
     alike = grouped(waiting, lambda actor: (actor.cls, tuple(sorted(actor.resources.items()))))
     found = [_pending_actors(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
     found += [_pending_group(group, cluster.nodes) for group in cluster.groups]
-    found += [pending for demand in cluster.demand if (pending := _pending_tasks(demand, cluster)) is not None]
+    found += [
+        pending for demand in cluster.demand if (pending := _pending_tasks(demand, cluster)) is not None and pending.impossible
+    ]
     return tuple(sorted(found, key=lambda pending: not pending.impossible))
+
+
+def queued_tasks(cluster: RayCluster) -> tuple[PendingResource, ...]:
+    """Tasks that find nothing free. They are a queue, which is nothing unusual, as long as anything runs that will free it."""
+    found = (_pending_tasks(demand, cluster) for demand in cluster.demand)
+    return tuple(pending for pending in found if pending is not None and pending.lack)
+
+
+def idle_holders(cluster: RayCluster, lacked: Iterable[str]) -> str:
+    """`Env ×2 keep CPU 2 between calls`: actors that hold what others lack, and do nothing. Empty where there are none."""
+    wanted = set(lacked)
+    holders = [actor for actor in cluster.actors if actor.state == "idle" and wanted & actor.resources.keys()]
+    if not holders:
+        return ""
+    held = {name: sum(actor.resources.get(name, 0.0) for actor in holders) for name in sorted(wanted)}
+    classes = ", ".join(f"{cls} ×{len(alike)}" if len(alike) > 1 else cls for cls, alike in grouped(holders, _class).items())
+    return f"{classes} keep{'s' if len(holders) == 1 else ''} {resources(held)} between calls"
+
+
+def _class(actor: RayActor) -> str:
+    return actor.cls
 
 
 def starting_actors(cluster: RayCluster) -> tuple[RayActor, ...]:
@@ -51,7 +75,7 @@ def _pending_actors(cls: str, asks: dict[str, float], actors: Sequence[RayActor]
     first = min((actor for actor in actors if actor.since is not None), key=lambda actor: actor.since or 0.0, default=None)
     since, seen = (None, False) if first is None else (first.since, first.since_seen)
     who = cls if len(actors) == 1 else f"{cls} ×{len(actors)}"
-    return PendingResource(who, resources(asks) or "a worker process", lack, since, impossible, seen)
+    return PendingResource(who, resources(asks) or "a worker process", lack, since, impossible, seen, tuple(asks))
 
 
 def _pending_group(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResource:
@@ -63,16 +87,22 @@ def _pending_group(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingRe
 
 
 def _pending_tasks(demand: Demand, cluster: RayCluster) -> PendingResource | None:
-    """Tasks that no node can ever run; other tasks are a queue, which is nothing unusual. The dashboard changes the names of
-    custom resources, so these are not looked for."""
+    """Tasks that wait for a place. The dashboard changes the names of custom resources, so these are not looked for."""
     if not demand.resources.keys() <= PLAIN_RESOURCES:
         return None
     waiting = [actor for actor in cluster.actors if actor.state == "resources"]
     tasks = demand.count - sum((actor.resources or {"CPU": 1.0}) == demand.resources for actor in waiting)
     lack, impossible = lacking(demand.resources, cluster.nodes)
-    if tasks <= 0 or not impossible:
+    if tasks <= 0:
         return None
-    return PendingResource("task" if tasks == 1 else f"task ×{tasks}", resources(demand.resources), lack, None, impossible=True)
+    return PendingResource(
+        "task" if tasks == 1 else f"task ×{tasks}",
+        resources(demand.resources),
+        lack,
+        None,
+        impossible,
+        asked=tuple(demand.resources),
+    )
 
 
 def lacking(asks: dict[str, float], nodes: Iterable[RayNode]) -> tuple[str, bool]:

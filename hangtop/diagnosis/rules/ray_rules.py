@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from hangtop.common.text import clock, duration, numbered, some
 from hangtop.diagnosis.facts.ray_health import OutlierActor, RayTrouble, outlier_actors, stale_since, troubles
-from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
+from hangtop.diagnosis.facts.ray_pending import PendingResource, idle_holders, pending_resources, queued_tasks
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned
 from hangtop.diagnosis.members.writer_presence import nobody_writes, without_leads
 from hangtop.diagnosis.rules.log_rules import only_complaints
@@ -57,13 +57,14 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `starting`: what will never be granted is nearer to the cause than what is being started.
     """
-    waiting = next(
-        filter(None, map(pending_resources, trusted_clusters(snapshot, complains=bool(only_complaints(snapshot))))), ()
-    )
+    clusters = trusted_clusters(snapshot, complains=bool(only_complaints(snapshot)))
+    asked = (pending_resources, queued_tasks) if calls_wait(snapshot) else (pending_resources,)
+    waiting, cluster = next(((found, each) for ask in asked for each in clusters if (found := ask(each))), ((), None))
     works = any(member.alive and title_of(member.process) is not None for member in snapshot.members)
-    if not waiting or (works and not waiting[0].impossible):
+    if cluster is None or (works and not waiting[0].impossible):
         return None
     first = waiting[0]
+    holders = "" if first.impossible else idle_holders(cluster, first.asked)
     return Verdict(
         word="waiting",
         headline=f"{first.who} waits for {first.asks}{': ' + first.lack if first.lack else ''}.",
@@ -72,11 +73,20 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
         confidence="likely" if first.impossible else "possible",
         evidence=(
             *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
+            *((Evidence("ray", holders),) if holders else ()),
             *workers_created(snapshot),
             silence(snapshot),
         ),
         next=(("b", "bundle"),),
     )
+
+
+def calls_wait(snapshot: Snapshot) -> bool:
+    """Whether all that is known of the run waits for a call, or to be called: what is waited for may be a task, which no list of
+    actors names before it has a worker."""
+    here = [member for member in (*snapshot.members, *snapshot.aside) if member.status != "gone"]
+    waits = [ray_wait(member.activity) for member in here]
+    return "call" in waits and all(waits)
 
 
 def actor_apart(snapshot: Snapshot) -> Verdict | None:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from hangtop.common.text import clock, some
 from hangtop.diagnosis.facts.ray_pending import starting_actors
-from hangtop.diagnosis.rules.ray_rules import trusted_clusters, workers_created
+from hangtop.diagnosis.rules.ray_rules import calls_wait, trusted_clusters, workers_created
 from hangtop.diagnosis.rules.verdict_builders import silence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.ray.cluster import RayActor, RayCluster
 from hangtop.records.verdict import Evidence, Verdict
-from hangtop.stacks.ray_waits import ray_wait
 
 REGISTERS_S = 60.0
 """How long Ray itself gives a worker to come up (`worker_register_timeout_seconds`, ray_config_def.h)."""
@@ -28,7 +27,7 @@ def starting(snapshot: Snapshot) -> Verdict | None:
     for cluster in trusted_clusters(snapshot):
         if waiting := starting_actors(cluster):
             return _verdict(snapshot, cluster, waiting)
-        if _calls_wait(snapshot) and _goes_on(snapshot, cluster.starting_at):
+        if calls_wait(snapshot) and _goes_on(snapshot, cluster.starting_at):
             return Verdict(
                 word="slow",
                 headline="Calls of Ray wait, none runs yet, and worker processes are being started.",
@@ -38,14 +37,6 @@ def starting(snapshot: Snapshot) -> Verdict | None:
                 next=(("f", "follow"),),
             )
     return None
-
-
-def _calls_wait(snapshot: Snapshot) -> bool:
-    """Whether all that is known of the run waits for a call, or to be called: what is waited for may be a task, which no list of
-    actors names before it has a worker."""
-    here = [member for member in (*snapshot.members, *snapshot.aside) if member.status != "gone"]
-    waits = [ray_wait(member.activity) for member in here]
-    return "call" in waits and all(waits)
 
 
 def _goes_on(snapshot: Snapshot, moved_at: float | None) -> bool:
