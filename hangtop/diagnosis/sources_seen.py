@@ -18,6 +18,7 @@ from hangtop.records.health import SourceHealth
 from hangtop.records.watch_spec import ASKED_SOURCES
 from hangtop.state.run_state import RunState
 
+NOT_YET = "has told nothing yet"
 CONTAINED = "hangtop sees the processes of its own container only: one outside of it may write the log"
 
 
@@ -41,7 +42,7 @@ def _seen(health: SourceHealth, state: RunState, now: float) -> SourceSeen:
     age_s = None if health.read_at is None else max(0.0, now - health.read_at)
     read = health.read_at is not None or (health.name == "log" and state.log is not None)  # a first look may take long
     failed = health.problem or health.absent or failure(health, state, now)
-    told = failed or "; ".join(dict.fromkeys(LACKS.get(health.name, _nothing)(state, now))) or None
+    told = failed or "; ".join(dict.fromkeys(LACKS.get(health.name, _nothing)(state, now))) or (None if read else NOT_YET)
     return SourceSeen(failed is None and read, age_s, told)
 
 

@@ -100,6 +100,10 @@ class TestWhatCouldNotBeSeen:
         seen = sources_seen(replace(four(LOCK), health={"gpu": SourceHealth("gpu", NOW - 60, busy_s=44.0)}), NOW)["gpu"]
         assert (seen.ok, seen.age_s, seen.problem) == (False, 60.0, "has not answered for 44s")
 
+    def test_a_source_that_was_not_read_yet_says_so(self):
+        seen = sources_seen(replace(four(LOCK), health={"ray": SourceHealth("ray")}), NOW)["ray"]
+        assert (seen.ok, seen.age_s, seen.problem) == (False, None, "has told nothing yet")
+
     def test_data_of_ray_is_old_while_its_gcs_does_not_answer(self):
         api = RayApi("127.0.0.1:8265", "ok", since=NOW - 500, gcs_ok=False, gcs_since=NOW - 40, actors_at=NOW - 40)
         reading = RayReading(clusters=(RayCluster("session_1", api=api),), named=True)

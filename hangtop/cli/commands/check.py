@@ -15,7 +15,7 @@ from hangtop.common.text import duration, printable, some
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.rules.log_health_rules import blind_if_unread, is_unread
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
-from hangtop.diagnosis.sources_seen import sources_seen
+from hangtop.diagnosis.sources_seen import NOT_YET, sources_seen
 from hangtop.diagnosis.why import Why, why
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import StackRequester, ray_looked, settled, states
@@ -140,7 +140,8 @@ def notes(snapshot: Snapshot, verdict: Verdict) -> list[str]:
     seen = sources_seen(snapshot.state, snapshot.now)
     said = [problem for problem in (snapshot.log.problem, *(file.problem for file in snapshot.log.files)) if problem]
     said += not_kept(snapshot.log)
-    said += [problem for name in TOLD_BESIDE if name in seen and (problem := seen[name].problem) and not _absent(snapshot, name)]
+    beside = [name for name in TOLD_BESIDE if name in seen and not _absent(snapshot, name)]
+    said += [problem for name in beside if (problem := seen[name].problem) and problem != NOT_YET]
     said += [health.problem for name, health in snapshot.state.health.items() if health.problem and name != "log"]
     return [f"  ! {say(note)}" for note in dict.fromkeys(said) if note not in verdict.headline]
 
