@@ -11,6 +11,7 @@ from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import CEILINGS_FOR_S, MIN_STEPS, WORK_S, Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.log_copiers import Copier, copier_of, without_copiers
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
+from hangtop.diagnosis.members.rank_numbering import runs_alike
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.diagnosis.status.beat_writers import watch_s, without_writers
 from hangtop.diagnosis.status.beside import beside, candidates
@@ -133,8 +134,9 @@ class Snapshot(Struct, frozen=True):
         below them."""
         everybody = (*self.members, *self.aside)
         members = [member.pid for member in everybody if member.status != "gone"]
-        above = {member.process.ppid for member in everybody}
-        parents = [process.pid for process in self.procs.processes if process.pid in above and process.role == "other"]
+        below = {member.process.ppid: member.process for member in everybody}
+        above = [process for process in self.procs.processes if process.pid in below]
+        parents = [each.pid for each in above if each.role == "other" or runs_alike(each, below[each.pid])]
         workers = [process.pid for process in self.procs.processes if process.role == "data worker"]
         others = [process.pid for process in candidates(self.state, self.members) if process.role == "other"]
         return tuple(dict.fromkeys((*members, *parents, *others, *workers)))

@@ -137,9 +137,13 @@ def wakes(process: Process) -> bool:
 
 def looks_after(parent: Stack, children: Sequence[Stack], sources: Sources) -> bool:
     """Whether a parent only watches its children, by its stack, or by the loop in which it sleeps."""
-    known = activity_of(parent)
-    asleep = known is not None and known.kind == "sleep"
-    return watches_children(parent, children) or (asleep and known is not None and loop_around(known, sources) == "rounds")
+    return watches_children(parent, children) or goes_round(parent, sources)
+
+
+def goes_round(stack: Stack, sources: Sources) -> bool:
+    """Whether it sleeps in a loop that only looks whether processes live, or that nothing leaves."""
+    known = activity_of(stack)
+    return known is not None and known.kind == "sleep" and loop_around(known, sources) == "rounds"
 
 
 def loop_around(known: Activity, sources: Sources) -> Loop | None:

@@ -275,6 +275,9 @@ def test_a_log_that_nobody_writes_any_more_and_that_ends_before_its_last_step_wi
     assert diagnose(slow_steps, SPEC, NOW).word != "crashed", "it may open its log anew for each of its steps"
     assert ended_with("loss 0.3", progress=replace(half, step=99)).word != "crashed", "steps are counted from 0"
     assert ended_with("loss 0.3", progress=replace(half, partial=True)).word != "crashed", "that of an epoch"
+    counted = (LogLine(0, 90, None, None, "", "step 99/100 loss 0.3", "progress"),)
+    from_0 = replace(run(30), log=replace(reading, progress=replace(half, step=99)), tail=counted, procs=ProcessReading())
+    assert diagnose(from_0, SPEC, NOW).word == "finished", "its last line is that of its last step"
     assert ended_with("Saved final model", progress=half).word != "crashed"
     open_end = replace(reading.progress, step=40, total=None)
     assert ended_with("loss 0.3", progress=open_end).word != "crashed", "it went on behind its last step"

@@ -58,6 +58,22 @@ def test_a_stage_beside_the_members_is_named_too_though_nobody_works() -> None:
     assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [102])
 
 
+def test_who_only_waits_behind_another_that_is_locked_is_not_the_end_though_a_thread_of_its_own_stands() -> None:
+    """The second stage reads from the third, which is locked in itself, and keeps a thread that waits to be given work."""
+    stages = tuple(replace(process(number), rank=None, world=None, role="other", ppid=99) for number in range(3))
+    state = run({0: READS, 1: READS, 2: LOCK}, stages, silence_s=130)
+    spare = waits(101, OWN, kind="futex", tid=111)
+    locked = OtherEnd(WaitObject("futex", shared=False), (102,))
+    beings = (
+        watched(100, waits(100, at_pipe(101), kind="read"), busy_in=4),
+        watched(101, waits(101, at_pipe(102), kind="read"), spare),
+        watched(102, waits(102, locked, kind="futex")),
+    )
+    reading = ProcessReading(processes=stages, writers=(Writer(100, NOW - 900, "python", "python train.py"),))
+    said = diagnose(replace(state, ranks={}, procs=reading, waits=watch(*beings, at=NOW - 10)), SPEC, NOW)
+    assert [culprit.pid for culprit in said.culprits] == [102]
+
+
 def test_a_stage_of_which_a_thread_may_go_on_is_no_end() -> None:
     assert pipeline(waits(101, OWN, kind="futex"), complete=False).word == "slow"
     assert pipeline(waits(101, kind="sleep")).word == "slow"

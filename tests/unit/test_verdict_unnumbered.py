@@ -61,6 +61,27 @@ def test_a_manager_that_keeps_books_for_the_ranks_is_none_of_them() -> None:
     assert [culprit.rank for culprit in said.culprits] == [2]
 
 
+def test_the_parent_that_runs_the_program_of_its_numbered_children_is_the_rank_that_is_missing() -> None:
+    """It started the others with their numbers, and has none in its environment."""
+    polls = Thread("MainThread", (Frame("until_all_are_here", USER, 14), Frame("<module>", USER, 19)), state="S", wait="sleep")
+    stuck = Thread("MainThread", (Frame("save", USER, 12), Frame("<module>", USER, 19)), state="S", wait="pipe")
+    often = replace(IDLE, switches_s=10.0)
+    parent = replace(nameless(PARENT, often, ppid=1), role="launcher", command="/usr/bin/python -u train.py")
+    children = tuple(process(number, often, ppid=parent.pid, command="python -u train.py") for number in (1, 2, 3))
+    asks = Excerpt(USER, 9, ("while not all_are_here():",), at=14, loop="asks")
+
+    def said_of(above: Process, *sources: Excerpt) -> tuple[str | None, list[int | None]]:
+        state = run({1: polls, 2: stuck, 3: polls, PARENT: polls}, (above, *children))
+        looks = tuple(replace(look, excerpts=sources) for look in state.looks)
+        verdict = diagnose(replace(state, ranks={}, looks=looks), SPEC, NOW)
+        return verdict.rule, [culprit.rank for culprit in verdict.culprits]
+
+    assert said_of(parent, asks) == ("straggler", [2])
+    assert said_of(replace(parent, command="python -u launch.py"), asks) == ("vanished", [0])
+    assert said_of(parent, replace(asks, loop="rounds")) == ("vanished", [0]), "it looks after its children alone"
+    assert parent.pid in take_snapshot(run({1: polls}, (parent, *children)), SPEC, NOW).pids, "its stack tells"
+
+
 def test_who_waits_for_a_pool_that_has_nothing_to_do_is_to_blame_for_the_lost_task() -> None:
     pool = "/usr/lib/python3.11/multiprocessing/pool.py"
     asks = Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 365)

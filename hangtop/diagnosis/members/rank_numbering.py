@@ -28,6 +28,11 @@ def serves(process: Process) -> bool:
     return process.name in NO_MEMBERS or is_service(process.command)
 
 
+def runs_alike(process: Process, other: Process) -> bool:
+    """Whether they run one program with the same arguments, whatever the path of the interpreter."""
+    return bool(process.command) and process.command.partition(" ")[2] == other.command.partition(" ")[2]
+
+
 def _may_be_rank(process: Process) -> bool:
     return process.rank is None and process.role in MEMBERS
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from hangtop.common.memo import memoized
 from hangtop.common.text import some
 from hangtop.diagnosis.members.rank_gpus import bytes_held, gpu_of_rank
-from hangtop.diagnosis.members.rank_numbering import by_order, dead, said, siblings, with_parent
+from hangtop.diagnosis.members.rank_numbering import by_order, dead, runs_alike, said, siblings, with_parent
 from hangtop.diagnosis.members.ray_hosts import host_names, near
 from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
@@ -22,8 +22,8 @@ from hangtop.records.ray.cluster import RayActor
 from hangtop.records.ray.titles import parse_title
 from hangtop.records.stack import Stack
 from hangtop.stacks.activity import Activity, activity_of
-from hangtop.stacks.loops import looks_after
-from hangtop.stacks.process_groups import entries, meet, takes_part
+from hangtop.stacks.loops import goes_round, looks_after
+from hangtop.stacks.process_groups import awaits_children, entries, meet, takes_part
 from hangtop.state.run_state import RunState
 
 BEHIND_STEPS = 2
@@ -128,10 +128,27 @@ def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict
     processes = _only_here(readings)
     ranks = {process.rank: process for process in processes if process.role == "rank" and process.rank is not None}
     if ranks:
-        return dead(processes, ranks, max((process.world or 0 for process in ranks.values()), default=0) or _least(state))
+        world = max((process.world or 0 for process in ranks.values()), default=0) or _least(state)
+        return dead(processes, ranks, world) or _first_of(state, processes, ranks, world)
     numbers = said(processes)
     here = {numbers[process.pid]: process for process in processes if process.pid in numbers}
     return numbers | dead(processes, here, _least(state))
+
+
+def _first_of(state: RunState, processes: Collection[Process], ranks: Mapping[int, Process], world: int | None) -> dict[int, int]:
+    """The parent of all numbered ranks as rank 0, where that alone is missing: it runs the program of the others with a number
+    that it needs not tell itself, and neither waits for their end nor only looks whether they live."""
+    parents = {process.ppid for process in ranks.values()}
+    first = next((process for process in processes if parents == {process.pid}), None)
+    if first is None or not all(runs_alike(first, rank) for rank in ranks.values()) or set(ranks) != set(range(1, world or 0)):
+        return {}
+    stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
+    children = [stacks[process.pid] for process in ranks.values() if process.pid in stacks]
+    sources = [excerpt for look in state.looks for excerpt in look.excerpts]
+    above = stacks.get(first.pid)
+    if above is None or awaits_children(above, children) or goes_round(above, sources):
+        return {}
+    return {first.pid: 0}
 
 
 def _only_here(readings: Mapping[str, ProcessReading]) -> tuple[Process, ...]:

@@ -26,7 +26,9 @@ def cut_off(snapshot: Snapshot) -> Verdict | None:
         return None
     members = {member.pid: member for member in (*snapshot.members, *snapshot.beside)}
     works, others = any(member.alive for member in members.values()), {member.pid for member in snapshot.beside}
-    for lock in dead_locks(wait_graph(look_of(watch))):
+    locks = dead_locks(wait_graph(look_of(watch)))
+    waits_behind = {pid for lock in locks for pid in lock.behind}
+    for lock in (each for each in locks if waits_behind.isdisjoint(each.pids)):
         inside = [members[pid] for pid in lock.pids if pid in members]
         stands = all(watch.processes[pid].stood for pid in lock.pids if pid in watch.processes)
         proven = stands and not lock.partly_seen and len(inside) == len(lock.pids) and all(map(_stands, inside))

@@ -118,6 +118,8 @@ def finished(snapshot: Snapshot) -> Verdict | None:
     """
     progress = snapshot.log.progress
     at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total and not progress.partial
+    last = progress.step is not None and progress.total is not None and progress.step == progress.total - 1  # counted from 0
+    at_end = at_end or (last and not progress.partial and steps_last(snapshot) and left(snapshot))
     reached = snapshot.stage is not None and snapshot.stage.id == FINISH
     if reached and (works_on(snapshot) or never_leaves(snapshot)):
         return None
