@@ -14,6 +14,7 @@ from hangtop.remedies.catalogue import Places, usable_places
 from hangtop.remedies.place import Cause, can_fill, command, filled, remedies_of, slots_of
 from hangtop.remedies.seen_in_log import said_last
 from hangtop.remedies.sightings import Sighting, Sightings, explained, sightings
+from hangtop.remedies.within_reach import reach_of, within_reach
 
 MOST = 24
 """Pieces of advice: the fifth cause is hardly ever the one."""
@@ -29,7 +30,8 @@ def advice(snapshot: Snapshot, verdict: Verdict, user_dir: str | None = None) ->
     if verdict.state.healthy:
         return ()
     known, _ = usable_places(user_dir)
-    return tuple({(each.cause, each.remedy): each for each in _advice(snapshot, verdict, known)}.values())[:MOST]
+    found = within_reach(_advice(snapshot, verdict, known), reach_of(snapshot, verdict))
+    return tuple({(each.cause, each.remedy): each for each in found}.values())[:MOST]
 
 
 def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Advice]:
@@ -39,9 +41,11 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
     crashed = verdict.word == "crashed"
     fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
     first = next((finding for finding in snapshot.findings if finding.cause and finding.id == verdict.message), fatal)
+    seen = sightings(snapshot, verdict, known) if first is None or not crashed else Sightings((), ())
+    for sighting in seen.ahead:
+        yield from _of_place(snapshot, sighting)
     if first is not None:
         yield from _of_told(snapshot, verdict, first, known)
-    seen = sightings(snapshot, verdict, known) if first is None or not crashed else Sightings((), ())
     for sighting in seen.known:
         yield from _of_place(snapshot, sighting)
     for finding in told:

@@ -45,8 +45,9 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
     (`at_kernel`); `files`, ends or parts of the files of a member's frames, with `functions` these alone; `does`, what its stack
     says (`DoingKind`), `phases`, what its function is about; `stages`, the stage of the log. `sure`: its rules leave no doubt
     where the run stands, so that neither members nor stage are asked. `last`: told only where no other place is known, behind
-    what the stage says. `said`: ids of messages; the run stands right behind one that was the last thing its log said.
-    `explains`: ids of messages whose own page is general; this place tells from their numbers which cause is likely.
+    what the stage says; `ahead`: told before all others, which it does not hide. `said`: ids of messages; the run stands right
+    behind one that was the last thing its log said. `explains`: ids of messages whose own page is general; this place tells from
+    their numbers which cause is likely.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
     explains: tuple[str, ...] = ()
     sure: bool = False
     last: bool = False
+    ahead: bool = False
 
     def holds(self, frame: Frame) -> bool:
         """Whether this frame says that its thread stands here."""

@@ -38,10 +38,11 @@ class Sighting(Struct, frozen=True):
 
 class Sightings(Struct, frozen=True):
     """`known`: where the run was seen to stand; `by_stage`: places for which its log alone speaks: those behind what it said
-    last, then that of its stage."""
+    last, then that of its stage. `ahead`: what comes before all of it."""
 
     known: tuple[Sighting, ...]
     by_stage: tuple[Sighting, ...]
+    ahead: tuple[Sighting, ...] = ()
 
 
 def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings:
@@ -57,15 +58,15 @@ def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings
         standing = list(_printed(snapshot, run, places))
     if not any(sighting.place.sure for sighting in by_rule):
         standing += _behind_a_copy(snapshot, run, places)
-    known = _once(sighting for sighting in (*standing, *by_rule) if not sighting.place.last)
+    ahead = tuple(sighting for sighting in by_rule if sighting.place.ahead)
+    known = _once(sighting for sighting in (*standing, *by_rule) if not (sighting.place.last or sighting.place.ahead))
     if verdict.state.ended or any(sighting.place.sure for sighting in known):
-        return Sightings(known, ())
+        return Sightings(known, (), ahead)
     trains = snapshot.plan is not None and snapshot.plan.steady  # which says less than the place of a member
     by_words = _by_words(snapshot, seen, places, known)
     by_stage = () if known and trains else _by_stage(snapshot, seen, places, known)
-    return Sightings(
-        known, (*_once((*by_words, *by_stage)), *(sighting for sighting in by_rule if sighting.place.last and not known))
-    )
+    last = [sighting for sighting in by_rule if sighting.place.last and not known]
+    return Sightings(known, (*_once((*by_words, *by_stage)), *last), ahead)
 
 
 def explained(snapshot: Snapshot, verdict: Verdict, finding: Finding, places: Places) -> Iterator[Sighting]:

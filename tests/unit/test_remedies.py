@@ -27,6 +27,7 @@ from hangtop.remedies.advise import advice
 from hangtop.remedies.catalogue import place_flaws, places, usable_places
 from hangtop.remedies.place import Place, can_fill, command, remedies_of, slots_of
 from hangtop.remedies.place_page import BLANKS, place_page, stage_page
+from hangtop.remedies.within_reach import Reach, within_reach
 from hangtop.state.run_state import RunState
 from tests.fakes.members import (
     ALL_REDUCE,
@@ -261,14 +262,19 @@ class TestRun:
                 continue
             word, found = told(standing_in(stage, name))
             assert word in ("stalled", "slow")
-            assert PLACES[found[0].place].stages, (stage.id, found[0].place)
-            assert stage.id in PLACES[found[0].place].stages
-            assert found[0].paste, (stage.id, found[0].remedy)
-            assert found[0].source
+            if word == "stalled":
+                assert found[0].place == "nobody_here"  # nobody is here
+            first = next(each for each in found if each.place != "nobody_here")
+            assert PLACES[first.place].stages, (stage.id, first.place)
+            assert stage.id in PLACES[first.place].stages
+            assert first.paste, (stage.id, first.remedy)
+            assert first.source
 
     def test_what_is_to_be_known_of_silence_there_stands_in_why(self) -> None:
         pool = next(stage for stage in CATALOG.profiles["gkd"].stage if stage.id == "resource_pool")
-        assert CATALOG.profiles["gkd"].stall_hint["resource_pool"] in told(standing_in(pool, "gkd"))[1][0].why
+        found = told(standing_in(pool, "gkd"))[1]
+        first = next(each for each in found if each.place != "nobody_here")
+        assert CATALOG.profiles["gkd"].stall_hint["resource_pool"] in first.why
 
     def test_what_is_said_of_the_ranks_comes_before_the_usual_cause_of_the_stage(self) -> None:
         state = four(LOCK, stage="weight_sync")
@@ -325,3 +331,24 @@ class TestPages:
                 assert text.startswith(f"{profile.name}:{stage.id}")
                 assert stage.ends_run or "   do: " in text, (profile.name, stage.id)
                 assert not OPEN_SLOT.search(text)
+
+
+def ended(*dos: str, living: bool = False, host: str = "") -> list[str]:
+    """What is left of these commands of one cause."""
+    reach = Reach(gone=not living, here=living, log="/logs/a b.log", pid=812 if living else None, hosts=(host,) if host else ())
+    advised = [Advice("a cause", f"Look: {paste}", "shell", "", "", place="x", paste=paste) for paste in dos]
+    return [each.paste for each in within_reach(advised, reach)]
+
+
+class TestReach:
+    def test_of_a_run_that_is_over_no_stack_is_asked_for(self) -> None:
+        assert ended("py-spy dump --pid PID", "grep -n Error LOG") == ["grep -n Error '/logs/a b.log'"]
+
+    def test_where_that_is_all_that_could_be_done_it_says_where(self) -> None:
+        assert ended("py-spy dump --pid PID") == ["hangtop stacks --log '/logs/a b.log'  # where the run runs"]
+
+    def test_a_machine_that_is_known_is_named(self) -> None:
+        assert ended("hangtop stacks", host="n2") == ["hangtop stacks --log '/logs/a b.log'  # on n2"]
+
+    def test_of_a_process_that_lives_the_command_names_the_pid(self) -> None:
+        assert ended("py-spy dump --native --pid PID", living=True) == ["py-spy dump --native --pid 812"]

@@ -25,6 +25,7 @@ from hangtop.records.advice import Advice, causes_of
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.advice_rows import shown_paste
 from hangtop.state.run_state import RunState
 from hangtop.translations import say, say_comment
 
@@ -130,7 +131,9 @@ def advice_lines(told: Sequence[Advice]) -> list[str]:
     for number, ((place, cause), dos) in enumerate(list(causes.items())[:MOST_CAUSES], 1):
         lines.append(f"  {say(f'why {number}')}: {say(cause)}" + (f"   [{place}]" if place else ""))
         lines += [f"    {say('tell')}: {say_comment(asked)}" for asked in dos[0].tell_apart]
-        lines += [f"    {count}. {': '.join(filter(None, (say(each.words), each.paste)))}" for count, each in enumerate(dos, 1)]
+        lines += [
+            f"    {count}. {': '.join(filter(None, (say(each.words), shown_paste(each))))}" for count, each in enumerate(dos, 1)
+        ]
     more = len(causes) - MOST_CAUSES
     return [*lines, f"  {say(some(more, 'more cause'))}: hangtop explain {told[0].place}"] if more > 0 else lines
 

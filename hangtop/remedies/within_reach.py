@@ -1,0 +1,83 @@
+"""What can be done about this run as it is: of what is dead nobody can take a stack, and a command names its pid, its log and its
+machine, as far as they are known. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.advice import Advice, causes_of
+from hangtop.records.verdict import Verdict
+from hangtop.records.watch_spec import plain_file
+
+LOOKS = re.compile(r"^(?:py-spy|pystack|hangtop stacks|cuda-gdb|gdb -p|strace|kill)\b|/proc/\d|--pid \d")
+"""Commands about a process that lives."""
+_PY_SPY = re.compile(r"^py-spy dump(?P<native> --native)? --pid PID$")
+_BARE = re.compile(r"^hangtop stacks$")
+_LOG = re.compile(r"\bLOG\b")
+OVER_THERE = "where the run runs"
+
+
+class Reach(Struct, frozen=True):
+    """`gone`: the run has ended, and nothing of it was seen to live. `pid`: a living process in question. `here`: whether any of
+    the run was seen on this machine. `hosts`: the machines of those that are accused, where they are others."""
+
+    gone: bool
+    here: bool
+    log: str = ""
+    pid: int | None = None
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def over_there(self) -> str:
+        """Where a command has to be run, in words; empty for this machine."""
+        if self.hosts:
+            return f"on {', '.join(self.hosts)}"
+        return "" if self.here else OVER_THERE
+
+
+def reach_of(snapshot: Snapshot, verdict: Verdict) -> Reach:
+    """What is left of the run, and where."""
+    living = [process.pid for process in snapshot.procs.processes if not process.exited]
+    accused = [culprit.pid for culprit in verdict.culprits if culprit.pid in living]
+    members = [member.pid for member in snapshot.members if member.status != "gone" and member.pid in living]
+    away = {culprit.host: None for culprit in verdict.culprits if culprit.host and culprit.pid not in living}
+    return Reach(
+        gone=verdict.state.ended and not living,
+        here=bool(living),
+        log=plain_file(snapshot.spec.logs) or "",
+        pid=next(iter((*accused, *members)), None),
+        hosts=tuple(away),
+    )
+
+
+def within_reach(advice: Iterable[Advice], reach: Reach) -> Iterator[Advice]:
+    """The advice, each command so that it can be run as it stands. Of a run that is over no stack is asked for, unless there is
+    nothing else to do about a cause."""
+    for remedies in causes_of(advice).values():
+        left = [each for each in remedies if not (reach.gone and LOOKS.search(each.paste))]
+        for each in left or remedies:
+            paste = _filled(each.paste, reach)
+            tell = tuple(asked for asked in each.tell_apart if not (reach.gone and LOOKS.search(asked)))
+            yield replace(each, paste=paste, remedy=f"{each.words}: {paste}" if paste else each.words, tell_apart=tell)
+
+
+def _filled(paste: str, reach: Reach) -> str:
+    spy = _PY_SPY.match(paste)
+    if spy is not None and reach.pid is not None:
+        return paste.replace("PID", str(reach.pid))
+    if reach.log:
+        target = f" --log {shlex.quote(reach.log)}"
+        if spy is not None:
+            paste = f"hangtop stacks{target}{spy['native'] or ''}"
+        elif _BARE.match(paste):
+            paste += target
+        else:
+            paste = _LOG.sub(lambda _: shlex.quote(reach.log), paste)
+    there = reach.over_there if LOOKS.search(paste) and reach.pid is None and "  # " not in paste else ""
+    return f"{paste}  # {there}" if there else paste
