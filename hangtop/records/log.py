@@ -203,6 +203,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     after it. `pid`: of the process that it is about, where the message names one; on that one's node. `every_s`: each process
     that waits writes it again after so many seconds; 0 where that is not known. `outlived`: the run went on after messages like
     it before. `patient`: it only says that something is waited for, as is normal for as long as the stage may be silent.
+    `witness`: it tells who waits, or for whom, and not why.
     """
 
     id: str
@@ -232,6 +233,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     every_s: float = 0.0
     outlived: bool = False
     patient: bool = False
+    witness: bool = False
 
 
 class RaySpeaker(Struct, frozen=True, array_like=True):

@@ -42,21 +42,30 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
     fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
     first = next((finding for finding in snapshot.findings if finding.cause and finding.id == verdict.message), fatal)
     seen = sightings(snapshot, verdict, known) if first is None or not crashed else Sightings((), ())
+    others = [each for each in told if each is not first and not each.survived and each.role in ("cause", "victim", "evidence")]
     for sighting in seen.ahead:
         yield from _of_place(snapshot, sighting)
-    if first is not None:
+    if first is not None and not first.witness:
         yield from _of_told(snapshot, verdict, first, known)
     for sighting in seen.known:
         yield from _of_place(snapshot, sighting)
-    for finding in told:
-        if finding is not first and not finding.survived and finding.role in ("cause", "victim", "evidence"):
-            yield from _of_told(snapshot, verdict, finding, known)
+    for finding in (each for each in others if not each.witness):
+        yield from _of_told(snapshot, verdict, finding, known)
     if not crashed:
-        for finding in snapshot.findings:
-            if finding.severity == "hint" and finding.hang in RISKS and said_last(snapshot, finding):
-                yield from _of_message(finding)
-        for sighting in seen.by_stage:
+        yield from _of_risks(snapshot)
+        for sighting in (each for each in seen.by_stage if not each.place.last):
             yield from _of_place(snapshot, sighting)
+    for finding in (each for each in (first, *others) if each is not None and each.witness):
+        yield from _of_message(finding)
+    for sighting in (each for each in seen.by_stage if each.place.last and not crashed):
+        yield from _of_place(snapshot, sighting)
+
+
+def _of_risks(snapshot: Snapshot) -> Iterator[Advice]:
+    """What the program itself said may hang, where the run stands right behind it."""
+    for finding in snapshot.findings:
+        if finding.severity == "hint" and finding.hang in RISKS and said_last(snapshot, finding):
+            yield from _of_message(finding)
 
 
 def _of_told(snapshot: Snapshot, verdict: Verdict, finding: Finding, known: Places) -> Iterator[Advice]:

@@ -65,7 +65,7 @@ KERNEL = "Detected kernel version 5.4.250, which is below the recommended minimu
         ),
         (
             "Capture cuda graph begin. This can take minutes.\n  4%|#  | 1/23 [00:10<03:40, 10.0s/it]\n",
-            "the capture of CUDA graphs",
+            "the capture of graphs",
         ),
         (
             "10%|#  | 100/1000 [05:00<45:00,  3.0s/it]\n***** Running Evaluation *****\n 60%|#  | 9/15 [01:00<00:40,  6.7s/it]\n",

@@ -89,9 +89,11 @@ def only_complaints(snapshot: Snapshot) -> tuple[Finding, ...]:
 
 
 def _is_all_that_comes(snapshot: Snapshot, finding: Finding) -> bool:
-    """No stage began since, no engine is being built, and its last sighting is the end of the file."""
+    """No stage began since, no engine is being built within the time that this may take, and its last sighting is the end of
+    the file."""
     stage = snapshot.stage
-    building = stage is not None and stage.id.startswith("engine_") and stage.id != "engine_ready"
+    builds = stage is not None and stage.id.startswith("engine_") and stage.id != "engine_ready"
+    building = builds and (snapshot.silence_s or 0.0) <= snapshot.limit.stalled_s
     later = stage is not None and began_after(stage, finding)
     file = snapshot.log.files[finding.file] if finding.file < len(snapshot.log.files) else None
     return not building and not later and file is not None and file.size_bytes - finding.last_offset < LAST_LINES_BYTES

@@ -28,6 +28,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     `wrapper`: it only hands on what failed further in; the fault before it, or the reason right below, is the cause.
     `follows`: ids of what makes this message if it came first, at any rank (`nccl.` for all of these, `*` for any cause).
     `patient`: it tells that something is waited for, as is normal for as long as the stage may be silent.
+    `witness`: it tells who waits, or for whom, and not why: whatever tells why comes first.
     `kind`: it describes a kind of exception by common words. It is tried only on the exception of a traceback that nothing
     handled and no other signature knows, and needs no literal.
     `raised_in`: ends of files of which a frame must stand in the traceback that this exception ends.
@@ -54,6 +55,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     wrapper: bool = False
     follows: tuple[str, ...] = ()
     patient: bool = False
+    witness: bool = False
     kind: bool = False
     raised_in: tuple[str, ...] = ()
     folklore: str = ""

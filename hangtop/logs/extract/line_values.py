@@ -15,6 +15,9 @@ _VALUE = re.compile(
 _TELLS_TIME = re.compile(r"(?i)(?:elapsed|uptime|waited|time|ts|timestamp|_s(?:ecs?|econds)?)\W{0,4}$")
 """A number behind such a word is a time without its unit, or with it in its name. It is one only if it moves as the clock
 does."""
+_ASKER = re.compile(r'\S+:\d{1,5}(?= - "(?:GET|HEAD) /)')
+"""Who asks a server of HTTP: each time from another port. GET changes nothing, so that the same question again is no news (RFC
+9110, 9.2.1); POST may be work."""
 _UNIX_S = (1e9, 4e9)
 _NO_WORD = re.compile(r"[^\w\0%]+")
 _SECONDS = {"ms": 1e-3, "m": 60.0, "h": 3600.0}
@@ -32,6 +35,8 @@ def said_in(text: str) -> Said:
     """The words, numbers and times of a line. Of what is drawn (`⠙`, `|/-\\`) nothing counts but the length of a bar."""
     values: list[str] = []
     times_s: list[float] = []
+    if ' - "' in text:
+        text = _ASKER.sub("", text)
 
     def take(found: re.Match[str]) -> str:
         if clock := found["clock"]:

@@ -89,6 +89,7 @@ def finding_of(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: b
         pid=_pid_of(by, tally.first.prefix.actor) if tally.said is None else tally.said.pid,
         every_s=signature.every_s,
         patient=signature.patient,
+        witness=signature.witness,
     )
 
 
