@@ -11,7 +11,7 @@ from hangtop.records.advice import Advice, Told, causes_of
 from hangtop.remedies.harmless import harmless
 from hangtop.render.spans import BLANK, Row, align, between, cut, width_of
 from hangtop.render.wrap import LABEL_CELLS, section, wrapped
-from hangtop.translations import say, say_comment
+from hangtop.translations import say, say_comment, say_paste
 
 if TYPE_CHECKING:
     from hangtop.remedies.catalogue import Places
@@ -41,16 +41,11 @@ def _remedy(advice: Advice, room: int) -> Row:
     said = say(advice.words)
     if not advice.paste:
         return ((said, "ink"), *_with_preset(advice))
-    paste = shown_paste(advice)
+    paste = say_paste(advice.paste, advice.where)
     row: Row = ((f"{said}: ", "ink"), (paste, "accent bold"))
     if width_of(row) > room >= text.cells(paste):
         return ((paste, "accent bold"), (f"   {said[:1].lower()}{said[1:]}", "muted"))
     return (*row, *_with_preset(advice))
-
-
-def shown_paste(advice: Advice) -> str:
-    """What to run or set; behind a command its comment is told to the reader, that of code is part of the code."""
-    return say_comment(advice.paste) if advice.where == "shell" else advice.paste
 
 
 def _with_preset(advice: Advice) -> Row:
@@ -187,7 +182,7 @@ def _do_rows(advice: Advice, number: int, width: int, *, chosen: bool, copied: b
     rows = wrapped(f"{number}. {said}{offered}", width, label="do" if number == 1 else "")
     if not advice.paste:
         return rows
-    for line, shown in enumerate(text.wrap(shown_paste(advice), max(20, width - LABEL_CELLS - 22))):
+    for line, shown in enumerate(text.wrap(say_paste(advice.paste, advice.where), max(20, width - LABEL_CELLS - 22))):
         sign = ("▸ ", "accent bold") if chosen and not line else ("  ", "")
         where = align("" if line else say(advice.where), 14, "muted")
         rows.append(((_INDENT, ""), sign, where, (shown, "accent bold" if chosen else "data")))

@@ -35,6 +35,11 @@ def say_comment(command: str) -> str:
     return f"{run}{mark}{say(shows)}"
 
 
+def say_paste(paste: str, where: str) -> str:
+    """What a person may run or set: a comment behind code is part of the code."""
+    return say_comment(paste) if where == "shell" else paste
+
+
 @lru_cache(maxsize=2)
 def _translator(lang: str, user_dir: Path | None) -> tuple[Translator, str]:
     from hangtop.translations.pairs import kept, pairs, user_pairs  # English does without

@@ -25,9 +25,8 @@ from hangtop.records.advice import Advice, causes_of
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.advice_rows import shown_paste
 from hangtop.state.run_state import RunState
-from hangtop.translations import say, say_comment
+from hangtop.translations import say, say_comment, say_paste
 
 LOOK_AGAIN_S = 0.1
 AT_LEAST_S = 0.3
@@ -132,7 +131,8 @@ def advice_lines(told: Sequence[Advice]) -> list[str]:
         lines.append(f"  {say(f'why {number}')}: {say(cause)}" + (f"   [{place}]" if place else ""))
         lines += [f"    {say('tell')}: {say_comment(asked)}" for asked in dos[0].tell_apart]
         lines += [
-            f"    {count}. {': '.join(filter(None, (say(each.words), shown_paste(each))))}" for count, each in enumerate(dos, 1)
+            f"    {count}. {': '.join(filter(None, (say(each.words), say_paste(each.paste, each.where))))}"
+            for count, each in enumerate(dos, 1)
         ]
     more = len(causes) - MOST_CAUSES
     return [*lines, f"  {say(some(more, 'more cause'))}: hangtop explain {told[0].place}"] if more > 0 else lines
