@@ -112,6 +112,8 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     if profile:
         check_profile(profile)
     hosts, launcher = _nodes(given)
+    if "" in given["logs"]:
+        raise click.UsageError('--log "": no name; is a variable of the shell empty? echo "$LOG"')
     path, stdin = as_log() if STDIN in given["logs"] else (STDIN, None)
     return WatchSpec(
         logs=tuple(path if log == STDIN else log for log in given["logs"]),

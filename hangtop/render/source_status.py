@@ -48,11 +48,21 @@ def _trouble(view: View, *, wide: bool) -> tuple[str, str, str]:
             continue
         if why := health.problem or failure(health, view.state, view.now):
             return name, say(why), "warn"
-        notes = [note for node in view.state.gpus.values() for note in node.reading.notes] if name == "gpu" else []
-        if notes:
-            return name, say(notes[0]), "warn"
+        if note := _note(view, name):
+            return name, say(note), "warn"
     gpu = view.state.health.get("gpu")
     return ("gpu", say(f"none: {gpu.absent}"), "muted") if gpu is not None and gpu.absent and not wide else ("", "", "")
+
+
+def _note(view: View, source: str) -> str:
+    """What a source that is well could not see."""
+    if source == "gpu":
+        return next((note for node in view.state.gpus.values() for note in node.reading.notes), "")
+    procs = view.state.procs
+    if source != "procs" or procs is None:
+        return ""
+    copier = copier_of(procs)
+    return copier.text if copier is not None else (procs.note or "")
 
 
 def old_row(age_s: float, late_s: float = LATE_S, stuck_s: float = NO_ANSWER_S) -> Row:

@@ -55,6 +55,18 @@ def test_what_was_written_before_a_rotation_stays_in_view_above_a_border(tmp_pat
     assert [line.text for line in session.state.tail if line.offset >= 0] == ["first words 2"]
 
 
+def test_what_was_written_just_before_a_copy_is_read_from_the_copy(tmp_path, watch):
+    path = tmp_path / "train.log"
+    path.write_text(steps(1, 4))
+    session = watch(path)
+    session.until(settled)
+    append(path, "last words\n")
+    (tmp_path / "train.log.1").write_bytes(path.read_bytes())
+    path.write_text("first words\n")  # all of it between two looks
+    session.until(lambda log: log.last_line == "first words")
+    assert session.texts[-3:] == ["last words", "", "first words"]
+
+
 def test_only_so_many_lines_of_before_a_rotation_are_kept(tmp_path, watch):
     path = tmp_path / "train.log"
     path.write_text(steps(1, LINES_KEPT + 50))

@@ -9,6 +9,7 @@ import pytest
 
 from hangtop.cli.config import Config, read_config
 from hangtop.cli.finite_range import FiniteRange
+from hangtop.cli.options import watch_spec
 from hangtop.common.decode_toml import TomlError, decode_toml
 
 
@@ -39,3 +40,8 @@ def test_a_home_that_is_a_file_holds_no_config(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "home").touch()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / "config"))
     assert read_config(None) == Config()
+
+
+def test_a_log_without_a_name_is_refused() -> None:
+    with pytest.raises(click.UsageError, match="is a variable of the shell empty"):
+        watch_spec({"logs": ("",), "sources": None, "profile": None}, Config())

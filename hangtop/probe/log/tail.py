@@ -154,7 +154,10 @@ class Followed:
             head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
             if before != self._before or head[: len(self._head)] != self._head:
                 why: Why = "truncated" if len(before) < known else "rewritten"
-                yield self._begin("rotated" if self._was_copied() else why, now)
+                rest = self._rest_in_copy()
+                if rest:
+                    yield Appended(self.offset, rest, live=True)
+                yield self._begin(why if rest is None else "rotated", now)
                 continue
             if self.offset < self._live_from:
                 new = new[: self._live_from - self.offset]
@@ -170,17 +173,20 @@ class Followed:
         read_to_its_end = found.st_size == self.offset > 0 and now - found.st_mtime > TICK_S
         self._settled = _marks(found) if read_to_its_end and not self._network else None
 
-    def _was_copied(self) -> bool:
-        """Whether the bytes read last stand in a rotated copy beside the file: then it was logrotate's copytruncate, no new
-        run."""
+    def _rest_in_copy(self) -> bytes | None:
+        """What a rotated copy beside the file holds behind the bytes read last; `None` where no copy holds these. With one it was
+        logrotate's copytruncate, no new run, and what was written just before it is there only."""
         folder, name = os.path.split(self.path)
         known = len(self._before)
+        if not known:
+            return None
         try:
             with os.scandir(folder or ".") as beside:
                 copies = [each.path for each in beside if rotated_from(each.name) == name]
-            return bool(known) and any(_holds(path, self._before, self.offset - known) for path in copies)
+            held = (_behind(path, self._before, self.offset - known) for path in copies)
+            return next((rest for rest in held if rest is not None), None)
         except OSError:  # what cannot be read proves nothing
-            return False
+            return None
 
     def _look_at_path(self, now: float) -> tuple[os.stat_result | None, ReadError | None]:
         """Another file at the path, or why there is none. An empty successor is left alone: until the writer has reopened its
@@ -237,10 +243,12 @@ def open_log(path: str) -> int:
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _holds(path: str, data: bytes, offset: int) -> bool:
+def _behind(path: str, data: bytes, offset: int) -> bytes | None:
+    """Up to a chunk of what this file holds behind `data`, if that stands at `offset`."""
     fd = open_log(path)
     try:
-        return os.pread(fd, len(data), offset) == data
+        found = os.pread(fd, len(data) + CHUNK_BYTES, offset)
+        return found[len(data) :] if found.startswith(data) else None
     finally:
         os.close(fd)
 

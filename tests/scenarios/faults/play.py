@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -32,7 +33,8 @@ FIRST = "step:1/400 loss:0.1\nstep:2/400 loss:0.09\n"
 
 
 class Row(Struct, frozen=True, forbid_unknown_fields=True):
-    """A fault, as `rows.toml` explains. `exits`: hangtop refuses to start. `plain`: it paints no screen."""
+    """A fault, as `rows.toml` explains. `exits`: hangtop refuses to start. `plain`: it paints no screen. `root`: needs its
+    rights."""
 
     id: str
     shows: tuple[str, ...]
@@ -50,6 +52,10 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     plain: bool = False
     not_root: bool = False
     small_disk: bool = False
+    under: tuple[str, ...] = ()
+    root: bool = False
+    files: dict[str, str] = {}
+    logs: tuple[str, ...] = ()
 
 
 class Played(Struct, frozen=True):
@@ -68,6 +74,12 @@ def rows() -> list[Row]:
     return msgspec.convert(tomllib.loads(ROWS.read_text())["row"], list[Row])
 
 
+def is_possible(row: Row) -> bool:
+    """Whether this user may make the fault, on this machine."""
+    is_root = os.geteuid() == 0
+    return not (row.not_root if is_root else row.root) and (not row.under or shutil.which(row.under[0]) is not None)
+
+
 def play(row: Row, size: tuple[int, int], folder: Path) -> Played:
     """Play it in this empty folder."""
     log, mark = folder / "train.log", uuid.uuid4().hex
@@ -75,8 +87,15 @@ def play(row: Row, size: tuple[int, int], folder: Path) -> Played:
     for step in row.log:
         take(step, log)
     with ExitStack() as stack:
-        command = [sys.executable, "-m", "hangtop", "--log", str(log), *row.options]
+        given = [each.replace("{folder}", str(folder)) for each in row.logs or (str(log),)]
+        options = [word.replace("{folder}", str(folder)) for word in row.options]
+        command = [*row.under, sys.executable, "-m", "hangtop", *(word for each in given for word in ("--log", each)), *options]
         environment = {"XDG_STATE_HOME": str(folder / "state"), **row.env, MARK: mark}
+        for name, text in row.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        if row.files:
+            environment["XDG_CONFIG_HOME"] = str(folder / "config")
         driver = StandInDriver(folder, row.driver) if row.driver else None
         if driver is not None:
             own = {"LD_LIBRARY_PATH", "FAKENVML_STATE", "FAKENVML_COUNTS"}
