@@ -116,3 +116,10 @@ def test_cleaning_twice_changes_nothing_more() -> None:
 @given(st.text(max_size=2_000))
 def test_any_text_passes(text: str) -> None:
     Redactor().text(text)
+
+
+def test_a_mark_is_not_marked_again() -> None:
+    assert Redactor().text("token=hf_abcdefghijklmnopqrstuvwxyz123456.") == "token=[redacted]"
+    assert Redactor().text("(token=hf_abcdefghijklmnopqrstuvwxyz123456, next)") == "(token=[redacted], next)"
+    assert Redactor().text("see token=[redacted].") == "see token=[redacted]."
+    assert Redactor().text("token=[redacted]$rest") == "token=[redacted]"

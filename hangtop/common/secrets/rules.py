@@ -28,6 +28,14 @@ class Names(Struct, frozen=True, forbid_unknown_fields=True):
     harmless_before: tuple[str, ...]
 
 
+class Services(Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of services whose keys have no shape of their own: an opaque value right beside one is its key. `harmless_after`:
+    unless the name ends in one of these."""
+
+    names: tuple[str, ...]
+    harmless_after: tuple[str, ...]
+
+
 class Harmless(Struct, frozen=True, forbid_unknown_fields=True):
     """Values that are no secrets."""
 
@@ -35,13 +43,15 @@ class Harmless(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """One kind of secret. `starts`: lower-case literals, one of which is in every text that matches; `names`: a telling name is.
-    `pattern`: a regex without line ends, with `{…}` for what `_parts` names. `by`: what takes its place."""
+    """One kind of secret. `starts`: lower-case literals, one of which is in every text that matches; `names`: a telling name is,
+    `services`: the name of a service. `pattern`: a regex without line ends, with `{…}` for what `_parts` names. `by`: what takes
+    its place."""
 
     kind: str
     pattern: str
     starts: tuple[str, ...] = ()
     names: bool = False
+    services: bool = False
     by: str = MARK
 
     @cached_property
@@ -56,6 +66,7 @@ class Kinds(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole table; the rules hold in its order."""
 
     names: Names
+    services: Services
     harmless: Harmless
     rule: tuple[Rule, ...]
 
@@ -118,7 +129,8 @@ def _finder() -> tuple[AhoCorasick, list[list[int]]]:
     names = kinds().names
     telling = [name.lower().split()[0] for name in (*names.strong, *names.anchored, *names.weak)]
     for number, rule in enumerate(kinds().rule):
-        for literal in dict.fromkeys((*rule.starts, *(telling if rule.names else ()))):
+        services = [name.lower().split()[0] for name in kinds().services.names] if rule.services else []
+        for literal in dict.fromkeys((*rule.starts, *services, *(telling if rule.names else ()))):
             owners.setdefault(literal, []).append(number)
     return AhoCorasick(list(owners)), list(owners.values())
 
@@ -174,15 +186,16 @@ def _parts() -> dict[str, str]:
     words = "|".join(table.harmless.words)
     sign = r"\\*[\"']?[\])]?[ \t]*(?:=>|[=:：＝])[ \t]*"
     path = r"(?:~|\.{1,2})?/(?:[\w.@-]{1,60}/)*[\w.@-]{0,60}"
+    mark = re.escape(MARK)
     stays = (
-        rf"(?:{re.escape(MARK)}|-?\d{{1,6}}(?:\.\d+)?(?:e[-+]?\d+)?\s?(?:ms|us|s|min|h|%|[kmgt]i?b?)?|(?:{words})|<[^<>\r\n]{{1,60}}>"
+        rf"(?:{mark}[.,;:!?]*(?=[\s\"'`)\]}}]|$)|-?\d{{1,6}}(?:\.\d+)?(?:e[-+]?\d+)?\s?(?:ms|us|s|min|h|%|[kmgt]i?b?)?|(?:{words})|<[^<>\r\n]{{1,60}}>"
         rf"|\[[A-Z_]{{2,12}}\]|\$(?:[A-Z_]+|[{{(][^\s\"']*)|\{{\w*\}}|\*{{2,}}|[^\x00-\x7f]+|[.,;!]|\w{{1,2}}|\w{{0,4}}(?:\.{{3}}|…)|{path})"
     )
     harmless = rf"\"{stays}?\"|'{stays}?'|`{stays}?`|{stays}(?![\w./+=@!$~\"'-])"
     quoted = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
     value = (
         rf"[bru]{{0,2}}(?:{quoted})|\\+\"[^\"]*?\\+\"|\\+'[^']*?\\+'|\w{{1,40}}\((?:{quoted})\)"
-        rf"|[\[(](?:[^\])\"'\[(]*+(?:{quoted}))++[^\])]*[\])]|[\"']?(?:[^\s,;}}\])\"']|,(?=\S)(?!\s*[\w.-]+[=:]))+"
+        rf"|[\[(](?:[^\])\"'\[(]*+(?:{quoted}))++[^\])]*[\])]|[\"']?(?:{mark})?(?:[^\s,;}}\])\"']|,(?=\S)(?!\s*[\w.-]+[=:]))+"
     )
     random = (
         r"(?:[0-9a-f]{32,}|(?=[\w+/=~!-]{0,200}[A-Z])(?=[\w+/=~!-]{0,200}[a-z])(?=[\w+/=~!-]{0,200}\d)[A-Za-z0-9+/=~!-]{16,}"
@@ -191,6 +204,10 @@ def _parts() -> dict[str, str]:
     password = (
         r"(?:[0-9a-f]{32,}(?!\w)|(?=[^\s\"'`(=]{0,200}[A-Z])(?=[^\s\"'`(=]{0,200}[a-z])(?=[^\s\"'`(=]{0,200}\d)[^\s\"'`,;)\]}(=\[]{10,}"
         r"|(?=[a-z0-9]{0,200}\d)(?=[a-z0-9]{0,200}[a-z])[a-z0-9]{24,}(?![\w.(]))"
+    )
+    opaque = (
+        r"(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+        r"|(?=[\w.=+/-]{0,400}\d)(?=[\w.=+/-]{0,400}[A-Za-z])[\w+/=-]{16,}(?:\.[\w+/=-]{8,})*)(?![\w(])"
     )
     return {
         "STRONG": _any_of(table.names.strong),
@@ -201,6 +218,9 @@ def _parts() -> dict[str, str]:
         "VALUE": value,
         "RANDOM": random,
         "PASSWORD": password,
+        "SERVICE": _any_of(table.services.names),
+        "NO_KEY": _any_of(table.services.harmless_after),
+        "OPAQUE": opaque,
     }
 
 
