@@ -11,6 +11,7 @@ import click
 from hangtop.actions.registry import ACTIONS, Action, Choices, Option
 from hangtop.cli.finite_range import FiniteRange
 from hangtop.cli.options import PLAN, WATCH, config_of, options, spec_of_run, watch_spec
+from hangtop.cli.told_help import ToldCommand, ToldGroup
 
 
 def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> Any:
@@ -82,7 +83,7 @@ OPTIONS: dict[Option, Callable[[Any], Any]] = {
 """How a command line sets each field of `Choices`."""
 
 
-@click.group()
+@click.group(cls=ToldGroup)
 def ray() -> None:
     """Stop a Ray session of this machine, or start it again.
 
@@ -94,7 +95,7 @@ def commands() -> Iterator[click.Command]:
     """One for each action; those of Ray in a group of their own."""
     for action in ACTIONS:
         group, _, name = action.name.rpartition(" ")
-        command = click.command(name, help=action.about)(_planning(action))
+        command = click.command(name, help=action.about, cls=ToldCommand)(_planning(action))
         if group:
             ray.add_command(command)
         else:

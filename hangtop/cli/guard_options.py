@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from hangtop.cli.options import TELL, WATCH, config_of, options, spec_of_run, watch_spec
+from hangtop.cli.told_help import ToldCommand
 
 WATCHFUL = (
     *TELL,
@@ -20,7 +21,7 @@ WATCHFUL = (
 )
 
 
-@click.command()
+@click.command(cls=ToldCommand)
 @options(WATCH)
 @click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="What is done at which event: see GUIDE.md.")
 @options(WATCHFUL)
@@ -48,7 +49,7 @@ def guard(words: tuple[str, ...], example: str | None, **given: Any) -> int:
     return command.run(spec, command.GuardOptions(**named, read_only=config.read_only, words=words))
 
 
-@click.command()
+@click.command(cls=ToldCommand)
 @options(WATCH)
 @click.option("--guard", "policy", type=click.Path(path_type=Path), metavar="FILE", help="The policy: see GUIDE.md.")
 @options(WATCHFUL)
@@ -69,7 +70,7 @@ def wrap(words: tuple[str, ...], **given: Any) -> int:
     return command.run(spec, command.GuardOptions(**named, read_only=config.read_only, words=words), wraps=True)
 
 
-@click.command()
+@click.command(cls=ToldCommand)
 @click.option("--test", "urls", multiple=True, required=True, metavar="URL", help="An address of Apprise; again for more.")
 def notify(urls: tuple[str, ...]) -> int:
     """Send a test notice to each address."""
@@ -78,7 +79,7 @@ def notify(urls: tuple[str, ...]) -> int:
     return command.test_notice(urls)
 
 
-@click.command()
+@click.command(cls=ToldCommand)
 @options(WATCH)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.png|svg", help="The file to write.")
 def picture(output: Path, **given: Any) -> int:
@@ -90,7 +91,7 @@ def picture(output: Path, **given: Any) -> int:
     return command.run(ProbeFeed(spec), spec, output, sys.stderr)
 
 
-@click.command()
+@click.command(cls=ToldCommand)
 @options(WATCH)
 def mcp(**given: Any) -> int:
     """Serve coding agents: a Model Context Protocol server on stdin and stdout.

@@ -32,13 +32,14 @@ from hangtop.cli.options import (
     watch_look,
     watch_spec,
 )
+from hangtop.cli.told_help import ToldCommand, ToldGroup
 from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 from hangtop.translations import speak
 
 
-class LogCommand(click.Command):
+class LogCommand(ToldCommand):
     """Says that a log is named with --log, where a person left that out."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -50,10 +51,11 @@ class LogCommand(click.Command):
             raise
 
 
-class RunGroup(click.Group):
+class RunGroup(ToldGroup):
     """`hangtop --log F -- COMMAND` is `hangtop run --log F -- COMMAND`."""
 
     command_class = LogCommand
+    group_class = ToldGroup
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         try:
