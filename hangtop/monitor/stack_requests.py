@@ -65,9 +65,12 @@ def _answers_unseen(snapshot: Snapshot) -> bool:
 
 
 def _seen_once(snapshot: Snapshot) -> bool:
-    """Whether a worker of Ray on which the verdict hangs came after the first look: one look cannot tell that it stands."""
+    """Whether a worker of Ray on which the verdict hangs, or a rank of another node, came after the first look: one look cannot
+    tell that it stands."""
     seen = Counter(stack.pid for look in snapshot.state.looks for stack in look.stacks)
-    return bool(snapshot.aside) and any(seen[member.pid] < 2 for member in snapshot.members if member.status != "gone")
+    living = [member.pid for member in snapshot.members if member.status != "gone"]
+    come_late = living if snapshot.aside else filter(node_of, living)
+    return any(seen[pid] < 2 for pid in come_late)
 
 
 def _may_write(snapshot: Snapshot) -> bool:

@@ -17,6 +17,7 @@ import msgspec
 
 from hangtop.common import clock
 from hangtop.common.clean_text import clean_text
+from hangtop.probe.nodes.node_table import Look
 
 AGAIN_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Pauses before a line that ended is opened again."""
@@ -30,20 +31,31 @@ MOST_WAITING = 10_000
 LAST_WORDS_S = 1.0
 
 
+class Hello(msgspec.Struct, frozen=True):
+    """What a node says first. `boot`, `pids`: its boot and its PID namespace, by which this machine knows itself. `machine`: the
+    name of its architecture, on which the numbers of system calls depend."""
+
+    boot: str = ""
+    pids: str = ""
+    machine: str = ""
+    ticks_per_s: int = 100
+
+
 class NodeLink:
     """For one reading thread besides its own. `node`: its number; `host`: its name as the user gave it."""
 
     def __init__(self, node: int, host: str, command: tuple[str, ...], look: Mapping[str, Any]) -> None:
         self.node, self.host = node, host
-        self.hello: Mapping[str, Any] = {}
+        self.hello = Hello()
         self.offset_s = 0.0
         """By how much its clock is ahead of ours, as the fastest answer so far tells."""
         self.heard_at: float | None = None
         """Unix time, by our clock."""
         self.problem: str | None = None
-        self.received: deque[dict[str, Any]] = deque(maxlen=MOST_WAITING)
         self.generation = 0
         """How often the line was opened: a new one begins with everything."""
+        self.received: deque[tuple[int, Look | float]] = deque(maxlen=MOST_WAITING)
+        """What came in which generation: when the node was booted, by its clock, then its looks."""
         self.wake: threading.Event = threading.Event()
         self._command, self._look = command, dict(look)
         self._best_s, self._closed = float("inf"), False
@@ -127,13 +139,12 @@ class NodeLink:
         while line := output.readline(MOST_LINE_BYTES):
             try:
                 record: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
-            except msgspec.DecodeError:
-                self.problem = (
-                    f"{self.host}: it answers what is no line of hangtop: {clean_text(line[:80].decode('utf-8', 'replace'))}"
-                )
+                self._take(record)
+            except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+                said = clean_text(line[:80].decode("utf-8", "replace")).strip()
+                self.problem = f"{self.host}: it answers what is no line of hangtop: {said}"
                 continue
             self.heard_at, self.problem = clock.now(), None
-            self._take(record)
             if time.monotonic() - pinged > PING_S and "at" in record:
                 pinged = time.monotonic()
                 self._send({"ping": clock.now()})
@@ -147,9 +158,11 @@ class NodeLink:
             if ask in self._stacks:
                 self._stacks[ask].append(record)
         elif "hello" in record:
-            self.hello = record
+            self.hello = msgspec.convert(record, Hello)
+        elif "boot_at" in record:
+            self.received.append((self.generation, float(record["boot_at"])))
         else:
-            self.received.append({**record, "generation": self.generation})
+            self.received.append((self.generation, msgspec.convert(record, Look, strict=False)))
             self.wake.set()
 
     def _send(self, record: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ every `interval_s` the rows that changed (`hangtop.probe.nodes.node_table` reads
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -32,6 +33,8 @@ MOST_READERS = 8
 AT_ONCE = 16
 MOST_DUMP_BYTES = 4 << 20
 MOST_FILES = 4096
+LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
+MOST_SOURCES, MOST_SOURCE_BYTES = 16, 4_000_000
 Say = Callable[[dict[str, Any]], None]
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -136,6 +139,10 @@ def files_of(pid: int, logs: frozenset[str]) -> list[list[Any]]:
     return sorted(found)
 
 
+def boot_at() -> float:
+    return next(float(line.split()[1]) for line in read("/proc/stat").splitlines() if line.startswith(b"btime"))
+
+
 class Reader:
     """Reads what may wait for a process, in threads that are left behind where one does."""
 
@@ -174,7 +181,7 @@ class Node:
         self.told: dict[int, dict[str, Any]] = {}
         self.looks = 0
         self.facts = Reader(lambda pid: (self.start_of(pid), facts_of(pid, self.kept), files_of(pid, self.logs)))
-        self.boot_at = next(float(line.split()[1]) for line in read("/proc/stat").splitlines() if line.startswith(b"btime"))
+        self.boot_at = boot_at()
         self.own = set(self.above(os.getpid())) | {os.getpid()}
 
     def start_of(self, pid: int) -> int | None:
@@ -292,6 +299,23 @@ def dump(pid: int, limit_s: float) -> tuple[str | None, str | None]:
     return None, said[0] if said else "py-spy failed and said nothing"
 
 
+def sources_of(pid: int, spied: str, started_at: float) -> dict[str, list[Any]]:
+    """By name, of the program's own source files in a dump: SHA-1, whether it is newer than the process, and its whole path."""
+    names = {frame["filename"] for thread in json.loads(spied) for frame in thread["frames"]}
+    found: dict[str, list[Any]] = {}
+    folder = link(f"/proc/{pid}/cwd")
+    for name in sorted(name for name in names if name.endswith(".py") and not any(part in name for part in LIBRARIES)):
+        path = os.path.join(folder, name)
+        root = f"/proc/{pid}/root{path}"
+        try:
+            about = os.stat(root)
+        except OSError:
+            continue
+        if len(found) < MOST_SOURCES and about.st_size <= MOST_SOURCE_BYTES:
+            found[name] = [hashlib.sha1(read(root)).hexdigest(), about.st_mtime > started_at + 2.0, path]
+    return found
+
+
 def take_stacks(ask: dict[str, Any], say: Say) -> None:
     """Answers one question: each stack as it comes, then the end."""
     todo: queue.Queue[int] = queue.Queue()
@@ -312,7 +336,9 @@ def take_stacks(ask: dict[str, Any], say: Say) -> None:
             if found is None and "stack trace" in (error or "").lower():  # it read while the stack changed
                 found, error = dump(pid, ask["limit_s"])
             row = {"stack": ask["ask"], "pid": pid, "at": time.time(), "start": known[0][6], "state": known[1][0]}
-            say(dict(row, dump=found, error=error, tasks=tasks_of(pid)))
+            started_at = boot_at() + known[0][6] / TICKS_PER_S
+            sources = sources_of(pid, found, started_at) if found else {}
+            say(dict(row, dump=found, error=error, tasks=tasks_of(pid), sources=sources))
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(AT_ONCE, len(ask["pids"])))]
     for thread in threads:

@@ -6,8 +6,6 @@ import os
 import time
 from collections.abc import Iterable
 
-import msgspec
-
 from hangtop.common import clock
 from hangtop.common.text import clock as clock_of
 from hangtop.probe.context import ProbeContext
@@ -69,14 +67,15 @@ class NodeSource(Source):
         looks = self._received()
         if not self._looked:
             looks += self._first_looks()
+        problem = None
         if looks and self._table is not None and self._tree is not None:
-            roots = self._roots(now)
+            roots, problem = self._roots(now)
             processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
             reading = ProcessReading(processes=processes, ended=self._tree.ended)
-            if self._told is None or not unchanged(self._told, reading):
+            if problem is None and (self._told is None or not unchanged(self._told, reading)):
                 self._told = reading
                 yield reading
-        if (problem := self._link.problem or self._late()) is not None:
+        if (problem := problem or self._link.problem or self._late()) is not None:
             if self._told is not None:  # what was true a while ago is no reading
                 self._told = None
                 yield ProcessReading()
@@ -107,44 +106,42 @@ class NodeSource(Source):
         """Takes in what came, and returns how many looks there were."""
         looks = 0
         while self._link.received:
-            record = self._link.received.popleft()
-            if record["generation"] != self._generation:
-                self._begin(record["generation"])
+            generation, told = self._link.received.popleft()
+            if generation != self._generation:
+                self._begin(generation)
             assert self._table is not None
             self._table.offset_s = self._link.offset_s
-            if "boot_at" in record:
-                self._table.boot_at = record["boot_at"]
-            else:
-                self._table.take(msgspec.convert(record, Look, strict=False))
+            if isinstance(told, Look):
+                self._table.take(told)
                 looks += 1
+            else:
+                self._table.boot_at = told
         return looks
 
     def _begin(self, generation: int) -> None:
         """A line that was opened anew begins with everything."""
         hello = self._link.hello
-        if hello.get("boot") == read_text("/proc/sys/kernel/random/boot_id") and hello.get("pids") == namespace("self", "pid"):
+        if hello.boot == read_text("/proc/sys/kernel/random/boot_id") and hello.pids == namespace("self", "pid"):
             raise SourceError(SAME_MACHINE.format(self._link.host))
         self._generation = generation
-        table = self._table = NodeTable(self._link.node, hello["ticks_per_s"])
+        table = self._table = NodeTable(self._link.node, hello.ticks_per_s)
         self._tree = RunTree(self._context.spec, table, Exits(), LoginShells(table))
 
-    def _roots(self, now: float) -> list[int]:
-        """The processes there that have a rank's number in this run. Raises `SourceError` where several runs are there, and
-        nothing tells which of them it is."""
+    def _roots(self, now: float) -> tuple[list[int], str | None]:
+        """The processes there that have a rank's number in this run; and that only ranks of other runs are there, or that nothing
+        tells which of them it is."""
         ranks = self._ranks(now)
         meetings = {pid: _meeting(known) for pid, known in ranks.items()}
         mine = self._own_meeting()
         if mine in meetings.values():
-            return [pid for pid, meeting in meetings.items() if meeting == mine]
+            return [pid for pid, meeting in meetings.items() if meeting == mine], None
         others = sorted({meeting for meeting in meetings.values() if meeting is not None})
-        if mine is not None or len(others) > 1:
-            host, there, here = self._link.host, ", ".join(map(":".join, others)) or "none", ":".join(mine or ())
-            raise SourceError(
-                f"{host}: the ranks there meet at {there}, this one at {here}: nothing ties one to this log"
-                if here
-                else f"{host}: the ranks there meet at {there}: nothing ties one to this log"
-            )
-        return list(ranks)
+        host, there = self._link.host, ", ".join(map(":".join, others))
+        if mine is not None and others:
+            return [], f"{host}: the ranks there meet at {there}, this one at {':'.join(mine)}: nothing ties one to this log"
+        if len(others) > 1:
+            return [], f"{host}: the ranks there meet at {there}: nothing ties one to this log"
+        return list(ranks), None
 
     def _ranks(self, now: float) -> dict[int, ProcessFacts]:
         """The processes there that have a rank's number, of whatever run."""

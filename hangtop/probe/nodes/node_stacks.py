@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.nodes.node_link import NodeLink
 from hangtop.probe.stacks import pyspy
+from hangtop.probe.stacks.source_lines import FileElsewhere
 from hangtop.records.nodes import node_of, on_node, pid_there
 from hangtop.records.stack import Stack, Thread
 from hangtop.system.processes.kernel_threads import HIDDEN, wait_of
@@ -27,6 +28,8 @@ class NodeStacks:
     def __init__(self, nodes: Mapping[int, NodeLink], ask: int, pids: Iterable[int]) -> None:
         self._ask, self._until = ask, time.monotonic() + 2 * pyspy.LIMIT_S + ROUND_TRIP_S
         self._open: dict[NodeLink, set[int]] = {}
+        self.sources: dict[str, FileElsewhere] = {}
+        """The source files of the stacks so far, by path; of one that differs between nodes, the last."""
         wanted: dict[int, list[int]] = defaultdict(list)
         for pid in pids:
             wanted[node_of(pid)].append(pid)
@@ -45,6 +48,8 @@ class NodeStacks:
                         yield from self._end(link, record.get("error") or "")
                         break
                     stack = stack_of(link, record)
+                    told = record.get("sources") or {}
+                    self.sources |= {name: FileElsewhere(path, sha1, changed) for name, (sha1, changed, path) in told.items()}
                     missing.discard(stack.pid)
                     yield stack
                 if late and link in self._open:
@@ -72,7 +77,7 @@ def stack_of(link: NodeLink, record: Mapping[str, Any]) -> Stack:
     dump = pyspy.read(record["pid"], record["dump"].encode())
     if dump.error is not None:
         return replace(stack, problem=f"{link.host}: {dump.error}")
-    machine = link.hello.get("machine", "")
+    machine = link.hello.machine
     threads = ((pyspy.thread(spied), tasks.get(str(spied.os_thread_id or record["pid"]))) for spied in dump.threads)
     return replace(stack, threads=tuple(_thread(thread, link.node, known, machine) for thread, known in threads))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
@@ -24,15 +26,42 @@ BOOT_TIME_ERROR_S = 2.0
 """Start times count from boot, and the time of boot is known to about a second (btime in proc(5))."""
 
 
-def around(stacks: Iterable[Stack]) -> tuple[Excerpt, ...]:
-    """The lines around the user's innermost frames, each place once for all ranks."""
+class FileElsewhere(Struct, frozen=True):
+    """A source file on another node: its whole path, the SHA-1 of its bytes, and whether it is newer than its process."""
+
+    path: str
+    sha1: str
+    changed: bool = False
+
+
+def around(stacks: Iterable[Stack], elsewhere: Mapping[str, FileElsewhere] | None = None) -> tuple[Excerpt, ...]:
+    """The lines around the user's innermost frames, each place once for all ranks. `elsewhere`: the files of stacks that were
+    taken on other nodes, by path; they are read here where the very same bytes are, as on a file system that nodes share."""
     found: dict[tuple[str, int], Excerpt] = {}
     for stack in stacks:
         for frame in (thread.frames[place] for thread in stack.threads for place in own(thread.frames)[:MAX_FRAMES]):
             at = frame.file, frame.line
-            if at not in found and len(found) < MAX_EXCERPTS and (excerpt := read(frame, stack.pid)):
+            if at in found or len(found) >= MAX_EXCERPTS:
+                continue
+            there = None if elsewhere is None else elsewhere.get(frame.file)
+            excerpt = _alike(frame, there) if there is not None else None if elsewhere is not None else read(frame, stack.pid)
+            if excerpt is not None:
                 found[at] = excerpt
     return tuple(found.values())
+
+
+def _alike(frame: Frame, there: FileElsewhere) -> Excerpt | None:
+    """The lines of the file of this path here, if it is the same as there."""
+    try:
+        about = os.stat(there.path)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_FILE_BYTES:
+            return None
+        content = Path(there.path).read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha1(content, usedforsecurity=False).hexdigest() != there.sha1:
+        return None
+    return _excerpt(content.decode("utf-8", "replace"), frame, changed=there.changed)
 
 
 def _as_seen_by(pid: int, file: str) -> str:
@@ -50,10 +79,14 @@ def read(frame: Frame, pid: int) -> Excerpt | None:
         if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_FILE_BYTES or frame.line < 1:
             return None
         changed = about.st_mtime > psutil.Process(pid).create_time() + BOOT_TIME_ERROR_S
-        first = max(1, frame.line - AROUND)
         source = Path(path).read_text(encoding="utf-8", errors="replace")
     except (OSError, psutil.Error):  # no such file, or no right: the stack is shown without it
         return None
+    return _excerpt(source, frame, changed=changed)
+
+
+def _excerpt(source: str, frame: Frame, *, changed: bool) -> Excerpt | None:
+    first = max(1, frame.line - AROUND)
     lines = tuple(
         clean_text(line)[:LONGEST_LINE] for line in source.removesuffix("\n").split("\n")[first - 1 : frame.line + AROUND]
     )

@@ -61,9 +61,13 @@ def _with_others(ask: StacksAsk, now: float, others: NodeStacks) -> Iterator[Sta
     here = replace(ask, pids=tuple(pid for pid in ask.pids if not node_of(pid)))
     for part in answer_stacks(here, now):
         yield replace(part, asked=ask.pids if part.asked else (), done=False)
+    far = []
     for stack in others.answers():
-        yield StacksReading(ask.ask, stacks=(replace(stack, at=stack.at or now),))
+        far.append(replace(stack, at=stack.at or now))
+        yield StacksReading(ask.ask, stacks=(far[-1],))
     yield StacksReading(ask.ask, done=True, took_s=round(time.monotonic() - began, 3))
+    if lines := source_lines.around(far, others.sources):
+        yield StacksReading(ask.ask, excerpts=lines)
 
 
 def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
