@@ -94,7 +94,7 @@ class Notifier:
 
     async def _send(self, notice: Notice, tries: int, now: float) -> None:
         sent = await send(notice)
-        self._failed(sent.why)
+        self._failed(f"{sent.why}: {sent.said}" if sent.said else sent.why)
         if sent.failed:
             self._keep(not_delivered(self._post, notice, sent.failed, tries, self._settings, now))
 

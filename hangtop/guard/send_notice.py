@@ -32,16 +32,21 @@ LIMIT_S, PAINT_S = 60.0, 90.0
 """For the services, and for the picture before."""
 LOOK_S = 0.1
 NOT_INSTALLED = "apprise is not installed: pip install 'hangtop[notify]'"
+UNKNOWN = "no service that Apprise knows (appriseit.com/services); a webhook of your own is json://HOST/PATH, or jsons://"
 PICTURE = "png" if find_spec("resvg_py") else "svg"
+ERRNO = re.compile(r"\[Errno -?\d+\] ([A-Z][A-Za-z ]+)")
+"""What the kernel or the resolver said, among the words of a library."""
 SHORT = 3
 """Shorter words of an address tell nothing of it."""
 
 
 class Sent(Struct, frozen=True):
-    """`failed`: the places of the addresses that did not take it. `why`: in one line, without addresses, and what tells more."""
+    """`failed`: the places of the addresses that did not take it. `why`: who, in one line without addresses, and what tries it.
+    `said`: what the services said."""
 
     failed: tuple[int, ...] = ()
     why: str = ""
+    said: str = ""
 
 
 async def send(notice: Notice) -> Sent:
@@ -89,7 +94,7 @@ def problems_of(urls: Sequence[str]) -> list[str]:
         from apprise import Apprise
     except ImportError:
         return [NOT_INSTALLED]
-    return [f"address {number}: no service that Apprise knows" for number, url in enumerate(urls, 1) if not Apprise().add(url)]
+    return [f"address {number}: {UNKNOWN}" for number, url in enumerate(urls, 1) if not Apprise().add(url)]
 
 
 def main() -> None:
@@ -127,7 +132,7 @@ def _sent(notice: Notice, picture: str) -> Sent:
     services = [notice.urls[place].partition(":")[0] for place in failed]
     named = ", ".join(f"address {place + 1} ({service})" for place, service in zip(failed, services, strict=True))
     said = "; ".join(dict.fromkeys(filter(None, whys.values())))
-    return Sent(failed, f"not taken by {named}; try hangtop notify --test {services[0]}://…{f': {said}' if said else ''}")
+    return Sent(failed, f"not taken by {named}; try hangtop notify --test {services[0]}://…", said)
 
 
 def _not_delivered(url: str, title: str, body: str, picture: str) -> str | None:
@@ -142,23 +147,32 @@ def _not_delivered(url: str, title: str, body: str, picture: str) -> str | None:
             return None
         if service.notify(title=title, body=body, body_format=NotifyFormat.TEXT):
             return None
-    return without_address(complaints.last, url)
+    return without_address(complaints.said, url)
 
 
 class _Complaints(logging.Handler):
     """What Apprise says of a failure: in its log only."""
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.last = ""
+        super().__init__()
+        self._last = self._cause = ""
+
+    @property
+    def said(self) -> str:
+        return f"{self._last.rstrip('.')} ({self._cause})" if self._cause else self._last.rstrip(".")
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.last = " ".join(record.getMessage().split())
+        message = " ".join(record.getMessage().split())
+        if record.levelno >= logging.WARNING:
+            self._last = message
+        elif (found := ERRNO.search(message)) is not None:
+            self._cause = found[1]
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
         log = logging.getLogger("apprise")
         log.propagate = False
+        log.setLevel(logging.DEBUG)
         log.addHandler(self)
         try:
             yield
@@ -171,7 +185,7 @@ def without_address(said: str, url: str) -> str:
     words = {word for word in re.split(r"[/@:?&=#,]+", url.partition("://")[2]) if len(word) >= SHORT}
     for word in sorted(words, key=len, reverse=True):
         said = said.replace(word, "…")
-    return said.rstrip(".")
+    return said
 
 
 if __name__ == "__main__":

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.common import reaper
 from hangtop.feeds.redacted import RedactedFeed
 from hangtop.guard import tell_others
 from hangtop.guard.post import Notice
-from hangtop.guard.send_notice import NOT_INSTALLED, Sent, problems_of, send, without_address
+from hangtop.guard.send_notice import NOT_INSTALLED, UNKNOWN, Sent, problems_of, send, without_address
 from hangtop.guard.tell_others import TellOthers
 from hangtop.monitor.monitor import Monitor
 from hangtop.records.log import LogReading
@@ -76,18 +77,30 @@ async def test_who_does_not_take_it_is_named_without_its_address(receiver: Recei
         url = gone.url.replace("json://", f"json://me:{SECRET}@")
     sent = await send(Notice((url, receiver.url), "hung", "Rank 3 stands."))
     assert sent.failed == (0,)
-    assert sent.why.startswith("not taken by address 1 (json); try hangtop notify --test json://…: ")
-    assert SECRET not in sent.why
+    assert sent.why == "not taken by address 1 (json); try hangtop notify --test json://…"
+    assert "Connection refused" in sent.said
+    assert SECRET not in sent.said
     assert receiver.titles == ["hung"]
 
 
 def test_an_address_that_is_none_is_named_by_its_number() -> None:
-    assert problems_of(["json://127.0.0.1/", f"nothing://{SECRET}"]) == ["address 2: no service that Apprise knows"]
+    assert problems_of(["json://127.0.0.1/", f"nothing://{SECRET}"]) == [f"address 2: {UNKNOWN}"]
 
 
 def test_without_apprise_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)
     assert problems_of(["json://127.0.0.1/"]) == [NOT_INSTALLED]
+
+
+def test_a_test_notice_that_is_not_delivered_says_why(tmp_path: Path) -> None:
+    with Receiver().listening() as gone:
+        url = gone.url.replace("json://", f"json://me:{SECRET}@")
+    command = [sys.executable, "-m", "hangtop", "notify", "--test", url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    assert done.returncode == 1
+    assert done.stderr.startswith("hangtop notify: not delivered to address 1: A Connection error")
+    assert "Connection refused" in done.stderr
+    assert SECRET not in done.stderr
 
 
 def test_a_test_notice_is_delivered_and_says_so(receiver: Receiver) -> None:
@@ -169,6 +182,8 @@ async def test_what_was_not_sent_yet_is_sent_when_who_watches_leaves(receiver: R
     watched.telling.bundled("/evidence/b.tar.gz")
     watched.telling.around(MemoryFeed()).close()
     await asyncio.to_thread(eventually, lambda: len(receiver.got) == 2, "the last notice")
+    left = reaper._abandoned
+    await asyncio.to_thread(eventually, lambda: all(sender.poll() is not None for sender in left), "the end of its sender")
 
 
 async def test_a_notice_that_nobody_took_is_said_beside_the_sources_until_one_is_taken(alone: None) -> None:
@@ -190,7 +205,7 @@ async def test_a_notice_that_nobody_took_is_said_beside_the_sources_until_one_is
 def test_a_complaint_holds_no_word_of_the_address() -> None:
     url = f"json://me:{SECRET}@hooks.example.org/T123/B456?token=abcdef"
     said = without_address(f"Could not reach hooks.example.org as me with {SECRET} or abcdef at T123.", url)
-    assert said == "Could not reach … as me with … or … at …"
+    assert said == "Could not reach … as me with … or … at …."
 
 
 async def test_a_notice_takes_along_what_the_screen_shows_now(receiver: Receiver, tmp_path: Path) -> None:

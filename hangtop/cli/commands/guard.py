@@ -239,8 +239,10 @@ def test_notice(urls: Sequence[str]) -> int:
     if problems := problems_of(urls):
         raise click.UsageError("; ".join(problems))
     body = "This is how hangtop tells that a run hangs."
-    if why := asyncio.run(send(Notice(tuple(urls), "hangtop: a test", body))).why:
-        click.echo(f"hangtop notify: {why}", err=True)
+    sent = asyncio.run(send(Notice(tuple(urls), "hangtop: a test", body)))
+    if sent.why:
+        named = ", ".join(f"address {place + 1}" for place in sent.failed)
+        click.echo(f"hangtop notify: not delivered to {named}: {sent.said or sent.why}", err=True)
         return 1
     click.echo(f"delivered to {len(urls)} address{'es' if len(urls) > 1 else ''}")
     return 0
