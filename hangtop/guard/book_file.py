@@ -1,4 +1,4 @@
-"""The book of a guard on disk: one file for each watched run, held by one guard at a time.
+"""The book of a guard on disk: one file for each watched run, each of whose logs is held by one guard at a time.
 
 A disk that is full loses the memory, not the guard: it goes on with what it knows, and says so.
 """
@@ -34,19 +34,24 @@ class BookFile:
     def __init__(self, spec: WatchSpec, folder: Path | None = None, *, dry_run: bool = False) -> None:
         place = folder or user_state_path("hangtop") / "guard"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        named = "\n".join([*map(os.path.realpath, spec.logs), *map(str, spec.pids)])
-        name = hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[: 2 * NAME_BYTES]
-        self.path = place / f"{name}{'.dry' if dry_run else ''}.json"
-        self._lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        watched = [*map(os.path.realpath, spec.logs), *map(str, spec.pids)]
+        suffix = ".dry" if dry_run else ""
+        self.path = place / f"{_name_of(chr(10).join(watched))}{suffix}.json"
+        self._locks: list[int] = []
+        for each in dict.fromkeys(watched):
+            self._hold(place / f"{_name_of(each)}{suffix}.lock")
+        self.problem = ""
+        self.book = self._read()
+
+    def _hold(self, place: Path) -> None:
+        self._locks.append(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            os.close(self._lock)
+            self.close()
             raise HeldError("another hangtop guard watches this run: two would act twice") from error
         except OSError:  # a file system without locks
             pass
-        self.problem = ""
-        self.book = self._read()
 
     def _read(self) -> Book:
         """What the guard before knew; a file that cannot be read is an empty one, and `problem` says so."""
@@ -72,4 +77,10 @@ class BookFile:
         return True
 
     def close(self) -> None:
-        os.close(self._lock)
+        for lock in self._locks:
+            os.close(lock)
+        self._locks.clear()
+
+
+def _name_of(watched: str) -> str:
+    return hashlib.sha256(watched.encode("utf-8", "surrogateescape")).hexdigest()[: 2 * NAME_BYTES]

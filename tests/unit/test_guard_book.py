@@ -36,6 +36,17 @@ def test_one_guard_a_run_and_a_dry_one_beside_it(tmp_path: Path) -> None:
         each.close()
 
 
+def test_one_guard_a_log_however_many_logs_the_other_one_watches(tmp_path: Path) -> None:
+    both, one = WatchSpec(logs=("other.log", "./train.log")), BookFile(SPEC, tmp_path)
+    with pytest.raises(HeldError):
+        BookFile(both, tmp_path)
+    one.close()
+    two = BookFile(both, tmp_path)
+    with pytest.raises(HeldError):
+        BookFile(SPEC, tmp_path)
+    two.close()
+
+
 def test_a_full_disk_is_told_and_the_book_is_written_once_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = BookFile(SPEC, tmp_path)
     with monkeypatch.context() as patched:
