@@ -27,13 +27,15 @@ class Part(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """What the sender is told. `urls`: of Apprise. `picture`, `paint`: as of a part."""
+    """What the sender is told. `urls`: of Apprise; `places`: theirs in the whole list, by which a person knows them. `picture`,
+    `paint`: as of a part."""
 
     urls: tuple[str, ...]
     title: str
     body: str
     picture: str = ""
     paint: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
 
 
 class Undelivered(Struct, frozen=True):
@@ -71,8 +73,13 @@ def next_notice(post: Post, settings: Notices, now: float) -> tuple[Post, Notice
     again = next((each for each in post.undelivered if now >= each.next_at), None)
     if again is not None:
         rest = tuple(each for each in post.undelivered if each is not again)
-        urls = tuple(settings.urls[place] for place in again.places if place < len(settings.urls))
-        return replace(post, undelivered=rest), Notice(urls, again.title, again.body, again.picture, again.paint), again.tries
+        places = tuple(place for place in again.places if place < len(settings.urls))
+        urls = tuple(settings.urls[place] for place in places)
+        return (
+            replace(post, undelivered=rest),
+            Notice(urls, again.title, again.body, again.picture, again.paint, places),
+            again.tries,
+        )
     early = post.sent_at is not None and 0 <= now - post.sent_at < settings.every_s
     if not post.waiting or (early and not post.urgent):
         return post, None, 0

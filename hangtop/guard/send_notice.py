@@ -130,7 +130,8 @@ def _sent(notice: Notice, picture: str) -> Sent:
     if not failed:
         return Sent()
     services = [notice.urls[place].partition(":")[0] for place in failed]
-    named = ", ".join(f"address {place + 1} ({service})" for place, service in zip(failed, services, strict=True))
+    numbers = [(notice.places or range(len(notice.urls)))[place] + 1 for place in failed]
+    named = ", ".join(f"address {number} ({service})" for number, service in zip(numbers, services, strict=True))
     said = "; ".join(dict.fromkeys(filter(None, whys.values())))
     return Sent(failed, f"not taken by {named}; try hangtop notify --test {services[0]}://…", said)
 

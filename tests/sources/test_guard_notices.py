@@ -83,6 +83,13 @@ async def test_who_does_not_take_it_is_named_without_its_address(receiver: Recei
     assert receiver.titles == ["hung"]
 
 
+async def test_who_does_not_take_it_the_second_time_has_the_same_number() -> None:
+    with Receiver().listening() as gone:
+        pass
+    sent = await send(Notice((gone.url,), "hung", "Rank 3 stands.", places=(4,)))
+    assert (sent.failed, sent.why[:30]) == ((0,), "not taken by address 5 (json);")
+
+
 def test_an_address_that_is_none_is_named_by_its_number() -> None:
     assert problems_of(["json://127.0.0.1/", f"nothing://{SECRET}"]) == [f"address 2: {UNKNOWN}"]
 
