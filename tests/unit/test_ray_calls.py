@@ -318,3 +318,20 @@ def test_a_task_that_finds_nothing_free_waits_for_resources_where_no_call_runs()
     assert "Env ×2 keep CPU 2 between calls" in [fact.text for fact in said.evidence]
     runs = on_ray({1: idle(), 2: LOCKED}, envs[0], worker(2, "Worker.update", IDLE))
     assert verdict(replace(runs, ray={"": RayReading((cluster,))})).word == "hung", "what runs may free it, and stands"
+
+
+def test_a_rank_whose_actor_lives_on_another_node_is_not_gone():
+    ranks = [
+        replace(worker(n, title, recent), role="rank", rank=n, world=4)
+        for n, title, recent in ((0, "Worker", POLLS), (2, "Worker.update", IDLE))
+    ]
+    far = tuple(
+        RayActor("Worker", "running", method="update", ray_pid=9 + n, id=str(n), rank=n, host="n2", job="01000000")
+        for n in (1, 3)
+    )
+    here = tuple(RayActor("Worker", "idle", pid=100 + n, id=str(n), rank=n, job="01000000") for n in (0, 2))
+    cluster = RayCluster(SESSION.rpartition("/")[2], actors=(*here, *far), api=RayApi("a", "ok", 1.0, True))
+    state = on_ray({0: idle(), 2: LOCKED}, *ranks)
+    told = verdict(replace(state, ray={"": RayReading((cluster,))}))
+    assert (told.word, [culprit.rank for culprit in told.culprits]) == ("hung", [2]), told.headline
+    assert [culprit.rank for culprit in verdict(state).culprits] == [1], "nobody knows of another node"

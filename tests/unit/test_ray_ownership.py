@@ -10,7 +10,7 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned, rank_actors, said_of, strangers
 from hangtop.records.log import LogFile, LogReading, RaySaid, RaySpeaker
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
-from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayPart, RayReading
+from hangtop.records.ray.cluster import RayActor, RayApi, RayCluster, RayDriver, RayJob, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
@@ -286,3 +286,16 @@ def test_a_driver_on_another_node_still_drives_its_run():
     elsewhere = RayDriver("02000000", 7, "m", "python main.py")
     assert diagnose(gone(elsewhere), WatchSpec(logs=("/runs/train.log",), stall_s=30), NOW).word != "crashed"
     assert diagnose(gone(said=RaySaid(joined="10.9.9.9:6379")), WatchSpec(stall_s=30), NOW).word != "crashed"
+
+
+def test_actors_that_a_dead_driver_left_are_the_run_s_where_their_job_began_when_the_log_says_that_it_joined():
+    said = RaySaid(joined=GCS, at=BEGAN + 70)
+    jobs = (RayJob("02000000", BEGAN + 70.2), RayJob("03000000", BEGAN + 400))
+
+    def pids(*past: RayJob) -> set[int | None]:
+        (own,) = owned(state(cluster(past_jobs=past), said=said, alive=False))
+        return {actor.pid for actor in own.cluster.actors}
+
+    assert pids(*jobs) == {601, 602}
+    assert pids(jobs[1]) == set()
+    assert pids(jobs[0], RayJob("03000000", BEGAN + 71)) == set(), "two began then"

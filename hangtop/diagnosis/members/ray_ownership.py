@@ -202,7 +202,8 @@ def _jobs(question: _Question) -> frozenset[str]:
     """The jobs of the session that are the run's.
 
     The jobs whose driver writes the log, else whose driver is a process of the run (its output may go through `tee`), else the
-    jobs of its workers, else the jobs whose actors speak in the log.
+    jobs of its workers, else the jobs whose actors speak in the log, else the one whose driver joined when the log says that the
+    run did, and has ended.
     """
     cluster, run = question.cluster, question.run
     drives = [tie for tie in _of_session(run.ties, cluster) if tie.kind == "drives"]
@@ -217,10 +218,20 @@ def _jobs(question: _Question) -> frozenset[str]:
         for actor in cluster.actors
         if question.said is not None and any(_spoke(actor, s, question) for s in question.said.speakers)
     )
-    for known in ((job for job, pid in drivers.items() if pid in run.writers), drivers, (*members, *works), gone, speak):
+    written = (job for job, pid in drivers.items() if pid in run.writers)
+    for known in (written, drivers, (*members, *works), gone, speak, _joined_then(question)):
         if jobs := frozenset(job for job in known if job):
             return jobs
     return frozenset()
+
+
+def _joined_then(question: _Question) -> tuple[str, ...]:
+    """The one past job that began when the log says that the run joined; none where several did."""
+    said = question.said
+    if said is None or said.at is None or not said.joined or not _is_told_at(question, said.joined):
+        return ()
+    then = [job.id for job in question.cluster.past_jobs if abs(job.began_at - said.at) <= CLOCK_S]
+    return tuple(then) if len(then) == 1 else ()
 
 
 def _by_process(question: _Question) -> str | None:

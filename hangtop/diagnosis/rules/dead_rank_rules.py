@@ -10,6 +10,7 @@ from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.named_pids import gone_by_name
 from hangtop.diagnosis.facts.stack_pauses import LONGEST_S
 from hangtop.diagnosis.members.rank_numbering import missing_here
+from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.rules import log_rules
 from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, rank_names, stack_evidence
 from hangtop.diagnosis.snapshot import Snapshot
@@ -133,13 +134,15 @@ def _named(gone: tuple[Culprit, ...], living: set[int | None]) -> str:
 
 
 def _missing(snapshot: Snapshot) -> tuple[Culprit, ...]:
-    """The ranks that must have run on this machine, or on one of the other nodes, by the numbers of the others there."""
+    """The ranks that must have run on this machine, or on one of the other nodes, by the numbers of the others there. Not those
+    whose actor lives elsewhere: Ray may spread the ranks over its nodes one by one."""
     by_node = grouped((*snapshot.members, *snapshot.aside), lambda member: node_of(member.pid))
     worlds = [member.process.world or 0 for member in snapshot.members]
     worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     why, pids = ("has no process here any more", "its peers wait for it"), snapshot.pid_of
     numbers = [{member.rank for member in there if member.rank is not None} for there in by_node.values()]
-    gone = {rank for here in numbers for rank in missing_here(here, max(worlds, default=None))}.difference(*numbers)
+    elsewhere = {rank for rank, actor in rank_actors(snapshot.state).items() if actor.has_process}
+    gone = {rank for here in numbers for rank in missing_here(here, max(worlds, default=None))}.difference(elsewhere, *numbers)
     return tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in sorted(gone))
 
 

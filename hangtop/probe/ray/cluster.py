@@ -22,7 +22,7 @@ from hangtop.probe.ray.dashboard.state_tables import GcsTables
 from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, missing_daemons, without_secrets
 from hangtop.probe.ray.local.ray_processes import LocalWorker, RayProcesses
-from hangtop.records.ray.cluster import PlacementGroup, RayCluster, RayDriver, RayNode, RayPart
+from hangtop.records.ray.cluster import PlacementGroup, RayCluster, RayDriver, RayJob, RayNode, RayPart
 from hangtop.system.processes.users import Users
 
 MOST_ACTORS = 2_048
@@ -110,6 +110,7 @@ class Cluster:
             actors=cut_to(actors, MOST_ACTORS),
             actors_total=len(actors),
             drivers=_drivers(view, local),
+            past_jobs=_past_jobs(view),
             nodes=tuple(_node(node, seen, view.logical.get(node, ""), local=node in local) for node, seen in view.nodes.items()),
             groups=_groups(view.groups),
             demand=view.demand,
@@ -156,7 +157,14 @@ def _drivers(view: ApiView, here: Set[str]) -> tuple[RayDriver, ...]:
         for core in stats.core_worker_stats
         if core.worker_type == "DRIVER"
     )
-    return told or tuple(_of_job(job, job.driver_info, view, here) for job in view.jobs if job.driver_info)
+    return told or tuple(_of_job(job, job.driver_info, view, here) for job in view.jobs if job.driver_info and job.runs)
+
+
+def _past_jobs(view: ApiView) -> tuple[RayJob, ...]:
+    """Of which actors are left."""
+    living = {actor.job_id for actor in view.actors.values() if actor.state == "ALIVE"}
+    past = [job for job in view.jobs if not job.runs and job.job_id in living]
+    return tuple(RayJob(job.job_id or "", api_schema.number(job.start_time) / 1000) for job in past)
 
 
 def _of_job(job: api_schema.Job, driver: api_schema.DriverInfo, view: ApiView, here: Set[str]) -> RayDriver:

@@ -105,6 +105,13 @@ class RayDriver(Struct, frozen=True, omit_defaults=True):
     started_at: float | None = None
 
 
+class RayJob(Struct, frozen=True):
+    """A job whose driver has ended. `began_at`: when that joined, unix time by the clock of the head."""
+
+    id: str
+    began_at: float
+
+
 class RayNode(Struct, frozen=True, omit_defaults=True):
     """One node. `moved_at`: when its report last changed, by hangtop's clock. `used` and `total`: Ray's logical resources.
 
@@ -186,7 +193,8 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
     `actors_total`: more than `actors` holds if there are too many to send; the rest are dead or like others. `orphans`: worker
     processes on this machine whose raylet is gone. `ended_at`: when hangtop saw that its last process on this machine is gone.
     `addresses`: every `host:port` by which it is joined or asked, GCS first. `hidden`: open files, arguments and environment of
-    its processes may not be read, so there is less proof of whose session it is. `starting_at`: when a worker process on this
+    its processes may not be read, so there is less proof of whose session it is. `past_jobs`: those that have actors left.
+    `starting_at`: when a worker process on this
     machine that has no task or actor yet, or a runtime environment that is being made for one, was last seen to move: it was
     started, or took CPU time. `missing`: daemons that must run on this machine, and were gone before hangtop came.
     """
@@ -201,6 +209,7 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
     actors: tuple[RayActor, ...] = ()
     actors_total: int = 0
     drivers: tuple[RayDriver, ...] = ()
+    past_jobs: tuple[RayJob, ...] = ()
     nodes: tuple[RayNode, ...] = ()
     groups: tuple[PlacementGroup, ...] = ()
     demand: tuple[Demand, ...] = ()

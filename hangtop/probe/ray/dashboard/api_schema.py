@@ -236,12 +236,18 @@ class DriverInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
-    """An entry of `/api/jobs/`, an answer without an envelope. `job_id` is `None` before its driver joined."""
+    """An entry of `/api/jobs/`, an answer without an envelope. `job_id` is `None` before its driver joined. `start_time`: in
+    milliseconds of unix time."""
 
     job_id: str | None = None
     status: str = ""
     entrypoint: str = ""
     driver_info: DriverInfo | None = None
+    start_time: ApiNumber = None
+
+    @property
+    def runs(self) -> bool:
+        return self.status == "RUNNING"
 
 
 def data_of(body: bytes, shape: type[Data], *path: str) -> Data:
@@ -264,9 +270,9 @@ def _decoded(body: bytes | msgspec.Raw, shape: type[Data]) -> Data:
 
 
 def jobs_of(body: bytes) -> tuple[Job, ...]:
-    """The jobs that run and have a driver. Raises `msgspec.DecodeError`."""
+    """The jobs that have, or had, a driver. Raises `msgspec.DecodeError`."""
     jobs = _decoded(body, tuple[Job, ...])
-    return tuple(job for job in jobs if job.status == "RUNNING" and job.job_id and job.driver_info)
+    return tuple(job for job in jobs if job.job_id and job.driver_info)
 
 
 def rows_of(body: bytes, shape: type[Data]) -> tuple[Data, ...]:

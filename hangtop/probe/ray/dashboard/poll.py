@@ -112,10 +112,11 @@ class DashboardPoll:
         self.view = replace(self.view, **told)
 
     def _tells_drivers(self) -> bool:
-        """Whether the pages of the nodes do, as they do since Ray 2.50 or later; else the list of jobs must."""
+        """Whether the pages of the nodes tell the driver of each job that has actors, as they do since Ray 2.50 or later; else
+        the list of jobs must, as of a driver that has ended."""
         workers = (worker for seen in self.view.nodes.values() for worker in seen.workers)
-        cores = (core for worker in workers for core in worker.core_worker_stats)
-        return not self.view.actors or any(core.worker_type == "DRIVER" for core in cores)
+        told = {w.job_id for w in workers if any(core.worker_type == "DRIVER" for core in w.core_worker_stats)}
+        return told.issuperset(actor.job_id for actor in self.view.actors.values() if actor.state == "ALIVE" and actor.job_id)
 
     def _waiting(self) -> bool:
         """Whether anything waits for resources."""
