@@ -25,6 +25,9 @@ _COUNT = re.compile(
     r"(?P<what>[Bb]atches|[Ss]amples|[Ee]xamples|[Ss]teps_per_epoch|[Pp]arameters|[Pp]arams)\b\W{1,4}(?P<number>\d[\d,]{0,15})\b"
 )
 """`rank 2: number of batches 8`, `[rank1] num_samples = 1,204`."""
+OF_SEVERAL = ("nccl.", "dist.", "mark.nccl_", "mark.zero3", "mark.fsdp", "mark.reducer", "mark.member", "mark.elastic")
+"""How the ids of messages begin that only a run of several ranks writes."""
+)
 GATHERS = ("ALLGATHER", "_ALLGATHER")
 SUMS = ("ALLREDUCE", "REDUCE_SCATTER", "_REDUCE_SCATTER", "REDUCE")
 
@@ -34,6 +37,8 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     stage, plan = snapshot.stage, snapshot.plan
     if stage is not None and plan is not None and plan.steady and not snapshot.log.progress.step:
         yield "first_step", "yes"
+    if _of_several(snapshot):
+        yield "several", "yes"
     if _ends_round(snapshot.log.progress):
         yield "round_end", "yes"
     if _two_ranks_in_one(snapshot.state.tail):
@@ -55,6 +60,12 @@ def said_last(snapshot: Snapshot, finding: Finding) -> bool:
     file = log.files[finding.file] if finding.file < len(log.files) else None
     near = file is not None and file.size_bytes - finding.last_offset < LAST_BYTES
     return near and (stage is None or not began_after(stage, finding))
+
+
+def _of_several(snapshot: Snapshot) -> bool:
+    """Whether anything says that the run has several ranks."""
+    told = any(finding.id.startswith(OF_SEVERAL) for finding in snapshot.findings)
+    return told or (snapshot.log.world or 0) > 1 or len(snapshot.ranks) > 1
 
 
 def _ends_round(progress: Progress) -> bool:

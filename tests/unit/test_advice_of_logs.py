@@ -57,6 +57,15 @@ KERNEL = "Detected kernel version 5.4.250, which is below the recommended minimu
         ("Map (num_proc=16):  93%|#  | 866000/930514 [15:01<01:02, 1030.1 examples/s]\n", "a process of map died"),
         (f"{KERNEL}***** Running training *****\n  0%|          | 0/3750 [00:00<?, ?it/s]\n", "kernel is older than 5.5"),
         ("***** Running training *****\n  0%|          | 0/3750 [00:00<?, ?it/s]\n", "the first step stands"),
+        ("[Step 553041 / 720000] loss: 0.42\n[Step 553061 / 720000] loss: 0.41\n", "the data loader gives no batch"),
+        (
+            'Uvicorn running on http://0.0.0.0:8000\n1.1.1.1:52740 - "POST /update_named_param/ HTTP/1.1" 200 OK\n',
+            "one side is missing",
+        ),
+        (
+            "Connecting to existing Ray cluster at address: 10.8.1.4:6379...\nPushing file package 'gcs://a.zip'\n",
+            "prepares the workers'",
+        ),
         ("Epoch 0:  99%|#  | 4390/4435 [20:11<00:10,  3.49it/s, v_num=3]\n", "one has a batch more"),
         ("Epoch 0:  49%|#  | 2190/4435 [20:11<20:10,  3.49it/s, v_num=3]\n", "is reduced on some ranks only"),
         (
