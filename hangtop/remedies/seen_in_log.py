@@ -27,7 +27,6 @@ _COUNT = re.compile(
 """`rank 2: number of batches 8`, `[rank1] num_samples = 1,204`."""
 OF_SEVERAL = ("nccl.", "dist.", "mark.nccl_", "mark.zero3", "mark.fsdp", "mark.reducer", "mark.member", "mark.elastic")
 """How the ids of messages begin that only a run of several ranks writes."""
-)
 GATHERS = ("ALLGATHER", "_ALLGATHER")
 SUMS = ("ALLREDUCE", "REDUCE_SCATTER", "_REDUCE_SCATTER", "REDUCE")
 
