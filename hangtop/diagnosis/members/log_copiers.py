@@ -11,6 +11,7 @@ from getopt import GetoptError, getopt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.records.nodes import node_of
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.state.run_state import RunState
 
@@ -64,11 +65,14 @@ def copier_of(procs: ProcessReading | None) -> Copier | None:
 
 
 def without_copiers(state: RunState) -> RunState:
-    """The state without processes that only copy: none of them is the run."""
+    """The state without processes that only copy: none of them is the run. On other nodes that were named it is seen as it is."""
     if state.procs is None or (copier := copier_of(state.procs)) is None:
         return state
-    procs = replace(state.procs, processes=(), ended=(), note=copier.text)
-    return replace(state, procs=procs, processes=dict.fromkeys(state.processes, procs))
+    there = tuple(process for process in state.procs.processes if node_of(process.pid))
+    gone = tuple(process for process in state.procs.ended if node_of(process.pid))
+    here = replace(state.procs, processes=(), ended=(), note=copier.text)
+    processes = {host: here if host == state.here else reading for host, reading in state.processes.items()}
+    return replace(state, procs=replace(here, processes=there, ended=gone), processes=processes)
 
 
 def where_the_run_is(command: str) -> str | None:
