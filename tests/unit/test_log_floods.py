@@ -93,6 +93,10 @@ ROWS = st.sampled_from(
         b"2026-03-01 10:00:00,1 INFO rank 3 step 4/9",
         b"2026-03-01T10:00:09 rank 3 step 5/9",
         b"n1:41:99 [0] step 1",
+        b"(Worker pid=3) step 2/9",
+        b"10:00:07 step 3/9 loss 1 rank=4",
+        b"10:00:08 step 3/9 loss 1 rank=5",
+        b"rank 6 is late",
         b"",
     ]
 )
@@ -104,6 +108,11 @@ def test_whole_rows_are_searched_as_pieces_are(rows: list[bytes], window: int) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeated_literals, "WINDOW", window)
         assert set(repeated_literals._newest_rows(lines, b"step ")) == set(repeated_literals._newest_pieces(lines, b"step "))
+
+
+def test_a_writer_named_behind_the_literal_in_its_parentheses_is_one_of_its_own() -> None:
+    lines = Lines(Block(b"".join(b"(Worker pid=%d) step 1/9\n" % (n % 7) for n in range(60)), 0), LogClock())
+    assert len(list(repeated_literals._newest_rows(lines, b"pid="))) == 7
 
 
 @pytest.mark.parametrize("stamp", [b"2026-03-01T10:00:%02d ", b"[2026-03-01 10:00:%02d,123] "])

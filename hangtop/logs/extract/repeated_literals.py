@@ -5,12 +5,13 @@ A list of all hits costs more than the scan: an error storm was read at 90 MB/s 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import accumulate, count, islice
 from operator import itemgetter, methodcaller
 
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.lines.block_lines import IN_PARENTHESES, RANK_WORD, STAMP, STAMPED, SURE, SURE_BYTES, Lines
+from hangtop.logs.lines.block_lines import IN_PARENTHESES, STAMP, STAMPED, SURE, SURE_BYTES, Lines
 from hangtop.logs.lines.literal_scan import Hit
 
 FLOOD = 4_096
@@ -32,6 +33,10 @@ WINDOW = 256 << 10
 
 _HEAD = itemgetter(slice(SURE_BYTES))
 _ROW_OF, _LAST = methodcaller("rpartition", b"\n"), itemgetter(2)
+_TO_ROW_END, _FIRST = methodcaller("partition", b"\n"), itemgetter(0)
+_RANK_HEAD = itemgetter(slice(16))
+_RANK_NUMBER = re.compile(rb"['\"]?[ :=_#-]{0,3}\d+")
+"""What follows `rank` or `Rank` where it names one, as in `RANK_WORD`."""
 
 
 class RepeatedLiterals:
@@ -118,18 +123,24 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
     while begin > 0:
         end, begin = begin, data.rfind(b"\n", 0, max(0, begin - WINDOW)) + 1
         text = b"\n" + data[begin:end]
-        ranks = b"ank" in text or b"ANK" in text
-        if not ranks and _all_begin_so(text, literal, starts):
+        if b"ank" not in text and _all_begin_so(text, literal, starts):
             continue
         rows = text[1:].split(b"\n")
         names = set(map(_HEAD, rows)) - known
         new = {name for name in names if name.startswith(SURE)}
         told = set[bytes]()
         if len(new) < len(names):
-            starts = set(map(_LAST, map(_ROW_OF, text.split(literal)[:-1])))
-            told = _heads(starts) - heads
-            if ranks:
-                told |= set(RANK_WORD.findall(b"\n".join([row for row in rows if literal in row]))) - heads
+            pieces = text.split(literal)
+            begun = list(map(_LAST, map(_ROW_OF, pieces[:-1])))
+            starts = set(begun)
+            newest = _newest_of_each_head(begun)
+            ranks = _ranks_behind(text, begun, pieces)
+            told = (ranks | newest.keys()) - heads
+            if not ranks and not any(map(_is_open, told)):
+                heads |= told
+                places = (begin - 1 + place for place in _places_of([newest[head] for head in told], pieces, literal))
+                yield from _of_new_writers(lines, places, known)
+                continue
         heads |= told
         while rows and (new or told):
             row = rows.pop()
@@ -146,16 +157,60 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
             end -= 1
 
 
+def _newest_of_each_head(begun: list[bytes]) -> dict[bytes, int]:
+    """The number of the last hit behind each head. `begun`: what stands before each hit in its row."""
+    newest: dict[bytes, int] = {}
+    for start, number in dict(zip(begun, count())).items():
+        head = _head(start)
+        newest[head] = max(number, newest.get(head, -1))
+    return newest
+
+
+def _places_of(numbers: list[int], pieces: list[bytes], literal: bytes) -> list[int]:
+    """Where these hits stand, the newest first. `pieces`: what stands between the hits."""
+    ends = list(accumulate(map(len, pieces))) if numbers else []
+    return [ends[number] + len(literal) * number for number in sorted(numbers, reverse=True)]
+
+
+def _of_new_writers(lines: Lines, places: Iterable[int], known: set[bytes]) -> Iterator[int]:
+    """The hits whose writer is not known, and then is."""
+    data = lines.block.data
+    for place in places:
+        start = data.rfind(b"\n", 0, place) + 1
+        name = data[start : start + SURE_BYTES]
+        if not name.startswith(SURE):
+            name = lines.key(start, place)
+        if name not in known:
+            known.add(name)
+            yield place
+
+
+def _ranks_behind(text: bytes, begun: list[bytes], pieces: list[bytes]) -> set[bytes]:
+    """The ranks that rows name behind their hits, as `step=4 loss=2.1 rank=3` does."""
+    if text.count(b"ank") == b"\n".join(begun).count(b"ank"):
+        return set()  # all stand before a hit
+    behind = b"\n".join(map(_FIRST, map(_TO_ROW_END, pieces[1:])))
+    if b"ank" not in behind:
+        return set()
+    words = set(map(_RANK_HEAD, behind.split(b"ank")[1:]))
+    return {b"ank" + found[0] for found in map(_RANK_NUMBER.match, words) if found is not None}
+
+
 def _all_begin_so(text: bytes, literal: bytes, starts: set[bytes]) -> bool:
     """Whether one of these few texts stands before each hit in its row: where there is no prefix, the same words stand there."""
     few = 0 < len(starts) <= FEW_STARTS
     return few and text.count(literal) == sum(text.count(b"\n" + start + literal) for start in starts)
 
 
-def _heads(starts: set[bytes]) -> set[bytes]:
+def _head(start: bytes) -> bytes:
     """What may tell the writer in the words that stand before the literal: these, without the time."""
-    heads = {STAMP.sub(b"", start, 1) if start.startswith(STAMPED) else start for start in starts}
-    return {head.partition(b")")[0] if head.startswith(IN_PARENTHESES) else head for head in heads}
+    head = STAMP.sub(b"", start, 1) if start.startswith(STAMPED) else start
+    return head[: head.find(b")") + 1] or head if head.startswith(IN_PARENTHESES) else head
+
+
+def _is_open(head: bytes) -> bool:
+    """Whether the literal stands inside of the parentheses that name the writer."""
+    return head.startswith(IN_PARENTHESES) and not head.endswith(b")")
 
 
 def _newest_pieces(lines: Lines, literal: bytes) -> Iterator[int]:
