@@ -13,7 +13,7 @@ from hangtop.records.verdict import Verdict
 from hangtop.remedies.catalogue import Places, usable_places
 from hangtop.remedies.place import Cause, can_fill, command, filled, remedies_of, slots_of
 from hangtop.remedies.seen_in_log import said_last
-from hangtop.remedies.sightings import Sighting, Sightings, explained, sightings
+from hangtop.remedies.sightings import UNTOLD, Sighting, Sightings, explained, sightings
 from hangtop.remedies.within_reach import reach_of, within_reach
 
 MOST = 24
@@ -51,7 +51,7 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
         yield from _of_place(snapshot, sighting)
     for finding in (each for each in others if not each.witness):
         yield from _of_told(snapshot, verdict, finding, known)
-    if not crashed:
+    if not crashed or verdict.rule in UNTOLD:
         yield from _of_risks(snapshot)
         for sighting in (each for each in seen.by_stage if not each.place.last):
             yield from _of_place(snapshot, sighting)

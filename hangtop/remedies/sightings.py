@@ -28,6 +28,10 @@ EXPLAINED = frozenset({"lock", "queue", "join", "child", "sleep", "prompt", "dat
 """What a thread waits for says more than the name of its function."""
 
 
+UNTOLD = frozenset({"broke_off"})
+"""Rules of ends that nobody saw: the run may have stood before, and then its log tells where."""
+
+
 class Sighting(Struct, frozen=True):
     """A place in which the run stands. `why`: the evidence, as a sentence; `seen`: what fills the slots of its texts."""
 
@@ -60,11 +64,12 @@ def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings
         standing += _behind_a_copy(snapshot, run, places)
     ahead = tuple(sighting for sighting in by_rule if sighting.place.ahead)
     known = _once(sighting for sighting in (*standing, *by_rule) if not (sighting.place.last or sighting.place.ahead))
-    if verdict.state.ended or any(sighting.place.sure for sighting in known):
+    untold = verdict.rule in UNTOLD
+    if not untold and (verdict.state.ended or any(sighting.place.sure for sighting in known)):
         return Sightings(known, (), ahead)
     trains = snapshot.plan is not None and snapshot.plan.steady  # which says less than the place of a member
     by_words = _by_words(snapshot, seen, places, known)
-    by_stage = () if known and trains else _by_stage(snapshot, seen, places, known)
+    by_stage = () if known and trains and not untold else _by_stage(snapshot, seen, places, known)
     last = [sighting for sighting in by_rule if sighting.place.last and not known]
     return Sightings(known, (*_once((*by_words, *by_stage)), *last), ahead)
 

@@ -7,6 +7,7 @@ import pytest
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.health import SourceHealth
+from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.remedies.advise import advice
 from hangtop.state.run_state import RunState
@@ -154,3 +155,16 @@ Thread 0x00007f445de3e740 (most recent call first):
 @pytest.mark.parametrize(("log", "cause"), [(PY_SPY, "the workers idle"), (FAULTHANDLER, "one rank alone calls state_dict")])
 def test_a_stack_that_stands_in_the_log_tells_the_place(log: str, cause: str) -> None:
     assert cause in first_cause(log)
+
+
+def test_of_a_run_that_broke_off_unseen_the_log_tells_where_it_may_have_stood() -> None:
+    log = f"{KERNEL}***** Running training *****\n  0%|          | 0/3750 [00:00<?, ?it/s]\n"
+    reading = read(log.encode(), HOURS_S)
+    procs = ProcessReading(sought=True)
+    state = RunState(log=reading, procs=procs, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
+    verdict = diagnose(state, SPEC, NOW)
+    assert verdict.rule == "broke_off"
+    causes = [*dict.fromkeys(each.cause for each in advice(take_snapshot(state, SPEC, NOW), verdict))]
+    assert "ended without a known word" in causes[0]
+    assert any("kernel is older" in cause for cause in causes)
+    assert any("the first step stands" in cause for cause in causes)
