@@ -94,8 +94,6 @@ ROWS = st.sampled_from(
         b"2026-03-01T10:00:09 rank 3 step 5/9",
         b"n1:41:99 [0] step 1",
         b"(Worker pid=3) step 2/9",
-        b"10:00:07 step 3/9 loss 1 rank=4",
-        b"10:00:08 step 3/9 loss 1 rank=5",
         b"rank 6 is late",
         b"",
     ]
@@ -108,6 +106,14 @@ def test_whole_rows_are_searched_as_pieces_are(rows: list[bytes], window: int) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeated_literals, "WINDOW", window)
         assert set(repeated_literals._newest_rows(lines, b"step ")) == set(repeated_literals._newest_pieces(lines, b"step "))
+
+
+def test_ranks_that_lines_name_at_their_ends_are_told_apart() -> None:
+    rows = [b"10:00:%02d step %d/9 loss 1 rank=%d" % (n, n, n % 5) for n in range(60)]
+    lines = Lines(Block(b"\n".join([*rows, b"rank 6 is late", b""]), 0), LogClock())
+    found = [lines.raw(lines.span(place)) for place in repeated_literals._newest_rows(lines, b"step ")]
+    assert found[:5] == rows[:-6:-1]
+    assert len(found) < 10, "the older ones are skipped"
 
 
 def test_a_writer_named_behind_the_literal_in_its_parentheses_is_one_of_its_own() -> None:
