@@ -20,6 +20,7 @@ from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
 from hangtop.diagnosis.status.one_timer import only_tick
+from hangtop.diagnosis.status.owed_message import with_owed_message
 from hangtop.diagnosis.status.polling import without_polling
 from hangtop.diagnosis.status.ray_calls import at_work_elsewhere, in_question
 from hangtop.diagnosis.status.side_threads import without_side_threads
@@ -230,6 +231,7 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     members = by_groups(members)
     if not any(stage_of(member.place) for member in members):  # stages stand at different places: their majority means nothing
         members = with_majority(members, max((rank.world or 0 for rank in ranks), default=0))
+        members = with_owed_message(state, members)
     others = with_pauses(state, beside(worked, members, patient=snapshot.patient), snapshot.pause_s)
     return replace(snapshot, members=members, aside=aside, beside=others, copier=copier)
 

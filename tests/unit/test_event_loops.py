@@ -11,8 +11,9 @@ from hangtop.records.process import RecentActivity
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
+from hangtop.records.watched_waits import SocketMoves
 from tests.fakes.members import NOW, SPEC, USER, process, run
-from tests.fakes.waited import OUTSIDE, at_tcp, waits, watch, watched
+from tests.fakes.waited import OUTSIDE, at_tcp, tcp, waits, watch, watched
 
 BASE = "/usr/lib/python3.11/asyncio/base_events.py"
 FRAMES = (Frame("select", "/usr/lib/python3.11/selectors.py", 468), Frame("_run_once", BASE, 1884), Frame("main", USER, 90))
@@ -56,6 +57,24 @@ def test_what_may_go_on_is_not_called_hung(more: dict[str, int | None]) -> None:
 
 def test_a_task_that_waits_for_somebody_outside_may_get_its_answer() -> None:
     assert said_of(1, at_tcp(8, OUTSIDE)).word in ("slow", "running")
+
+
+@pytest.mark.parametrize("hub", [pytest.param(0, id="a member"), pytest.param(4, id="the process that started them")])
+def test_of_loops_that_all_wait_at_one_process_the_one_is_named_that_sent_one_message_less(hub: int) -> None:
+    loop = Thread("MainThread", (*FRAMES[:2], Frame("rank", USER, 40)), None, state="S", wait="poll", timers=0)
+    gathers = Thread("MainThread", (*FRAMES[:2], Frame("gather", USER, 70)), None, state="S", wait="poll", timers=0)
+    ranks = [rank for rank in range(4) if rank != hub]
+    processes = tuple(
+        process(rank, ppid=104 if hub == 4 else 99, world=len(ranks) if hub == 4 else 4) for rank in (*ranks, hub)[:4]
+    )
+    top = (replace(process(4), rank=None, world=None, role="other", ppid=1),) if hub == 4 else ()
+    shown = {**dict.fromkeys(ranks, loop), hub: gathers}
+    at = [at_tcp(8 + rank, 100 + rank) for rank in ranks]
+    counted = (replace(tcp(8 + rank).last, segments_in=20 if rank == 2 else 21) for rank in ranks)
+    own = watched(100 + hub, waits(100 + hub, *at, kind="poll"), sockets=tuple(SocketMoves(row) for row in counted))
+    ends = (watched(100 + rank, waits(100 + rank, at_tcp(30 + rank, 100 + hub), kind="poll")) for rank in ranks)
+    state = replace(run(shown, (*top, *processes)), waits=watch(own, *ends, at=NOW - 10))
+    assert [culprit.rank for culprit in diagnose(state, SPEC, NOW).culprits] == [2]
 
 
 def paced(*awaits: Loop, rest_s: float = 0.3, since_s: float = 130) -> str:

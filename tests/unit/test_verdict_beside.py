@@ -10,6 +10,7 @@ from hangtop.records.stack import Excerpt, Frame, StacksReading, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
 from tests.fakes.members import BUSY, CONNECTION, IDLE, NOW, SPEC, SPIN, USER, four, process, run
+from tests.fakes.waited import at_pipe, waits, watch, watched
 from tests.unit.test_verdict_unnumbered import JOINS, PARENT, family, nameless, started
 
 FED = started(Frame("recv", CONNECTION, 250), main="worker", wait="pipe")
@@ -64,6 +65,23 @@ def test_who_sleeps_in_a_while_may_only_look_after_others_unless_it_looks_for_so
     look = StacksReading(0, started_at=NOW - 1, done=True, stacks=state.looks[-1].stacks, excerpts=(lines,))
     verdict = diagnose(replace(state, looks=(*state.looks, look)), SPEC, NOW)
     assert culprits(verdict) == ([100 + SERVER] if named else [])
+
+
+def test_of_two_for_which_nobody_is_at_the_other_end_the_one_that_stands_is_named_and_not_the_one_that_rests() -> None:
+    """A shell's pipe: the first makes lines and rests between, the second stands in a lock, and the third reads from that."""
+    rests, stands, reads = (
+        Thread("MainThread", (Frame("<module>", f"/home/me/{name}.py", 4),), state="S", wait=wait)  # type: ignore[arg-type]
+        for name, wait in (("make", "sleep"), ("filter", "lock"), ("train", "pipe"))
+    )
+    often = replace(IDLE, switches_s=20.0)
+    stages = (
+        nameless(0, often, command="python make.py"),
+        nameless(1, command="python filter.py"),
+        nameless(2, command="python t.py"),
+    )
+    state = replace(run({0: rests, 1: stands, 2: reads}, stages), ranks={})
+    ends = (watched(102, waits(102, at_pipe(101), kind="read")), watched(101, waits(101, kind="futex")))
+    assert culprits(diagnose(replace(state, waits=watch(*ends, at=NOW - 10)), SPEC, NOW)) == [101]
 
 
 def test_where_all_look_for_something_the_one_that_looks_elsewhere_is_named() -> None:

@@ -109,6 +109,17 @@ def test_two_processes_that_wait_for_each_other() -> None:
     assert not diagnose(seen(mine, partly), SPEC, NOW).headline.startswith("Dead-lock"), "a thread of it may go on"
 
 
+def test_of_members_in_a_circle_the_one_is_named_for_which_a_process_beside_them_waits_alone() -> None:
+    """Children that a parent forked off one after the other hold the ends of those before them."""
+    reads = thread(Frame("child", USER, 17), wait="socket")
+    state = run({0: reads, 1: reads}, (process(0, ppid=OUTSIDE, world=2), process(1, ppid=OUTSIDE, world=2)))
+    parent = watched(OUTSIDE, waits(OUTSIDE, at_pipe(100), kind="read"))
+    older = watched(100, waits(100, at_pipe(OUTSIDE, 101), kind="read"))
+    younger = watched(101, waits(101, at_pipe(OUTSIDE), kind="read"))
+    said = diagnose(replace(state, waits=watch(parent, older, younger, at=NOW - 10)), SPEC, NOW)
+    assert (said.rule, [culprit.rank for culprit in said.culprits]) == ("dead_lock", [0])
+
+
 def test_a_rank_that_looks_for_something_while_the_same_job_computes_may_get_it() -> None:
     """It sleeps in a loop that asks; a daemon that the same script started scores its checkpoint."""
     asks = Excerpt(USER, 70, ("while not found():", "    time.sleep(2)"), at=71, loop="asks")

@@ -1,15 +1,17 @@
-"""Two processes that both wait for a message of the other: whose turn is it? Pure.
+"""Processes that wait for messages of each other: whose turn is it? Pure.
 
 The kernel counts the segments with data of a connection, and tells when the last one went each way (tcp_info in linux/tcp.h).
 Where as many came as went, each message was answered by one; then whoever has taken one more than it sent owes the next."""
 
 from __future__ import annotations
 
-from hangtop.records.waiting import TcpSocket
+from hangtop.records.waiting import TcpSocket, outer_ends
 from hangtop.records.watched_waits import WatchedProcess
 
 LEAST_MESSAGES = 5
 """Each way, before that proves a habit."""
+LEAST_PEERS = 3
+"""Of two nobody knows which is the habit."""
 
 
 def who_owes(one: WatchedProcess, other: WatchedProcess) -> int | None:
@@ -22,6 +24,19 @@ def who_owes(one: WatchedProcess, other: WatchedProcess) -> int | None:
     if mine == its:
         return None
     return one.pid if mine or its is False else other.pid
+
+
+def sent_less(hub: WatchedProcess) -> int | None:
+    """The pid of the one that sent this process one message less than all others did, of which it waits for all; `None` where
+    nothing tells."""
+    first = next(iter(hub.threads), None)
+    far = {end.object.inode: end.pids for end in (outer_ends(first) if first is not None else ()) if end.object.kind == "tcp"}
+    rows = [(moves.last, far[moves.last.inode]) for moves in hub.sockets if len(far.get(moves.last.inode, ())) == 1]
+    counts = [row.segments_in or 0 for row, _ in rows]
+    least = min(counts, default=0)
+    if len(counts) < LEAST_PEERS or least < LEAST_MESSAGES or sorted(counts)[1:] != [least + 1] * (len(counts) - 1):
+        return None
+    return next((pids[0] for row, pids in rows if row.segments_in == least and not row.unread_bytes), None)
 
 
 def _owes(row: TcpSocket) -> bool | None:

@@ -32,7 +32,10 @@ from hangtop.stacks.process_groups import functions
 
 OWES = "it took the last message of the two, and sent none"
 LAST = "others wait for it, and it for a process that only waits for the end of its child"
+ALONE = "a process that all others wait for waits for it alone"
 LOCKED = "none of its threads can go on"
+ENDS = ("child", "process")
+"""Objects at which a process waits for the end of another."""
 ODD = ("waits", "loops", "dataloader", "unknown")
 """Members that neither work nor wait for their peers."""
 
@@ -58,18 +61,20 @@ def dead_lock(snapshot: Snapshot) -> Verdict | None:
 
 
 def _locked(snapshot: Snapshot, watch: Watch, lock: DeadLock, inside: list[MemberStatus]) -> Verdict:
-    ways = [f"{_name(snapshot, watch, edge.waiter)} waits for {_name(snapshot, watch, edge.holder)}" for edge in lock.edges]
+    edges = [edge for edge in lock.edges if edge.waiter != edge.holder]  # threads of one wait for each other, too
+    ways = [f"{_name(snapshot, watch, edge.waiter)} waits for {_name(snapshot, watch, edge.holder)}" for edge in edges]
     said = " and ".join(dict.fromkeys(ways)) if len(lock.pids) < 4 else f"{names(inside)} wait for each other in a circle"
     evidence = (
-        *(Evidence("waits", f"{said} at a {edge.object.kind}") for said, edge in zip(ways[:3], lock.edges, strict=False)),
+        *(Evidence("waits", f"{said} at a {edge.object.kind}") for said, edge in zip(ways[:3], edges, strict=False)),
         silence(snapshot),
     )
     living = [member for member in snapshot.members if member.status != "gone"]
     everyone = len(inside) == len(living) > 2  # a message that was lost stops a whole ring, and none of it stands out
     owes = [member for member in inside if member.pid == _who_owes(watch, lock)]
     last = [] if owes else _last_of_chain(lock, inside)
-    why = OWES if owes else LAST if last else "in a circle of waits"
-    culprits = () if everyone and not last else as_culprits(owes or last or inside, "likely", why)
+    alone = [] if owes or last else _alone_awaited(lock, inside)
+    why = OWES if owes else LAST if last else ALONE if alone else "in a circle of waits"
+    culprits = () if everyone and not (last or alone) else as_culprits(owes or last or alone or inside, "likely", why)
     peers = [member for member in snapshot.members if member.waits_for_peers]
     waiting = f"; {count(peers)} wait{plural_s(peers)} for them" if peers else ""
     evidence = (*evidence[:-1], *([stack_evidence(peers)] if peers else []), evidence[-1])
@@ -82,9 +87,19 @@ def _last_of_chain(lock: DeadLock, inside: Sequence[MemberStatus]) -> list[Membe
     """Those that wait for a process which waits for the end of its child, where others wait for them in turn: that wait only
     closes the circle, and gives nobody anything. None where all wait for it, as in a fork all hold all ends."""
     members = {member.pid for member in inside}
-    joins = {edge.waiter for edge in lock.edges if edge.object.kind in ("child", "process")} - members
+    joins = {edge.waiter for edge in lock.edges if edge.object.kind in ENDS} - members
     ends = {edge.waiter for edge in lock.edges if edge.holder in joins}
     found = [member for member in inside if member.pid in ends]
+    return found if len(found) < len(inside) else []
+
+
+def _alone_awaited(lock: DeadLock, inside: Sequence[MemberStatus]) -> list[MemberStatus]:
+    """Those for which a process beside the members waits, and not only for their end, and nobody else could end that wait; none
+    where that is all of them. What members inherited from the process that forked them off has many ends, any of which would do."""
+    members = {member.pid for member in inside}
+    given = (edge for edge in lock.edges if edge.waiter not in members and edge.object.kind not in ENDS)
+    sure = {edge.holder for edge in given if edge.choices == 1}
+    found = [member for member in inside if member.pid in sure]
     return found if len(found) < len(inside) else []
 
 

@@ -187,7 +187,7 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
             headline, "dataloader" if loads else "dead_process", build_culprits(snapshot, orphaned), evidence, refute
         )
     first = roots(members)
-    if apart := first if len(first) < len(members) else stands_apart(members, snapshot.beside):
+    if apart := (stands_apart(first) or first) if len(first) < len(members) else stands_apart(members, snapshot.beside):
         return _apart(snapshot, apart, members)
     if len(members) > 1:
         headline = f"{names(members)} stand still; {members[0].name} {members[0].text}."
