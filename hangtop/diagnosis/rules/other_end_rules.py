@@ -95,7 +95,7 @@ def _last_of_chain(lock: DeadLock, inside: Sequence[MemberStatus]) -> list[Membe
 
 def _alone_awaited(lock: DeadLock, inside: Sequence[MemberStatus]) -> list[MemberStatus]:
     """Those for which a process beside the members waits, and not only for their end, and nobody else could end that wait; none
-    where that is all of them. What members inherited from the process that forked them off has many ends, any of which would do."""
+    where that is all of them. What members inherited from the process that forked them off has many ends: any would do."""
     members = {member.pid for member in inside}
     given = (edge for edge in lock.edges if edge.waiter not in members and edge.object.kind not in ENDS)
     sure = {edge.holder for edge in given if edge.choices == 1}
