@@ -204,6 +204,7 @@ class FakeDashboard:
                 "driver_info": driver,
                 "status": "FAILED",
                 "entrypoint": "python old.py",
+                "start_time": 950_500,
             }
             return (
                 200,

@@ -19,7 +19,7 @@ from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.local.daemons import daemon_of
 from hangtop.probe.ray.ray_source import RaySource, parse_address
 from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ray.cluster import RayCluster, RayReading
+from hangtop.records.ray.cluster import RayCluster, RayJob, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.table import Stat
 from tests.fakes.processes import PATIENCE_S, python
@@ -101,11 +101,18 @@ def test_every_actor_is_joined_with_its_method_rank_gpu_and_node(fake, source):
 
 def test_where_the_nodes_do_not_tell_their_drivers_the_list_of_jobs_does(fake, source):
     """As of Ray 2.49, whose agents know only what a raylet started."""
-    ray = source(fake().address)
-    cluster_of(ray, 1000.0)
-    (driver,) = cluster_of(ray, 1002.0).drivers
+    (driver,) = cluster_of(source(fake().address), 1000.0).drivers
     assert (driver.job, driver.pid, driver.node) == ("01000000", DRIVER, node_id(0))
     assert driver.command == "python train.py --password ***"
+
+
+def test_a_job_whose_driver_has_ended_is_told_at_the_first_look_while_actors_of_it_are_left(fake, source):
+    dashboard = fake()
+    assert cluster_of(source(dashboard.address), 1000.0).past_jobs == ()
+    for row in dashboard.actors.values():
+        row["jobId"] = "02000000"
+    dashboard.refresh()
+    assert cluster_of(source(dashboard.address), 1000.0).past_jobs == (RayJob("02000000", 950.5),)
 
 
 def test_an_older_ray_calls_the_id_of_a_node_otherwise(fake, source):

@@ -96,7 +96,8 @@ class DashboardPoll:
 
     def read(self, now: float) -> ApiView:
         """Ask for what is due at unix time `now`. Takes at most two deadlines."""
-        paths = (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS, *(() if self._tells_drivers() else (JOBS,)))
+        jobs = (JOBS,) if JOBS not in self._due or not self._tells_drivers() else ()  # at first nobody has told of any driver
+        paths = (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS, *jobs)
         asked = [path for path in paths if now >= self._due.get(path, 0.0)]
         answers = dict(zip(asked, self.dashboard.get_all(asked), strict=True))
         self._read_actors(answers.get(ACTORS), now)
