@@ -145,21 +145,15 @@ def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
     busy = [member for member in snapshot.members if member.does != "idle"] or snapshot.members
     one = not snapshot.ranks and not snapshot.aside and len(busy) == 1
-    return tuple(
-        replace(culprit, rank=0 if one and culprit.rank is None else culprit.rank, pid=_there(culprit.pid))
-        for culprit in verdict.culprits
-    )
-
-
-def _there(pid: int | None) -> int | None:
-    """The pid on its own node."""
-    return None if pid is None else pid_there(pid)
+    told = (culprit.told for culprit in verdict.culprits)
+    return tuple(replace(culprit, rank=0) if one and culprit.rank is None else culprit for culprit in told)
 
 
 def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
     why = next((", ".join(culprit.why) for culprit in verdict.culprits if culprit.rank == rank.rank), rank.why)
+    pid = None if rank.pid is None else pid_there(rank.pid)
     silence_s, place = _rounded(rank.silence_s(now)), dict(rank.place) or None
-    return _copied(RankReport, rank, pid=_there(rank.pid), silence_s=silence_s, why=why, place=place)
+    return _copied(RankReport, rank, pid=pid, silence_s=silence_s, why=why, place=place)
 
 
 def _copied(shape: type[Shape], record: Struct, **other: object) -> Shape:

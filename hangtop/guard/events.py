@@ -53,8 +53,8 @@ def iso(at: float) -> str:
 
 def told(verdict: Verdict) -> VerdictTold:
     """The part of a verdict that an event carries."""
-    of = {name: getattr(verdict, name) for name in VerdictTold.__struct_fields__ if name != "verdict"}
-    return VerdictTold(verdict=verdict.word, **of)
+    of = {name: getattr(verdict, name) for name in VerdictTold.__struct_fields__ if name not in ("verdict", "culprits")}
+    return VerdictTold(verdict=verdict.word, culprits=tuple(culprit.told for culprit in verdict.culprits), **of)
 
 
 def with_advice(event: GuardEvent, advice: Sequence[Advice]) -> GuardEvent:

@@ -25,7 +25,7 @@ def part_of(
     """What is told of one event: what stands, who, why, what to do, and what was kept as evidence: its kind and where it is."""
     lines = [say(said)]
     if culprits:
-        lines.append(f"{say('culprit')}: {', '.join(culprit.name for culprit in culprits)}")
+        lines.append(f"{say('culprit')}: {', '.join(culprit.with_node for culprit in culprits)}")
     lines += [f"{say('why')}: {say(each.cause)}\n{say('do')}: {say(each.remedy)}" for each in advice[:1]]
     lines += [f"{say(kind)}: {place}" for kind, place in kept if kind != "picture"]
     picture = next((place for kind, place in reversed(kept) if kind == "picture"), "")

@@ -26,6 +26,8 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.monitor.monitor import Monitor
 from hangtop.records import wire
 from hangtop.records.advice import Advice
+from hangtop.records.nodes import node_of, pid_there
+from hangtop.records.process import Process
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.remedies.advise import advice
@@ -131,7 +133,7 @@ def issue(
         "**Evidence**",
         "",
         *(f"- {fact.source}: {fact.text}" for fact in verdict.evidence),
-        *(f"- {culprit.name}: {', '.join(culprit.why)} ({culprit.confidence})" for culprit in verdict.culprits),
+        *(f"- {culprit.with_node}: {', '.join(culprit.why)} ({culprit.confidence})" for culprit in verdict.culprits),
         *([f"- wrong if {verdict.refute}"] if verdict.refute else []),
         *(f"- perhaps: {cause}" for cause in dict.fromkeys(each.cause for each in told[:ISSUE_ADVICE])),
         "",
@@ -171,12 +173,15 @@ def _machine(snapshot: Snapshot) -> str:
 
 
 def _processes(snapshot: Snapshot) -> list[str]:
-    header = f"{'pid':>8} {'ppid':>8} {'rank':>5} s {'cpu':>5} {'role':<12} command"
-    return [header] + [
-        f"{process.pid:>8} {process.ppid:>8} {'' if process.rank is None else process.rank:>5} {process.state} "
-        f"{'?' if process.cpu_percent is None else f'{process.cpu_percent:.0f}':>5} {process.role:<12} {process.command}"
-        for process in snapshot.procs.processes
-    ]
+    header = f"{'node':>4} {'pid':>8} {'ppid':>8} {'rank':>5} s {'cpu':>5} {'role':<12} command"
+    return [header, *map(_process, snapshot.procs.processes)]
+
+
+def _process(process: Process) -> str:
+    node, rank = node_of(process.pid) or "", "" if process.rank is None else process.rank
+    cpu = "?" if process.cpu_percent is None else f"{process.cpu_percent:.0f}"
+    pids = f"{pid_there(process.pid):>8} {pid_there(process.ppid):>8}"
+    return f"{node:>4} {pids} {rank:>5} {process.state} {cpu:>5} {process.role:<12} {process.command}"
 
 
 def _history(snapshot: Snapshot, verdict: Verdict, session: Sequence[Reading]) -> Iterator[str]:

@@ -132,13 +132,13 @@ class StackRequester:
 
 
 def settled(state: RunState) -> bool:
-    """Every source has looked once, or said why it cannot, and the log is read to its end."""
+    """Every source has looked once, or said why it cannot, so has each node that was named, and the log is read to its end."""
     looked = [state.health[name] for name in SETTLED_SOURCES if name in state.health]
     log = state.health.get("log")
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
     sought = state.procs is None or state.procs.sought
-    return bool(looked) and all(source.told for source in looked) and (caught_up or failed) and sought
+    return bool(looked) and all(source.told for source in looked) and (caught_up or failed) and sought and nodes_told(state)
 
 
 def ray_known(state: RunState) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
-from hangtop.records.nodes import pid_text
+from hangtop.records.nodes import node_of, pid_text, pid_there
 
 VerdictWord = Literal["running", "slow", "stalled", "hung", "waiting", "crashed", "finished", "blind"]
 Kind = Literal[
@@ -87,6 +88,17 @@ class Culprit(Struct, frozen=True):
     host: str | None
     confidence: Confidence
     why: tuple[str, ...]
+
+    @property
+    def told(self) -> Culprit:
+        """With its pid on its own machine, for whatever leaves hangtop."""
+        return self if self.pid is None else replace(self, pid=pid_there(self.pid))
+
+    @property
+    def with_node(self) -> str:
+        """Its name, and its node where that is another one."""
+        away = self.host is not None and self.pid is not None and node_of(self.pid)
+        return f"{self.name} @ {self.host}" if away else self.name
 
     @property
     def name(self) -> str:

@@ -24,6 +24,7 @@ from hangtop.records.process import Process
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.stack_rows import StackView
+from hangtop.stacks.stack_classes import number
 from hangtop.system.guard import Guard
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.roles import PYTHON
@@ -37,7 +38,7 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     kept = LatestReadings(feed)
     snapshot, verdict = asyncio.run(verdict_once(kept, spec, None))
     looks = snapshot.state.looks
-    stacks = as_text(StackView(looks, looks[-1].stacks), STACK_CELLS) if looks else ""
+    stacks = as_text(StackView(looks, number(looks[-1].stacks, _pids(snapshot))), STACK_CELLS) if looks else ""
     answers = ProcessAnswers()
     environ = _environ(snapshot, answers)
     files = evidence_bundle.compose(snapshot, verdict, environ, _versions(snapshot, answers), tuple(kept.latest), stacks)
@@ -91,6 +92,11 @@ def _ranks_first(snapshot: Snapshot) -> list[Process]:
 
 def _word(process: Process) -> str:
     return process.command.split(" ", 1)[0]
+
+
+def _pids(snapshot: Snapshot) -> dict[int, int]:
+    """By rank."""
+    return {rank.rank: rank.pid for rank in snapshot.ranks if rank.pid is not None}
 
 
 def _environ(snapshot: Snapshot, answers: ProcessAnswers) -> Mapping[str, str]:

@@ -23,8 +23,7 @@ from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import looks_in_this_silence, satisfied
 from hangtop.records.advice import Advice, causes_of
 from hangtop.records.log import LogReading
-from hangtop.records.nodes import node_of
-from hangtop.records.verdict import Culprit, Evidence, Verdict
+from hangtop.records.verdict import Evidence, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 from hangtop.translations import say, say_comment, say_paste
@@ -172,17 +171,11 @@ def text(verdict: Verdict, told: Sequence[Advice] = ()) -> list[str]:
         lines.append(f"  {say(verdict.detail)}")
     lines += map(_fact, verdict.evidence)
     lines += [
-        f"  > {_named(culprit)}: {', '.join(map(say, culprit.why))} ({say(culprit.confidence)})" for culprit in verdict.culprits
+        f"  > {culprit.with_node}: {', '.join(map(say, culprit.why))} ({say(culprit.confidence)})" for culprit in verdict.culprits
     ]
     if verdict.refute:
         lines.append(f"  - {say(f'wrong if {verdict.refute}')}")
     return lines
-
-
-def _named(culprit: Culprit) -> str:
-    """With its node, where that is another one."""
-    away = culprit.host is not None and culprit.pid is not None and node_of(culprit.pid)
-    return f"{culprit.name} @ {culprit.host}" if away else culprit.name
 
 
 def reasons(why: Why) -> list[str]:
