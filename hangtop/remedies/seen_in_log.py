@@ -27,6 +27,8 @@ _COUNT = re.compile(
 """`rank 2: number of batches 8`, `[rank1] num_samples = 1,204`."""
 OF_SEVERAL = ("nccl.", "dist.", "mark.nccl_", "mark.zero3", "mark.fsdp", "mark.reducer", "mark.member", "mark.elastic")
 """How the ids of messages begin that only a run of several ranks writes."""
+ALONE = frozenset({"generic", "tqdm"})
+"""What is known of a loop that nothing but its steps tells: it may as well be of one process."""
 GATHERS = ("ALLGATHER", "_ALLGATHER")
 SUMS = ("ALLREDUCE", "REDUCE_SCATTER", "_REDUCE_SCATTER", "REDUCE")
 
@@ -38,7 +40,7 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield "first_step", "yes"
     if _of_several(snapshot):
         yield "several", "yes"
-    if _ends_round(snapshot.log.progress):
+    if _ends_round(snapshot.log.progress) and (_of_several(snapshot) or snapshot.log.framework not in ALONE):
         yield "round_end", "yes"
     if _two_ranks_in_one(snapshot.state.tail):
         yield "ranks_twice", "yes"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from hangtop.common.text import first_line
+from hangtop.diagnosis.facts.stacks_in_log import stacks_in_log
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.log import Finding
@@ -17,8 +18,7 @@ from hangtop.remedies.catalogue import Places
 from hangtop.remedies.place import Place
 from hangtop.remedies.seen import Seen, evidence_of, kernel_ends, of_member, of_run, since_words
 from hangtop.remedies.seen_in_log import said_last
-from hangtop.stacks.activity import Activity, activities
-from hangtop.stacks.printed_stacks import printed_stacks
+from hangtop.stacks.activity import Activity, activity_of
 
 MOST_MEMBERS = 4
 """Members in question that are looked at: more of them mostly stand alike."""
@@ -94,15 +94,15 @@ def _by_words(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Si
 
 def _printed(snapshot: Snapshot, run: Seen, places: Places) -> Iterator[Sighting]:
     """The places of stacks that somebody printed into the log, of those first that do not wait for peers."""
-    stacks = printed_stacks(f"{line.prefix}{line.text}" if line.text[:1] != " " else line.text for line in snapshot.state.tail)
-    seen_doing = sorted(activities(stacks), key=lambda known: known.waits_for_peers)
-    for known in seen_doing[:MOST_MEMBERS]:
+    doing = [(stack.rank, known) for stack in stacks_in_log(snapshot) if (known := activity_of(stack)) is not None]
+    for rank, known in sorted(doing, key=lambda each: each[1].waits_for_peers)[:MOST_MEMBERS]:
         seen = run | {"own": known.own.name, "where": known.where, "does": known.text}
         if known.kind == "collective":
             seen["in_collective"] = "yes"
         found = list(_places_of(known.thread.frames, known.kind, known, places))
         for place in sorted(found, key=lambda place: known.phase not in place.phases):
-            yield Sighting(place, f"a stack in the log: {known.text} ({known.where})", seen)
+            who = "" if rank is None else f"rank {rank}: "
+            yield Sighting(place, f"{who}a stack in the log: {known.text} ({known.where})", seen)
 
 
 def _by_stage(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Sighting]) -> Iterator[Sighting]:

@@ -16,7 +16,7 @@ _THREAD = re.compile(r'^\s*Thread (?:0x)?[0-9a-fA-F]{1,16} \((?P<state>[\w+]{1,2
 _DUMP = re.compile(r"^\s*(?:Current thread|Thread) 0x[0-9a-f]{1,16}(?: \[[^\]]{1,40}\])? \(most recent call first\):\s*$")
 """faulthandler. Its last thread is the main one."""
 _PYSPY_FRAME = re.compile(r"^\s{2,12}(?P<function>[\w<>.]{1,120}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$")
-_DUMP_FRAME = re.compile(r'^\s{2,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
+_DUMP_FRAME = re.compile(r'^\s{0,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
 MAIN = "MainThread"
 
 

@@ -152,7 +152,25 @@ Thread 0x00007f445de3e740 (most recent call first):
 """
 
 
-@pytest.mark.parametrize(("log", "cause"), [(PY_SPY, "the workers idle"), (FAULTHANDLER, "one rank alone calls state_dict")])
+BESIDE = """[default1]:Timeout (0:05:00)!
+[default1]:Thread 0x00007f90f4c489c9 (most recent call first):
+[default1]:  File "/usr/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 2864 in all_reduce
+[default3]:Timeout (0:05:00)!
+[default1]:  File "/w/lm/train.py", line 203 in reduce_loss
+[default3]:Thread 0x00007f36237caf9c (most recent call first):
+[default3]:  File "/usr/lib/python3.11/site-packages/filelock/_api.py", line 344 in acquire
+[default3]:  File "/w/lm/data.py", line 131 in next_batch
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        (PY_SPY, "the workers idle"),
+        (FAULTHANDLER, "one rank alone calls state_dict"),
+        (BESIDE, "holds the lock of the cache"),
+    ],
+)
 def test_a_stack_that_stands_in_the_log_tells_the_place(log: str, cause: str) -> None:
     assert cause in first_cause(log)
 
@@ -168,3 +186,10 @@ def test_of_a_run_that_broke_off_unseen_the_log_tells_where_it_may_have_stood() 
     assert "ended without a known word" in causes[0]
     assert any("kernel is older" in cause for cause in causes)
     assert any("the first step stands" in cause for cause in causes)
+
+
+def test_who_printed_a_stack_outside_of_the_collective_of_the_others_is_accused() -> None:
+    others = BESIDE.replace("[default1]", "[default0]") + BESIDE
+    reading = read(others.encode(), HOURS_S)
+    state = RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
+    assert [culprit.rank for culprit in diagnose(state, SPEC, NOW).culprits] == [3]

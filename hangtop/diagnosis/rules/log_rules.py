@@ -12,6 +12,7 @@ from hangtop.diagnosis.facts.missing_voice import missing_voices, unfinished
 from hangtop.diagnosis.facts.named_voices import named_voices
 from hangtop.diagnosis.facts.node_voices import silent_nodes
 from hangtop.diagnosis.facts.silence_limits import work_until
+from hangtop.diagnosis.facts.stacks_in_log import printed_apart
 from hangtop.diagnosis.facts.start_up import is_suspect, start_evidence, start_words
 from hangtop.diagnosis.facts.watchdog_counts import launched_fewer
 from hangtop.diagnosis.members.writer_presence import nobody_writes
@@ -139,7 +140,12 @@ def stalled(snapshot: Snapshot) -> Verdict | None:
     if snapshot.only_beats:
         return None
     return _stalled_verdict(
-        snapshot, launched_fewer(snapshot) or stragglers(snapshot) or missing_voices(snapshot) or silent_nodes(snapshot)
+        snapshot,
+        launched_fewer(snapshot)
+        or printed_apart(snapshot)
+        or stragglers(snapshot)
+        or missing_voices(snapshot)
+        or silent_nodes(snapshot),
     )
 
 
