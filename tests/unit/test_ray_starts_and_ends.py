@@ -120,6 +120,15 @@ def test_a_loss_that_ray_reports_is_told_by_the_part_that_is_gone():
     assert said.headline.endswith("ActorUnavailableError: The actor is unavailable.")
 
 
+def test_who_said_first_that_the_gcs_is_gone_is_not_its_cause():
+    state = quiet(cluster(parts=(RayPart("gcs_server", 42, 1.0, gone_at=NOW - 70),)), silence_s=1.0)
+    lost = Finding("ray.gcs_unreachable", "fatal", "cause", 0, "Failed to connect to GCS within 60 seconds", hang="crash", rank=1)
+    said = verdict(replace(state, log=replace(state.log, findings=(lost,))))  # type: ignore[type-var]
+    assert said.word == "crashed"
+    assert said.headline.startswith("Ray is sick: the GCS (pid 42) is gone since")
+    assert said.culprits == ()
+
+
 def test_a_daemon_that_was_gone_before_is_missed():
     head = Daemon(kind="raylet", identity=Identity(1, 1), start=DaemonStart(("raylet", "--head")))
     gcs = Daemon(kind="gcs_server", identity=Identity(2, 2))

@@ -265,7 +265,9 @@ def with_sick_parts(snapshot: Snapshot, verdict: Verdict) -> Verdict:
     evidence = tuple(Evidence("ray", f"Ray is sick: {trouble.text}") for trouble in told[:2]) + mend_evidence(told[0])
     verdict = replace(verdict, evidence=(*evidence, *verdict.evidence), detail=verdict.detail or _mended(told[0]))
     if verdict.word == "crashed" and told[0].dead and (verdict.message or "").startswith("ray."):
-        return replace(verdict, headline=f"Ray is sick: {told[0].text}. {verdict.headline}", detail=_mended(told[0]))
+        culprits = () if told[0].part == "gcs_server" else verdict.culprits  # all that need it say so: none of them is the cause
+        headline = f"Ray is sick: {told[0].text}. {verdict.headline}"
+        return replace(verdict, headline=headline, culprits=culprits, detail=_mended(told[0]))
     return verdict
 
 
