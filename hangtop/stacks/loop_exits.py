@@ -90,17 +90,22 @@ def _is_endless(loop: ast.While) -> bool:
 
 
 def _counts(loop: ast.While) -> bool:
-    """Whether each of its rounds takes it nearer to a bound: `while steps < goal: …; steps += 1`. So it is a `for`."""
+    """Whether each of its rounds takes it nearer to a bound: `while steps < goal: …; steps += 1`, or where the bound is asked for
+    within, `if self.steps >= goal: break`. So it is a `for`."""
     stepped = {
-        statement.target.id
+        ast.unparse(statement.target)
         for statement in loop.body
-        if isinstance(statement, ast.AugAssign)
-        and isinstance(statement.op, ast.Add | ast.Sub)
-        and isinstance(statement.target, ast.Name)
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add | ast.Sub)
     }
-    parts = loop.test.values if isinstance(loop.test, ast.BoolOp) and isinstance(loop.test.op, ast.And) else [loop.test]
-    bounds = (part for part in parts if isinstance(part, ast.Compare) and isinstance(part.ops[0], ORDER))
-    return any(isinstance(side, ast.Name) and side.id in stepped for part in bounds for side in (part.left, *part.comparators))
+    leaves = (each for each in loop.body if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break | ast.Return))
+    bounds = (*_parts(loop.test, ast.And), *(part for leaf in leaves for part in _parts(leaf.test, ast.Or)))
+    return any(ast.unparse(side) in stepped for bound in bounds for side in (bound.left, *bound.comparators))
+
+
+def _parts(test: ast.expr, joined_by: type[ast.boolop]) -> list[ast.Compare]:
+    """The comparisons by order of which one alone decides it."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, joined_by) else [test]
+    return [part for part in parts if isinstance(part, ast.Compare) and isinstance(part.ops[0], ORDER)]
 
 
 def _is_pure(call: ast.Call) -> bool:

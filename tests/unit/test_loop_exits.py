@@ -6,6 +6,9 @@ import pytest
 
 from hangtop.stacks.loop_exits import awaited_sleeps, loop_at, loop_line
 
+COUNTED = (
+    "    while True:\n        number += 1\n        time.sleep(1)\n        if number >= goal {} flag.done:\n            break\n"
+)
 BEFORE = "def work(flag, jobs):\n"
 
 
@@ -17,13 +20,17 @@ BEFORE = "def work(flag, jobs):\n"
         ("    while True:\n        pass\n", 3, "waits"),
         ("    while not flag.value:\n        pass\n", 2, "waits"),
         ("    while flag.empty():\n        continue\n", 3, "waits"),
-        ("    while True:\n        if number > 9:\n            break\n        number += 1\n", 5, "asks"),
+        ("    while True:\n        if number > 9:\n            break\n        number += 1\n", 5, "ends"),
         ("    while True:\n        yield 1\n", 3, "asks"),
         ("    while True:\n        train(next(jobs))\n", 3, "rounds"),
         ("    while time.monotonic() < ends:\n        pass\n", 2, "ends"),
         ("    while number < 10:\n        number += 1\n", 3, "ends"),
         ("    while not flag.done and number < goal:\n        time.sleep(0.02)\n        number += 1\n", 3, "ends"),
         ("    while not flag.done or number < goal:\n        time.sleep(0.02)\n        number += 1\n", 3, "asks"),
+        ("    while self.turn < 250:\n        self.turn += 1\n        time.sleep(0.2)\n", 4, "ends"),
+        (COUNTED.format("or"), 4, "ends"),
+        (COUNTED.format("and"), 4, "asks"),
+        ("    while True:\n        time.sleep(1)\n        if number >= goal:\n            break\n", 3, "asks"),
         ("    while number < goal:\n        if flag.done:\n            number += 1\n        time.sleep(1)\n", 5, "asks"),
         ("    while True:\n        for number in range(10**9):\n            total += number\n", 4, "endless"),
         ("    for number in range(10**9):\n        total += number\n", 3, "ends"),
