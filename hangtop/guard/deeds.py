@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,6 +25,7 @@ from hangtop.guard.policy import Deed, Policy
 from hangtop.guard.read_policy import CHECKPOINT
 from hangtop.guard.send_notice import PICTURE
 from hangtop.records.plan import Start
+from hangtop.records.stopped import FOR_GUARD
 from hangtop.records.watch_spec import WatchSpec, as_options, plain_file
 from hangtop.system.hangtop_child import hangtop_command
 from hangtop.system.processes.open_table import open_table
@@ -111,7 +112,8 @@ async def _act(due: Due, case: Case) -> Outcome:
 async def _harm(deed: Deed, command: str, case: Case) -> Outcome:
     """Carry out the command that ends processes. Until it has said its plan it has ended nothing, and is called off if the run
     goes on; what is under way after that is not broken off halfway."""
-    process = await _started(hangtop_command("hangtop", command, *as_options(case.spec), "--yes"))
+    words = hangtop_command("hangtop", command, *as_options(case.spec), "--yes")
+    process = await _started(words, {**os.environ, FOR_GUARD: "1"})
     assert process.stdout is not None
     said, goes_on = asyncio.create_task(process.stdout.read(1)), asyncio.create_task(case.called_off.wait())
     try:
@@ -176,9 +178,10 @@ async def _child(deed: Deed, words: Sequence[str], told: bytes = b"") -> tuple[i
     return process.returncode or 0, output
 
 
-async def _started(words: Sequence[str]) -> asyncio.subprocess.Process:
+async def _started(words: Sequence[str], environ: Mapping[str, str] | None = None) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         *words,
+        env=environ,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -13,12 +13,16 @@ class RunPlace(Struct, frozen=True, omit_defaults=True):
     step: int | None = None
 
 
+FOR_GUARD = "HANGTOP_FOR_GUARD"
+"""Set in the environment of a command of hangtop that a guard carries out."""
+
+
 class StoppedRun(Struct, frozen=True, omit_defaults=True):
     """One stop, in unix times. `ended_at`: when the whole run was proven to be gone, `None` while the stop goes on.
 
     `sizes`: bytes of each log at that moment: a log that has grown since belongs to another attempt.
     `performer_pid`, `performer_start_ticks`: the process that carries out the stop. `signal`: the one that a guard was sent and
-    handed on to the run; empty where hangtop itself stopped it.
+    handed on to the run; empty where hangtop itself stopped it. `by_guard`: for a guard, whose policy wanted it.
     """
 
     action: str
@@ -29,3 +33,4 @@ class StoppedRun(Struct, frozen=True, omit_defaults=True):
     ended_at: float | None = None
     sizes: dict[str, int] = {}
     signal: str = ""
+    by_guard: bool = False

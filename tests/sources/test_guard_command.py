@@ -136,6 +136,7 @@ def test_a_wrapped_command_that_hangs_ends_with_an_exit_code_of_its_own(tmp_path
     assert out.startswith("step 1/9")
     events = [json.loads(line) for line in written(tmp_path / "ev").splitlines()]
     assert [(event["deed"], event["went"]) for event in events if event["what"] == "outcome"] == [("stop", True)]
+    assert [event["text"][:20] for event in events if event["name"] == "ended"] == ["Stopped by its guard"]
 
 
 HOOK = """

@@ -59,6 +59,12 @@ def test_a_run_that_was_asked_to_end_through_its_guard_says_so() -> None:
     assert verdict.headline.startswith(f"Asked to end (SIGTERM) since {clock(NOW - 5)}")
 
 
+def test_a_run_that_its_guard_stopped_was_not_stopped_by_you() -> None:
+    verdict = diagnose(run(replace(ENDED, by_guard=True)), SPEC, NOW)
+    assert verdict.headline == f"Stopped by its guard at {clock(NOW - 30)} in training at step 13."
+    assert diagnose(run(replace(UNDER_WAY, by_guard=True)), SPEC, NOW).headline.startswith("Its guard has been stopping this run")
+
+
 def test_while_it_is_being_stopped_its_cries_are_no_crash() -> None:
     verdict = diagnose(run(UNDER_WAY), SPEC, NOW)
     assert verdict.word == "waiting"

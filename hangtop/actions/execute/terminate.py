@@ -21,7 +21,7 @@ from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, StateBefore, look_before, name_of, prove, restarted, target_of
 from hangtop.common import clock
 from hangtop.records.plan import Plan, Step
-from hangtop.records.stopped import StoppedRun
+from hangtop.records.stopped import FOR_GUARD, StoppedRun
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.stores import stop_store
 
@@ -42,7 +42,8 @@ def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[
         return (yield from terminate_processes(plan, table, halt))
     table.refresh((os.getpid(),))
     ours = table.stats.get(os.getpid())
-    known = StoppedRun(plan.action, plan.stops, clock.now(), os.getpid(), ours.start_ticks if ours is not None else 0)
+    ticks, by_guard = ours.start_ticks if ours is not None else 0, FOR_GUARD in os.environ
+    known = StoppedRun(plan.action, plan.stops, clock.now(), os.getpid(), ticks, by_guard=by_guard)
     stop_store.keep(known)
     gone = False
     try:

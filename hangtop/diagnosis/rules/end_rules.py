@@ -39,21 +39,34 @@ def by_you(snapshot: Snapshot) -> Verdict | None:
     where = f" in {stop.place.stage}" if stop.place.stage else ""
     step = f" at step {stop.place.step:,}" if stop.place.step is not None else ""
     if stop.ended_at is None:
-        by_you = f"You have been stopping this run since {clock(stop.began_at)}; it stood{where}{step}."
         return Verdict(
             word="waiting",
-            headline=f"Asked to end ({stop.signal}) since {clock(stop.began_at)}{where}{step}." if stop.signal else by_you,
+            headline=f"{_under_way(stop)}{where}{step}.",
             refute="its processes go on",
             confidence="certain",
             evidence=(Evidence("procs", f"pid {stop.performer_pid} of hangtop carries it out"),),
         )
+    gone = Evidence("procs", f"hangtop {stop.action}: all of its processes are gone since {clock(stop.ended_at)}")
     if stop.signal:
         gone = Evidence("procs", f"its guard was sent {stop.signal} and handed it on; it has ended since {clock(stop.ended_at)}")
-        headline = f"Ended on request ({stop.signal}) at {clock(stop.began_at)}{where}{step}."
-    else:
-        gone = Evidence("procs", f"hangtop {stop.action}: all of its processes are gone since {clock(stop.ended_at)}")
-        headline = f"Stopped by you at {clock(stop.began_at)}{where}{step}."
+    headline = f"{_how(stop)}{where}{step}."
     return replace(_finished(headline, "certain", gone, snapshot.last_output), next=(("r", "start it again"),))
+
+
+def _under_way(stop: StoppedRun) -> str:
+    since = clock(stop.began_at)
+    if stop.signal:
+        return f"Asked to end ({stop.signal}) since {since}"
+    if stop.by_guard:
+        return f"Its guard has been stopping this run since {since}; it stood"
+    return f"You have been stopping this run since {since}; it stood"
+
+
+def _how(stop: StoppedRun) -> str:
+    at = clock(stop.began_at)
+    if stop.signal:
+        return f"Ended on request ({stop.signal}) at {at}"
+    return f"Stopped by its guard at {at}" if stop.by_guard else f"Stopped by you at {at}"
 
 
 def with_passage(snapshot: Snapshot, verdict: Verdict) -> Verdict:
@@ -63,6 +76,8 @@ def with_passage(snapshot: Snapshot, verdict: Verdict) -> Verdict:
         return verdict
     when = clock(stop.began_at)
     at = f"step {stop.place.step:,}, where you stopped it at {when}"
+    if stop.by_guard:
+        at = f"step {stop.place.step:,}, where its guard stopped it at {when}"
     if stop.signal:
         at = f"step {stop.place.step:,}, where it was ended on request at {when}"
     if step > stop.place.step and verdict.word == "finished":
