@@ -67,23 +67,21 @@ def put(post: Post, part: Part, *, urgent: bool = False) -> Post:
 
 
 def next_notice(post: Post, settings: Notices, now: float) -> tuple[Post, Notice | None, int]:
-    """The post without what is to be sent now, that notice, and how often it was tried before."""
+    """The post without what is to be sent now, that notice, and how often it was tried before. News goes before what is tried
+    again: an address that takes nothing must not keep it from the others."""
     if not settings.urls:
         return replace(post, waiting=(), undelivered=(), urgent=False), None, 0
-    again = next((each for each in post.undelivered if now >= each.next_at), None)
-    if again is not None:
-        rest = tuple(each for each in post.undelivered if each is not again)
-        places = tuple(place for place in again.places if place < len(settings.urls))
-        urls = tuple(settings.urls[place] for place in places)
-        return (
-            replace(post, undelivered=rest),
-            Notice(urls, again.title, again.body, again.picture, again.paint, places),
-            again.tries,
-        )
     early = post.sent_at is not None and 0 <= now - post.sent_at < settings.every_s
-    if not post.waiting or (early and not post.urgent):
+    if post.waiting and (post.urgent or not early):
+        return replace(post, waiting=(), sent_at=now, urgent=False), _joined(post.waiting, settings), 0
+    again = next((each for each in post.undelivered if now >= each.next_at), None)
+    if again is None:
         return post, None, 0
-    return replace(post, waiting=(), sent_at=now, urgent=False), _joined(post.waiting, settings), 0
+    rest = tuple(each for each in post.undelivered if each is not again)
+    places = tuple(place for place in again.places if place < len(settings.urls))
+    urls = tuple(settings.urls[place] for place in places)
+    told = Notice(urls, again.title, again.body, again.picture, again.paint, places)
+    return replace(post, undelivered=rest), told, again.tries
 
 
 def _joined(parts: tuple[Part, ...], settings: Notices) -> Notice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.guard.policy import Notices
-from hangtop.guard.post import MOST_TRIES, Notice, Part, Post, next_notice, not_delivered, put
+from hangtop.guard.post import MOST_TRIES, Notice, Part, Post, at_once, next_notice, not_delivered, put
 
 TO = Notices(urls=("json://127.0.0.1/", "mailto://127.0.0.1/"), every=60)
 
@@ -32,6 +32,18 @@ def test_that_it_goes_on_is_not_held_back() -> None:
 def test_a_clock_that_went_back_holds_no_notice_back() -> None:
     post, _ = ready(put(Post(), Part("hung", "")), 10_000.0)
     assert ready(put(post, Part("nan", "")), 100.0)[1] is not None
+
+
+def test_an_address_that_takes_nothing_keeps_no_news_from_the_others() -> None:
+    post, notice = ready(put(Post(), Part("hung", "Rank 3 stands.")), 0.0)
+    assert notice is not None
+    post = not_delivered(post, notice, (1,), 0, TO, 0.0)
+    post, news = ready(at_once(put(post, Part("finished", "")), 1.0), 1.0)
+    assert news is not None
+    assert (news.title, news.urls) == ("finished", TO.urls)
+    post, again = ready(post, 1.0)
+    assert again is not None
+    assert (again.title, again.places) == ("hung", (1,))
 
 
 def test_without_an_address_nothing_is_kept() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_numbering import by_order, dead, missing_here, said, siblings, with_parent
+from hangtop.diagnosis.members.rank_numbering import by_order, dead, missing_here, said, serves, siblings, with_parent
 from hangtop.records.process import Process
 
 SPAWNED = (
@@ -31,6 +31,11 @@ def test_spawned_interpreters_are_ranks_and_the_tracker_of_multiprocessing_is_no
     tracker = child(39, 101, command="python -c from multiprocessing.resource_tracker import main;main(4)")
     spawned = [child(40 + place, 110 + place, command=SPAWNED.format(place)) for place in range(2)]
     assert by_order(siblings((LAUNCHER, tracker, *spawned)), 2) == {40: 0, 41: 1}
+
+
+def test_what_only_keeps_the_log_of_a_run_that_hangtop_started_is_no_member() -> None:
+    assert serves(child(39, 101, command="/venv/bin/python -m hangtop.actions.execute.runner"))
+    assert not serves(child(40, 102))
 
 
 def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:

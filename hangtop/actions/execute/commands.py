@@ -14,13 +14,13 @@ import msgspec
 
 from hangtop.actions.execute.client import begin
 from hangtop.actions.execute.steps import CancelFlag, step
-from hangtop.actions.plans.stop_plan import RUNNER
 from hangtop.common import text
 from hangtop.records.launch import Launch
 from hangtop.records.plan import EvidenceCommand, Start, Step
 from hangtop.system.hangtop_child import hangtop_command
 from hangtop.system.memory import unnamed_memory
 from hangtop.system.processes.linux import read_stat
+from hangtop.system.processes.roles import RUNNER
 
 POLL_S = 0.1
 LIVES_S = 1.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions.plans import stop_plan
-from hangtop.actions.plans.stop_plan import RUNNER, number_of, only_taken, which_job
+from hangtop.actions.plans.stop_plan import number_of, only_taken, which_job
 from hangtop.actions.registry import Planner, Request
 from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
@@ -18,6 +18,7 @@ from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import plain_file
 from hangtop.state.run_state import RunState
+from hangtop.system.processes.roles import RUNNER
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
 """Roles of processes that other processes start, never a person. An actor of Ray may have the role of a rank."""

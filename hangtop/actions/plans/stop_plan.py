@@ -21,12 +21,11 @@ from hangtop.records.ray.session import RayProcess
 from hangtop.records.stopped import RunPlace
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
+from hangtop.system.processes.roles import RUNNER
 
 STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
 SERVES_RAY = "it serves the whole Ray session"
-RUNNER = "hangtop.actions.execute.runner"
-"""The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
 
 
 class Chosen(Struct, frozen=True):

@@ -10,12 +10,12 @@ import os
 from functools import partial
 
 from hangtop.actions.execute.signals import living
-from hangtop.actions.plans.stop_plan import RUNNER
 from hangtop.common import text
 from hangtop.common.raw_text import to_os
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Plan, Start
 from hangtop.system.guard import Guard
+from hangtop.system.processes.roles import RUNNER
 from hangtop.system.processes.table import Identity, OpenFile, ProcessTable
 from hangtop.system.stores import launch_store
 

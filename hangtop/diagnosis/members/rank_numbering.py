@@ -13,7 +13,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hangtop.common.grouped import grouped
 from hangtop.records.process import Process
-from hangtop.system.processes.roles import RELAYS, SHELLS, is_forked, is_service
+from hangtop.system.processes.roles import RELAYS, RUNNER, SHELLS, is_forked, is_service
 
 MEMBERS = ("other", "rank")
 NO_MEMBERS = RELAYS | SHELLS
@@ -25,7 +25,7 @@ NOTHING: Mapping[int, Hashable] = {}
 
 def serves(process: Process) -> bool:
     """Whether it only starts the members, passes on what they write, or keeps books for multiprocessing."""
-    return process.name in NO_MEMBERS or is_service(process.command)
+    return process.name in NO_MEMBERS or is_service(process.command) or RUNNER in process.command
 
 
 def runs_alike(process: Process, other: Process) -> bool:

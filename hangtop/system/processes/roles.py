@@ -32,6 +32,8 @@ PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
 
+RUNNER = "hangtop.actions.execute.runner"
+"""The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
 HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.execute\.runner|demo\.)[\w.]+)?(?: |$)")
 """A program of hangtop itself, except the runner, which keeps a run's log, and the demo's processes."""
 
