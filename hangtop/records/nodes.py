@@ -7,6 +7,8 @@ include/linux/threads.h)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 PID_BITS = 22
 _SOURCE = "node "
 
@@ -34,6 +36,11 @@ def node_of(number: int) -> int:
 def pid_there(number: int) -> int:
     """Its pid on its own node."""
     return number & ((1 << PID_BITS) - 1)
+
+
+def is_named(pid: int, numbers: Iterable[int]) -> bool:
+    """Whether a pid that was said without its node may be one of these processes: of whichever node."""
+    return any(pid_there(number) == pid for number in numbers)
 
 
 def pid_text(number: int) -> str:

@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
+from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, WrittenAt
+from hangtop.records.nodes import on_node, source_of
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
@@ -49,6 +51,27 @@ def test_what_was_started_again_after_the_error_and_writes_is_a_run() -> None:
 def test_a_message_that_names_a_process_tells_of_that_one(pid: int, word: str) -> None:
     named = replace(SAID, text=f"run.sh: line 3: {pid} Killed    python worker.py")
     assert said_of(SHELL, TRAIN, finding=named).word == word
+
+
+def test_a_pid_in_a_message_may_be_of_each_of_the_named_nodes() -> None:
+    there = replace(TRAIN, pid=on_node(1, 4242), ppid=on_node(1, 1))
+    named = replace(SAID, text="run.sh: line 3: 4242 Killed    python worker.py")
+    assert said_of(SHELL, TRAIN, there, finding=named).word == "running"
+
+
+def test_what_is_missing_while_a_named_node_cannot_be_seen_may_be_there() -> None:
+    spec = replace(SPEC, hosts=("n1", "n2"))
+    seen = {source_of("n1"): SourceHealth(source_of("n1"), read_at=NOW)}
+    told = {True: seen | {source_of("n2"): SourceHealth(source_of("n2"), read_at=NOW)}, False: seen}
+    rank = replace(TRAIN, role="rank", world=12)
+    here = [replace(rank, pid=100 + number, rank=number) for number in range(4)]
+    there = [replace(rank, pid=on_node(1, 100 + number), rank=number) for number in (8, 10, 11)]
+    named = replace(SAID, text="run.sh: line 3: 4242 Killed    python worker.py")
+    for finding in (SAID, named):
+        for answers, word in ((False, "running"), (True, "crashed")):
+            state = replace(run(2.0, findings=(finding,)), health=told[answers])
+            procs = ProcessReading(writers=(ALIVE,), processes=(*here, *there))
+            assert diagnose(replace(state, procs=procs), spec, NOW).word == word, (finding.text, answers)
 
 
 def test_a_helper_that_died_ends_nothing_while_the_one_that_tells_of_it_lives() -> None:

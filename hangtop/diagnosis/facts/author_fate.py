@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from hangtop.diagnosis.members.rank_numbering import NO_MEMBERS, missing_here, serves
+from hangtop.diagnosis.facts.missing_ranks import missing_ranks_of
+from hangtop.diagnosis.facts.silent_nodes import silent_nodes
+from hangtop.diagnosis.members.rank_numbering import NO_MEMBERS, serves
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import MemberStatus, works
 from hangtop.records.log import Finding
+from hangtop.records.nodes import is_named
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.stack import Frame
 
@@ -50,10 +53,11 @@ def fate_of(snapshot: Snapshot, finding: Finding) -> Fate:
         return "unknown"
     if _driver_lives(snapshot, here, finding):
         return "lives"
-    if (pid := _named(finding)) is not None and not any(process.pid == pid for process in here):
-        return "lives" if _tells_of_a_helper(snapshot, finding) else "died"
-    if pid is not None:
+    pid = _named(finding)
+    if pid is not None and is_named(pid, (process.pid for process in here)):
         return "lives"
+    if pid is not None and not silent_nodes(snapshot):
+        return "lives" if _tells_of_a_helper(snapshot, finding) else "died"
     if _left_its_log(snapshot, finding):
         return "died"
     if finding.rank is not None and (fate := _of_rank(snapshot, finding, finding.rank)) is not None:
@@ -80,7 +84,7 @@ def _driver_lives(snapshot: Snapshot, here: Iterable[Process], finding: Finding)
 
 
 def _named(finding: Finding) -> int | None:
-    """The process on this machine that the message names."""
+    """The pid that the message names, of this machine or of a named node."""
     found = _NAMED.search(finding.text)
     return None if found is None or "ip=" in finding.text else int(found[1] or found[2])
 
@@ -132,9 +136,8 @@ def somebody_died(snapshot: Snapshot) -> bool:
 
 
 def _missing(snapshot: Snapshot) -> tuple[int, ...]:
-    here = {member.rank for member in snapshot.members if member.rank is not None}
     worlds = [member.process.world for member in snapshot.members if member.process.world]
-    return missing_here(here, max(worlds, default=None))
+    return missing_ranks_of(snapshot, snapshot.members, max(worlds, default=None))
 
 
 def _may_have_written(snapshot: Snapshot, process: Process, finding: Finding) -> bool:
@@ -174,7 +177,7 @@ def _was_replaced(snapshot: Snapshot, finding: Finding) -> bool:
     again (torchrun with --max-restarts) tells of each death."""
     pid = _named(finding)
     here = [process for process in at_work(snapshot) if process.role == "rank" and process.rank == finding.rank]
-    return pid is not None and finding.rank is not None and bool(here) and all(process.pid != pid for process in here)
+    return pid is not None and finding.rank is not None and bool(here) and not is_named(pid, (process.pid for process in here))
 
 
 def _waits_as_said(snapshot: Snapshot, finding: Finding) -> bool:

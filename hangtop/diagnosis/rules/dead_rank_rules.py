@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.common.grouped import grouped
 from hangtop.common.text import are, clock, rank_ranges
 from hangtop.diagnosis.facts.machine_evidence import want_of_memory
+from hangtop.diagnosis.facts.missing_ranks import missing_ranks_of
 from hangtop.diagnosis.facts.named_pids import gone_by_name
 from hangtop.diagnosis.facts.stack_pauses import LONGEST_S
-from hangtop.diagnosis.members.rank_numbering import missing_here
 from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.rules import log_rules
 from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, rank_names, stack_evidence
@@ -17,7 +16,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.apart import standing
 from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
-from hangtop.records.nodes import node_of
+from hangtop.records.nodes import pid_text
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.loops import recently
@@ -67,7 +66,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
         headline = f"{names(gone)} died ({why}); the others go on."
     elif launcher is not None:
         how = "its end was not seen" if launcher.exit_code is None else exit_words(launcher.exit_code)
-        evidence = [Evidence("procs", f"launcher, pid {launcher.pid}: {how} at {clock(launcher.state_since)}")]
+        evidence = [Evidence("procs", f"launcher, {pid_text(launcher.pid)}: {how} at {clock(launcher.state_since)}")]
         headline = f"The launcher is gone ({how}); {count(left)} run on without it."
     culprits = as_culprits(gone, "certain")
     culprits += tuple(culprit for culprit in calm.culprits if culprit.rank not in {dead.rank for dead in culprits})
@@ -136,14 +135,12 @@ def _named(gone: tuple[Culprit, ...], living: set[int | None]) -> str:
 def _missing(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """The ranks that must have run on this machine, or on one of the other nodes, by the numbers of the others there. Not those
     whose actor lives elsewhere: Ray may spread the ranks over its nodes one by one."""
-    by_node = grouped((*snapshot.members, *snapshot.aside), lambda member: node_of(member.pid))
     worlds = [member.process.world or 0 for member in snapshot.members]
     worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     why, pids = ("has no process here any more", "its peers wait for it"), snapshot.pid_of
-    numbers = [{member.rank for member in there if member.rank is not None} for there in by_node.values()]
     elsewhere = {rank for rank, actor in rank_actors(snapshot.state).items() if actor.has_process}
-    gone = {rank for here in numbers for rank in missing_here(here, max(worlds, default=None))}.difference(elsewhere, *numbers)
-    return tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in sorted(gone))
+    gone = missing_ranks_of(snapshot, (*snapshot.members, *snapshot.aside), max(worlds, default=None))
+    return tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in gone if rank not in elsewhere)
 
 
 def _stands(member: MemberStatus) -> bool:
@@ -201,7 +198,7 @@ def blocked(snapshot: Snapshot) -> Verdict | None:
 
 
 def _state(member: MemberStatus, more: str = "") -> Evidence:
-    pid = "" if member.rank is None else f", pid {member.pid}"
+    pid = "" if member.rank is None else f", {pid_text(member.pid)}"
     return Evidence("procs", f"{member.name}{pid}: {member.text}{more}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common.text import some
-from hangtop.diagnosis.members.rank_numbering import missing_here
+from hangtop.diagnosis.facts.missing_ranks import missing_ranks_of
 from hangtop.diagnosis.rules.verdict_builders import (
     as_culprits,
     build_culprits,
@@ -83,8 +83,9 @@ def _never_came(snapshot: Snapshot) -> list[int]:
     came = None if snapshot.procs.rendezvous is None else snapshot.procs.rendezvous.from_elsewhere
     if came == 0:
         return unseen
-    here = {member.rank for member in (*snapshot.members, *snapshot.aside) if member.rank is not None}
-    gone = [rank for rank in missing_here(here, max((*here, *unseen), default=-1) + 1) if rank in unseen]
+    known = (*snapshot.members, *snapshot.aside)
+    world = max((*unseen, *(member.rank for member in known if member.rank is not None)), default=-1) + 1
+    gone = [rank for rank in missing_ranks_of(snapshot, known, world) if rank in unseen]
     return gone if came is None or len(gone) + came <= len(unseen) else []
 
 
