@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import shutil
+import subprocess
 from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from hangtop.probe.nodes import node_side
 from hangtop.probe.nodes.launchers import SSH, LauncherError, command
 from hangtop.probe.nodes.node_table import Look, NodeTable
 from hangtop.records.nodes import node_of, on_node, pid_text, pid_there
@@ -89,3 +94,38 @@ def test_times_are_by_our_clock() -> None:
     table = NodeTable(node=1, ticks_per_s=100)
     table.boot_at, table.offset_s = 1_000.0, 60.0
     assert table.started_at(500) == 1_000.0 - 60.0 + 5.0
+
+
+def test_what_a_node_says_holds_no_control_codes() -> None:
+    table = NodeTable(node=1, ticks_per_s=100)
+    table.take(look(at=1.0, rows={"42": {"who": WHO, "now": NOW, "details": [0, None, "futex\x1b]0;x\x07"]}}))
+    assert "\x1b" not in (table.details(on_node(1, 42)).wchan or "")
+    with pytest.raises(msgspec.ValidationError):
+        look(at=1.0, rows={"42": {"now": ["\x1b[2J", *NOW[1:]]}})
+
+
+def test_a_rank_that_shows_nothing_any_more_is_still_that_rank() -> None:
+    """A process shows neither arguments nor environment while another program is being started in it, or once it ends."""
+    node = node_side.Node({"ranks": ["RANK"], "kept": ["RANK"], "logs": []}, say=lambda record: None)
+    with subprocess.Popen(("sleep", "600"), env={**os.environ, "RANK": "3"}) as child:
+        node.facts.answers[child.pid] = node.read_slowly(child.pid)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert node_side.facts_of(child.pid, ["RANK"])["environ"] == {}
+        assert node.read_slowly(child.pid)[1]["environ"] == {"RANK": "3"}
+        node.facts.answers[1 << 22] = (7, {}, [])
+        node.look()
+    assert 1 << 22 not in node.facts.answers, "what is gone is forgotten"
+
+
+def test_a_program_beside_the_process_of_another_user_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spy, program = tmp_path / "py-spy", tmp_path / "program"
+    spy.write_text("#!/bin/sh\n")
+    spy.chmod(0o755)
+    shutil.copy(shutil.which("sleep") or "", program)
+    with subprocess.Popen((program, "600")) as child:
+        assert node_side.spy_for(child.pid) == str(spy)
+        user = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+        assert node_side.spy_for(child.pid) != str(spy)
+        child.kill()

@@ -140,7 +140,7 @@ class NodeLink:
             try:
                 record: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
                 self._take(record)
-            except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+            except (msgspec.DecodeError, ValueError, TypeError, KeyError):
                 said = clean_text(line[:80].decode("utf-8", "replace")).strip()
                 self.problem = f"{self.host}: it answers what is no line of hangtop: {said}"
                 continue
@@ -155,8 +155,8 @@ class NodeLink:
             if (round_trip_s := now - record["pong"]) < self._best_s:
                 self._best_s, self.offset_s = round_trip_s, record["now"] - (now + record["pong"]) / 2
         elif (ask := record.get("stack", record.get("asked"))) is not None:
-            if ask in self._stacks:
-                self._stacks[ask].append(record)
+            if (answers := self._stacks.get(ask)) is not None:
+                answers.append(record)
         elif "hello" in record:
             self.hello = msgspec.convert(record, Hello)
         elif "boot_at" in record:

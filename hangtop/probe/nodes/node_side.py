@@ -15,7 +15,6 @@ import os
 import platform
 import queue
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -32,7 +31,7 @@ YOUNG_S = 5.0
 MOST_READERS = 8
 AT_ONCE = 16
 MOST_DUMP_BYTES = 4 << 20
-MOST_FILES = 4096
+MOST_FILES, MOST_THREADS = 4096, 512
 LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
 MOST_SOURCES, MOST_SOURCE_BYTES = 16, 4_000_000
 Say = Callable[[dict[str, Any]], None]
@@ -54,6 +53,14 @@ def link(path: str) -> str:
         return os.readlink(path)
     except OSError:
         return ""
+
+
+def listed(folder: str) -> list[str]:
+    """The names in it; none where it is gone or refused."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def as_text(raw: bytes) -> str:
@@ -125,11 +132,7 @@ def files_of(pid: int, logs: frozenset[str]) -> list[list[Any]]:
     """The GPUs and logs that it holds open: [descriptor, path, may write]."""
     folder = f"/proc/{pid}/fd"
     found: list[list[Any]] = []
-    try:
-        names = os.listdir(folder)[:MOST_FILES]
-    except OSError:
-        return found
-    for name in names:
+    for name in listed(folder)[:MOST_FILES]:
         target = link(f"{folder}/{name}")
         if target.startswith("/dev/nvidia") or target in logs:
             try:
@@ -157,9 +160,14 @@ class Reader:
         if pid not in self.asked:
             self.asked.add(pid)
             self.todo.put(pid)
-        late = [since for since in self.busy_since.values() if time.monotonic() - since > 1.0]
+        late = [since for since in list(self.busy_since.values()) if time.monotonic() - since > 1.0]
         if len(self.busy_since) <= len(late) < MOST_READERS:
             threading.Thread(target=self.work, daemon=True).start()
+
+    def forget_but(self, pids: set[int]) -> None:
+        """Drop the answers of processes that are gone."""
+        for pid in set(self.answers) - pids:
+            self.answers.pop(pid, None)
 
     def work(self) -> None:
         me = threading.get_ident()
@@ -180,13 +188,19 @@ class Node:
         self.stats: dict[int, tuple[list[Any], list[Any]]] = {}
         self.told: dict[int, dict[str, Any]] = {}
         self.looks = 0
-        self.facts = Reader(lambda pid: (self.start_of(pid), facts_of(pid, self.kept), files_of(pid, self.logs)))
+        self.facts = Reader(self.read_slowly)
         self.boot_at = boot_at()
         self.own = set(self.above(os.getpid())) | {os.getpid()}
 
-    def start_of(self, pid: int) -> int | None:
+    def read_slowly(self, pid: int) -> tuple[int | None, dict[str, Any], list[list[Any]]]:
+        """Its start ticks, its facts and its open files. A process shows neither arguments nor environment while it is being
+        started or ends (proc(5)), nor do we read any without descriptors: it keeps those that it had."""
         known = stat_of(pid)
-        return known[0][6] if known else None
+        start, facts = known[0][6] if known else None, facts_of(pid, self.kept)
+        before = self.facts.answers.get(pid)
+        if not facts["command"] and before is not None and before[0] == start:
+            facts = before[1]
+        return start, facts, files_of(pid, self.logs)
 
     def above(self, pid: int) -> list[int]:
         line: list[int] = []
@@ -197,13 +211,13 @@ class Node:
         return line[1:]
 
     def look(self) -> None:
-        now, everything = time.time(), self.looks % ALL_EVERY == 0
-        seldom = self.looks % SELDOM == 0
+        now, everything, seldom = time.time(), self.looks % ALL_EVERY == 0, self.looks % SELDOM == 0
         self.looks += 1
-        listed = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-        due = {pid for pid in listed if everything or pid not in self.stats or pid in self.told}
+        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        due = {pid for pid in pids if everything or pid not in self.stats or pid in self.told}
+        self.facts.forget_but(pids)
         fresh = {pid: known for pid in due for known in [stat_of(pid)] if known is not None}
-        self.stats = {pid: known for pid, known in self.stats.items() if pid in listed and pid not in due}
+        self.stats = {pid: known for pid, known in self.stats.items() if pid in pids and pid not in due}
         self.stats.update(fresh)
         for pid, (who, _) in self.stats.items():
             known = self.facts.answers.get(pid)
@@ -220,8 +234,7 @@ class Node:
                 rows[pid] = changed
             self.told[pid] = row
         gone = [pid for pid in self.told if pid not in followed]
-        for pid in gone:
-            del self.told[pid]
+        self.told = {pid: row for pid, row in self.told.items() if pid in followed}
         self.say({"at": now, "rows": rows, "gone": gone})
 
     def known(self, pid: int) -> Any:
@@ -263,11 +276,7 @@ class Node:
 def tasks_of(pid: int) -> dict[str, list[str]]:
     """By thread: state, kernel function and system call in which it waits."""
     found: dict[str, list[str]] = {}
-    try:
-        names = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return found
-    for name in names[:512]:
+    for name in listed(f"/proc/{pid}/task")[:MOST_THREADS]:
         folder = f"/proc/{pid}/task/{name}"
         state = read(folder + "/stat").rpartition(b")")[2].split()[:1]
         if state:
@@ -276,11 +285,11 @@ def tasks_of(pid: int) -> dict[str, list[str]]:
 
 
 def spy_for(pid: int) -> str | None:
-    """The py-spy beside the Python of this process, else that of the PATH."""
-    beside = os.path.join(os.path.dirname(link(f"/proc/{pid}/exe")), "py-spy")
-    words = read(f"/proc/{pid}/cmdline").split(b"\0")[0].decode("utf-8", "replace")
-    own = os.path.join(os.path.dirname(words), "py-spy") if words.startswith("/") else ""
-    return next((tool for tool in (own, beside) if tool and os.access(tool, os.X_OK)), None) or shutil.which("py-spy")
+    """The py-spy beside the Python of this process, else that of the PATH. What another user's process runs is not run as us."""
+    ours = fields(read(f"/proc/{pid}/status")).get("Uid", "").split()[1:2] == [str(os.geteuid())]
+    programs = (read(f"/proc/{pid}/cmdline").split(b"\0")[0].decode("utf-8", "replace"), link(f"/proc/{pid}/exe"))
+    tools = [os.path.join(os.path.dirname(program), "py-spy") for program in programs if ours and program.startswith("/")]
+    return next((tool for tool in tools if os.access(tool, os.X_OK)), None) or shutil.which("py-spy")
 
 
 def dump(pid: int, limit_s: float) -> tuple[str | None, str | None]:
@@ -312,7 +321,7 @@ def sources_of(pid: int, spied: str, started_at: float) -> dict[str, list[Any]]:
         except OSError:
             continue
         if len(found) < MOST_SOURCES and about.st_size <= MOST_SOURCE_BYTES:
-            found[name] = [hashlib.sha1(read(root)).hexdigest(), about.st_mtime > started_at + 2.0, path]
+            found[name] = [hashlib.sha1(read(root), usedforsecurity=False).hexdigest(), about.st_mtime > started_at + 2.0, path]
     return found
 
 
@@ -360,17 +369,8 @@ def main() -> None:
             except OSError:
                 os._exit(0)
 
-    say(
-        {
-            "hello": socket.gethostname(),
-            "boot": as_text(read("/proc/sys/kernel/random/boot_id")).strip(),
-            "pids": link("/proc/self/ns/pid"),
-            "ticks_per_s": TICKS_PER_S,
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-            "linux": os.path.exists("/proc/self/stat"),
-        }
-    )
+    boot, pids = as_text(read("/proc/sys/kernel/random/boot_id").strip()), link("/proc/self/ns/pid")
+    say({"hello": True, "boot": boot, "pids": pids, "ticks_per_s": TICKS_PER_S, "machine": platform.machine()})
     asks: queue.Queue[dict[str, Any]] = queue.Queue()
 
     def listen() -> None:

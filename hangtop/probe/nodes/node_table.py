@@ -5,10 +5,12 @@ Its pids are numbers that no process here can have (`hangtop.records.nodes`), it
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
+from hangtop.common.clean_text import clean_text
 from hangtop.common.raw_text import text_of
 from hangtop.records.nodes import on_node
 from hangtop.system.processes.table import Details, OpenFile, ProcessTable, Stat
@@ -24,17 +26,21 @@ class Facts(msgspec.Struct, frozen=True):
 
 Who = tuple[str, int, int, int, int, int, int]
 """Name, parent, group, session, terminal, whether it is a thread of the kernel, start ticks."""
-Now = tuple[str, int, int, int, int, int | None]
+Letter = Annotated[str, msgspec.Meta(pattern="^[A-Za-z]$")]
+Now = tuple[Letter, int, int, int, int, int | None]
 """State, CPU ticks, those of children that were waited for, threads, resident MiB, exit status."""
 
 
+class NodeDetails(Details, frozen=True, array_like=True):
+    """As a node sends them: the fields of `Details`, in their order."""
+
+
 class Row(msgspec.Struct, frozen=True):
-    """One process; what did not change since the last row of it is left out. `details`: the fields of `Details`, in their order.
-    `files`: descriptor, path, whether it may write."""
+    """One process; what did not change since the last row of it is left out. `files`: descriptor, path, whether it may write."""
 
     who: Who | None = None
     now: Now | None = None
-    details: tuple[Any, ...] | None = None
+    details: NodeDetails | None = None
     facts: Facts | None = None
     files: tuple[tuple[int, str, bool], ...] | None = None
 
@@ -84,7 +90,7 @@ class NodeTable(ProcessTable):
             self._known[number] = _Known(
                 who,
                 now,
-                known.details if row.details is None else Details(*row.details),
+                known.details if row.details is None else _cleaned(row.details),
                 row.facts or known.facts,
                 known.files if row.files is None else tuple(OpenFile(fd, path, writes) for fd, path, writes in row.files),
             )
@@ -142,3 +148,8 @@ class NodeTable(ProcessTable):
         if (known := self._known.get(pid)) is None:
             raise ProcessLookupError(pid)
         return known
+
+
+def _cleaned(details: NodeDetails) -> Details:
+    """The name of the kernel's function is text of another machine."""
+    return replace(details, wchan=None if details.wchan is None else clean_text(details.wchan))
