@@ -16,7 +16,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.apart import standing
 from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
-from hangtop.records.nodes import pid_text
+from hangtop.records.nodes import pid_text, pid_there
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.loops import recently
@@ -66,7 +66,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
         headline = f"{names(gone)} died ({why}); the others go on."
     elif launcher is not None:
         how = "its end was not seen" if launcher.exit_code is None else exit_words(launcher.exit_code)
-        evidence = [Evidence("procs", f"launcher, {pid_text(launcher.pid)}: {how} at {clock(launcher.state_since)}")]
+        evidence = [Evidence("procs", f"launcher, pid {pid_there(launcher.pid)}: {how} at {clock(launcher.state_since)}")]
         headline = f"The launcher is gone ({how}); {count(left)} run on without it."
     culprits = as_culprits(gone, "certain")
     culprits += tuple(culprit for culprit in calm.culprits if culprit.rank not in {dead.rank for dead in culprits})
