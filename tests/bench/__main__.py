@@ -36,6 +36,7 @@ BENCHES = {
     "processes": "processes_pane",
     "stacks": "stacks",
     "check": "judging",
+    "secrets": "secret_filter",
     "metrics": "metrics",
     "quit": "quitting",
     "pipe": "piping",
