@@ -34,7 +34,7 @@ WINDOW = 256 << 10
 _HEAD = itemgetter(slice(SURE_BYTES))
 _ROW_OF, _LAST = methodcaller("rpartition", b"\n"), itemgetter(2)
 _TO_ROW_END, _FIRST = methodcaller("partition", b"\n"), itemgetter(0)
-_RANK_HEAD = itemgetter(slice(16))
+_RANK_HEAD = itemgetter(slice(9))
 _RANK_NUMBER = re.compile(rb"['\"]?[ :=_#-]{0,3}\d+")
 """What follows `rank` or `Rank` where it names one, as in `RANK_WORD`."""
 
@@ -133,14 +133,16 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
             pieces = text.split(literal)
             begun = list(map(_LAST, map(_ROW_OF, pieces[:-1])))
             starts = set(begun)
-            newest = _newest_of_each_head(begun)
-            ranks = _ranks_behind(text, begun, pieces)
-            told = (ranks | newest.keys()) - heads
-            if not ranks and not any(map(_is_open, told)):
-                heads |= told
-                places = (begin - 1 + place for place in _places_of([newest[head] for head in told], pieces, literal))
-                yield from _of_new_writers(lines, places, known)
-                continue
+            if ranks := _ranks_behind(text, begun, pieces):
+                told = (ranks | set(map(_head, starts))) - heads
+            else:
+                newest = _newest_of_each_head(begun)
+                told = newest.keys() - heads
+                if not any(map(_is_open, told)):
+                    heads |= told
+                    places = _places_of([newest[head] for head in told], pieces, literal)
+                    yield from _of_new_writers(lines, (begin - 1 + place for place in places), known)
+                    continue
         heads |= told
         while rows and (new or told):
             row = rows.pop()
