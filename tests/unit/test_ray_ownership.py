@@ -297,5 +297,7 @@ def test_actors_that_a_dead_driver_left_are_the_run_s_where_their_job_began_when
         return {actor.pid for actor in own.cluster.actors}
 
     assert pids(*jobs) == {601, 602}
+    assert pids(RayJob("02000000", BEGAN + 74)) == {601, 602}, "a busy machine"
+    assert pids(RayJob("02000000", BEGAN + 60)) == set(), "it had begun before"
     assert pids(jobs[1]) == set()
     assert pids(jobs[0], RayJob("03000000", BEGAN + 71)) == set(), "two began then"

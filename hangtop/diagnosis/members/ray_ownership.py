@@ -32,6 +32,8 @@ CLOCK_S = 2.0
 """Clocks of one cluster differ by less."""
 STARTED_WITHIN_S = 600.0
 """`ray.init` says that it has started a session when all of it is up: after seconds, on a busy machine minutes."""
+JOINED_WITHIN_S = 10.0
+"""`ray.init` says that it connects before its job begins: by a second, on a busy machine by several."""
 _NAMED_AT = re.compile(r"session_(\d{4})-(\d\d)-(\d\d)_(\d\d)-(\d\d)-(\d\d)_\d+_\d+")
 
 By = Literal["person", "process", "past", "log", "naming"]
@@ -230,7 +232,7 @@ def _joined_then(question: _Question) -> tuple[str, ...]:
     said = question.said
     if said is None or said.at is None or not said.joined or not _is_told_at(question, said.joined):
         return ()
-    then = [job.id for job in question.cluster.past_jobs if abs(job.began_at - said.at) <= CLOCK_S]
+    then = [job.id for job in question.cluster.past_jobs if -CLOCK_S <= job.began_at - said.at <= JOINED_WITHIN_S]
     return tuple(then) if len(then) == 1 else ()
 
 
