@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from hangtop.common.secrets.open_block import OpenBlock
 from hangtop.common.secrets.redactor import Redactor
 from hangtop.records.log import Finding, LogLine, LogReading, PageReading, Work
-from hangtop.records.process import ProcessReading
+from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray.remote_workers import ActorLogReading
 from hangtop.records.reading import Value
+from hangtop.records.runs import RunCandidate, RunsReading
+from hangtop.records.watched_waits import WaitsReading, WatchedProcess
 
+Told = TypeVar("Told", Process, Writer, WatchedProcess, RunCandidate)
+"""Records with the command line of a process."""
 MOST_REMEMBERED = 8_192
 """Texts that come again with each reading: commands, findings, the last line."""
 
@@ -37,8 +42,18 @@ class SecretFilter:
             case PageReading():
                 return replace(value, lines=tuple(self._lines(value.lines, {})))
             case ProcessReading():
-                processes = (replace(process, command=self._text(process.command)) for process in value.processes)
-                return replace(value, processes=tuple(processes))
+                return replace(
+                    value,
+                    writers=self._commands(value.writers),
+                    processes=self._commands(value.processes),
+                    orphans=self._commands(value.orphans),
+                    zombies=self._commands(value.zombies),
+                    ended=self._commands(value.ended),
+                )
+            case WaitsReading():
+                return replace(value, processes=self._commands(value.processes))
+            case RunsReading():
+                return replace(value, candidates=self._commands(value.candidates))
             case ActorLogReading():
                 outputs = (
                     replace(output, lines=tuple(self._redactor.text("\n".join(output.lines)).split("\n")) if output.lines else ())
@@ -46,6 +61,9 @@ class SecretFilter:
                 )
                 return replace(value, outputs=tuple(outputs))
         return value
+
+    def _commands(self, records: Iterable[Told]) -> tuple[Told, ...]:
+        return tuple(replace(record, command=self._text(record.command)) for record in records)
 
     def _log(self, log: LogReading) -> LogReading:
         if log.fresh:
