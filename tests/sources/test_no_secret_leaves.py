@@ -84,7 +84,7 @@ def test_what_leaves_the_probe_has_none_and_so_no_screen_report_or_recording(tmp
 
 def test_a_notice_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(send_notice, "_delivered", lambda url, title, body, picture: told.append(title + body) or True)
-    send_notice._sent(Notice(("json://localhost",), IN_LOG[0].text, "\n\n".join(each.text for each in IN_LOG)))
+    monkeypatch.setattr(send_notice, "_not_delivered", lambda _url, title, body, _picture: told.append(title + body))
+    send_notice._sent(Notice(("json://localhost",), IN_LOG[0].text, "\n\n".join(each.text for each in IN_LOG)), "")
     assert told
     assert kinds_left(told[0]) == set()
