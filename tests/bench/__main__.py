@@ -40,6 +40,7 @@ BENCHES = {
     "metrics": "metrics",
     "quit": "quitting",
     "pipe": "piping",
+    "soak": "soak",
 }
 
 

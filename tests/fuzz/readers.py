@@ -31,6 +31,7 @@ from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.linux import parse_stat
 from tests.fakes.ray_dashboard import FakeDashboard
 from tests.fakes.read_log import INDEX
+from tests.fuzz import forests
 from tests.planted.plant import harmless, planted
 
 TESTS = Path(__file__).parents[1]
@@ -143,6 +144,8 @@ def _redact(data: bytes) -> None:
 
 STATUS = b'{"nccl_version":"2.27.3","communicators":[{"hash":"0x1","size":2,"ranks":[]}]}'
 
+SEEDS = [bytes([seed]) for seed in range(8)]
+
 READERS = (
     Reader("log", _read_log, _logs),
     Reader("wire", wire.decode_reading, recorded_lines, (wire.WireError,)),
@@ -153,5 +156,7 @@ READERS = (
     Reader("ras", _ras, lambda: [STATUS, b"NCCL version 2.27.3\n"], (ras.RasError,)),
     Reader("flight recorder", flight_recorder.load, lambda: [pickle.dumps({"entries": []})], (flight_recorder.NotADump,)),
     Reader("stat", parse_stat, lambda: [Path("/proc/self/stat").read_bytes()], (ValueError, IndexError)),
+    Reader("forest", forests.judged, lambda: SEEDS),
+    Reader("plan", forests.planned, lambda: SEEDS),
     Reader("secrets", _redact, lambda: [each.text.encode() for each in planted(1, 5)] + [line.encode() for line in harmless(5)]),
 )  # fmt: skip
