@@ -54,6 +54,9 @@ WATCH = (
     ),
     click.option("--slurm", metavar="JOBID", help="Instead of --hosts: the nodes of this Slurm job, seen through srun."),
     click.option("--k8s", metavar="SELECTOR", help="Instead of --hosts: the pods with these labels, seen through kubectl exec."),
+    click.option(
+        "--torch-debug", metavar="HOST:PORT", help="Front end of PyTorch's debug server of the run, on the node of rank 0."
+    ),
     click.option("--ckpt", metavar="DIR", help="Directory of the checkpoints, if hangtop does not find it by itself."),
     click.option(
         "--config",
@@ -126,10 +129,19 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         checkpoint_dir=given["ckpt"],
         hosts=hosts,
         launcher=launcher,
+        torch_debug=_host_port(given.get("torch_debug") or ""),
         config_dir=str(config_dir()),
         config_file=None if given.get("config") is None else str(given["config"]),
         lang=config.lang or system_language(),
     )
+
+
+def _host_port(typed: str) -> str:
+    """The address as typed. Exit 2 if it is none."""
+    host, _, port = typed.rpartition(":")
+    if typed and not (host and port.isdecimal() and 0 < int(port) < 65_536):
+        raise click.UsageError(f"--torch-debug: {typed!r} is no HOST:PORT, such as n1:25999")
+    return typed
 
 
 def _nodes(given: dict[str, Any]) -> tuple[tuple[str, ...], str]:

@@ -132,6 +132,11 @@ def _lacking_nccl(state: RunState, now: float) -> Iterator[str]:
         yield note
 
 
+def _lacking_debug(state: RunState, now: float) -> Iterator[str]:
+    if state.torch_debug is not None and state.torch_debug.problem:
+        yield state.torch_debug.problem
+
+
 Words = Callable[[RunState, float], Iterator[str]]
 
 FAILS: Mapping[str, Words] = {"stacks": _no_stacks, "ray": _old_ray, "gpu": _opening_gpu}
@@ -143,5 +148,6 @@ LACKS: Mapping[str, Words] = {
     "gpu": _lacking_gpu,
     "ray": _lacking_ray,
     "nccl": _lacking_nccl,
+    "torchdebug": _lacking_debug,
 }
 """What a source that is well could not see."""

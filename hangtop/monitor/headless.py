@@ -9,9 +9,11 @@ from hangtop.diagnosis.members.ray_ownership import clusters_of_run, is_on_ray, 
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
-from hangtop.monitor.questions import unanswered
-from hangtop.monitor.stack_requests import SECOND_LOOK_S, stack_request, waits_request
-from hangtop.records.ask import LeftoversAsk, RemoteStacksAsk, StacksAsk
+from hangtop.monitor.debug_requests import debug_request
+from hangtop.monitor.questions import end_of, unanswered
+from hangtop.monitor.request_pace import SECOND_LOOK_S
+from hangtop.monitor.stack_requests import stack_request, waits_request
+from hangtop.records.ask import LeftoversAsk, RemoteStacksAsk, StacksAsk, TorchDebugAsk
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
@@ -111,6 +113,7 @@ class StackRequester:
         self._feed = feed
         self._asked_at = -SECOND_LOOK_S
         self._waits_asked_at, self._waits_ask = -WATCH_S, 0
+        self._debug: TorchDebugAsk | None = None
         self._looked_back_at = -LOOK_BACK_S
 
     def follow(self, snapshot: Snapshot) -> None:
@@ -123,6 +126,10 @@ class StackRequester:
         if (told or late) and (waits := waits_request(snapshot)) is not None:
             self._waits_asked_at, self._waits_ask = snapshot.now, waits.ask
             self._feed.ask(waits)
+        answered = self._debug is None or end_of(snapshot.state, self._debug) is not None
+        if answered and (debug := debug_request(snapshot)) is not None:
+            self._debug = debug
+            self._feed.ask(debug)
 
     def look_back(self, verdict: Verdict, now: float) -> None:
         """Ask what a run that ended left behind; again now and then, for a path that was used lately is left alone."""

@@ -13,16 +13,12 @@ from hangtop.diagnosis.rules.gpu_rules import driver_doubted
 from hangtop.diagnosis.rules.ray_rules import needed_parts_sick
 from hangtop.diagnosis.rules.wait_rules import GROWN_S
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.monitor.debug_requests import debug_to_come
+from hangtop.monitor.request_pace import AGAIN_S, AT_PART, SECOND_LOOK_S
 from hangtop.records.ask import StacksAsk, WaitsAsk
 from hangtop.records.nodes import node_of
 from hangtop.stacks.loops import SPAN_S, recently, trades
 
-AT_PART = 0.5
-"""The first look comes at this part of the limit, so that the verdict is there when the limit is."""
-SECOND_LOOK_S = 2.0
-"""A second look this much later tells moved from still."""
-AGAIN_S = 20.0
-"""While the run stays quiet."""
 WATCH_COMES_S = 15.0
 """A watch tells first after 3 s, on a crowded machine later."""
 MOST_PIDS = 64
@@ -46,6 +42,8 @@ def satisfied(snapshot: Snapshot) -> bool:
         return False
     if not snapshot.is_quiet and snapshot.log.beats_untimed:
         return False  # their pace will tell since when
+    if snapshot.is_quiet and debug_to_come(snapshot):
+        return False
     if not snapshot.is_quiet or not snapshot.pids:
         return True
     if driver_doubted(snapshot) or _may_grow(snapshot):

@@ -55,6 +55,7 @@ SOURCES: dict[str, str] = {
     "launch": "hangtop.probe.processes.launch_source:LaunchSource",
     "leftovers": "hangtop.probe.leftovers.leftovers_source:LeftoverSource",
     "nccl": "hangtop.probe.nccl.nccl_source:NcclSource",
+    "torchdebug": "hangtop.probe.torch_debug.torch_debug_source:TorchDebugSource",
 }
 """Every source: its name and its class, which is imported when the source is first opened."""
 

@@ -105,6 +105,22 @@ class RemoteStacksAsk(Struct, frozen=True, omit_defaults=True, tag="far_stacks")
     task: bool = False
 
 
+class KnownRank(Struct, frozen=True, omit_defaults=True):
+    """A rank whose process is known. `seen`: another source reads its stack."""
+
+    rank: int
+    pid: int
+    start_ticks: int
+    seen: bool = False
+
+
+class TorchDebugAsk(Struct, frozen=True, omit_defaults=True, tag="torch_debug"):
+    """Ask the debug servers of all ranks for their flight recorders, and for the stacks that nobody else reads."""
+
+    ask: int
+    known: tuple[KnownRank, ...] = ()
+
+
 class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     """What belongs to this Ray session on this machine, and what would start it again? An empty `session`: the only one."""
 
@@ -112,7 +128,9 @@ class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     session: str = ""
 
 
-Ask = PageAsk | StacksAsk | WaitsAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | RemoteStacksAsk
+Ask = (
+    PageAsk | StacksAsk | WaitsAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | RemoteStacksAsk | TorchDebugAsk
+)
 
 ANSWERED_BY: dict[type[Ask], str] = {
     PageAsk: "pages",
@@ -124,6 +142,7 @@ ANSWERED_BY: dict[type[Ask], str] = {
     RayAsk: "ray",
     ActorLogAsk: "rayworkers",
     RemoteStacksAsk: "rayworkers",
+    TorchDebugAsk: "torchdebug",
 }
 """The source that answers each kind of question."""
 

@@ -33,7 +33,9 @@ class Communicator(Struct, frozen=True, omit_defaults=True):
 
 
 class FlightGroup(Struct, frozen=True, omit_defaults=True):
-    """One process group in the flight recorder's dump of one rank: sequence numbers of its collectives."""
+    """One process group in the flight recorder's dump of one rank: sequence numbers of its collectives. Each backend (`nccl`,
+    `gloo`) counts its own; empty where the dump does not tell. `called_at`: when the last of them was called, in unix
+    time there."""
 
     id: str
     name: str = ""
@@ -42,15 +44,19 @@ class FlightGroup(Struct, frozen=True, omit_defaults=True):
     operation: str | None = None
     state: str | None = None
     sizes: str | None = None
+    backend: str = ""
+    called_at: float | None = None
 
 
 class FlightDump(Struct, frozen=True, omit_defaults=True):
-    """The flight recorder's dump of one rank, from a file written at unix time `at`."""
+    """The flight recorder's dump of one rank, from a file written at unix time `at`, or `asked` of the rank itself; then `path`
+    is where it answers."""
 
     rank: int
     path: str
     at: float
     groups: tuple[FlightGroup, ...] = ()
+    asked: bool = False
     problem: str | None = None
 
 
@@ -70,7 +76,11 @@ LOOKS_KEPT = 2
 
 
 def add_look(looks: tuple[NcclReading, ...], reading: NcclReading) -> tuple[NcclReading, ...]:
-    """The last samples, latest last. A reading with dumps alone is added to the sample before it."""
+    """The last samples, latest last. A reading with dumps alone is added to the sample before it. Dumps in files and those that
+    the ranks were asked for come from two sources: each replaces its own."""
+    asked = any(dump.asked for dump in reading.dumps)
+    others = tuple(dump for dump in (looks[-1].dumps if looks else ()) if dump.asked is not asked)
+    dumps = (*others, *reading.dumps)
     if looks and not reading.communicators:
-        return (*looks[:-1], replace(looks[-1], dumps=reading.dumps, note=reading.note))
-    return (*looks, reading)[-LOOKS_KEPT:]
+        return (*looks[:-1], replace(looks[-1], dumps=dumps, note=looks[-1].note if asked else reading.note))
+    return (*looks, replace(reading, dumps=dumps))[-LOOKS_KEPT:]

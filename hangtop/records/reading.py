@@ -21,6 +21,7 @@ from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksRead
 from hangtop.records.ray.session import RaySession
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
+from hangtop.records.torch_debug import TorchDebugReading
 from hangtop.records.watched_waits import WaitsReading
 
 
@@ -50,6 +51,7 @@ Value = (
     | RaySession
     | ActorLogReading
     | RemoteStacksReading
+    | TorchDebugReading
     | LeftoversReading
     | LaunchReading
     | AskEnd

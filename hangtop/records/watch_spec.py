@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 DEFAULT_STALL_S = 120.0
-DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "waits", "nccl", "checkpoints")
+DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "waits", "nccl", "torchdebug", "checkpoints")
 """What `--sources` may name. The probe runs those that this hangtop has."""
 ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch")
 """Sources that only answer questions: always there, never named."""
@@ -26,7 +26,8 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     (`hangtop.diagnosis.facts.silence_limits`).
 
     `hosts`: other nodes of the run, each reached by `launcher` (`hangtop.probe.nodes.launchers`); the first is node 1.
-    `config_file`: the config that was named instead of the usual one. `lang`: the language of causes and fixes, `en` or `zh`."""
+    `torch_debug`: `HOST:PORT` of the front end of PyTorch's debug server. `config_file`: the config that was
+    named instead of the usual one. `lang`: the language of causes and fixes, `en` or `zh`."""
 
     logs: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
@@ -41,6 +42,7 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     stdin: KeptPipe | None = None
     hosts: tuple[str, ...] = ()
     launcher: str = ""
+    torch_debug: str = ""
 
 
 def plain_file(logs: Sequence[str]) -> str | None:
@@ -58,5 +60,6 @@ def as_options(spec: WatchSpec) -> tuple[str, ...]:
     words += ["--ckpt", spec.checkpoint_dir] if spec.checkpoint_dir else []
     words += ["--hosts", ",".join(spec.hosts)] if spec.hosts else []
     words += ["--launcher", spec.launcher] if spec.launcher else []
+    words += ["--torch-debug", spec.torch_debug] if spec.torch_debug else []
     words += ["--config", spec.config_file] if spec.config_file else []
     return tuple(words)

@@ -6,6 +6,8 @@ import re
 import sys
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.frames import table
 
@@ -44,6 +46,13 @@ def printed_stacks(lines: Iterable[str]) -> tuple[Stack, ...]:
         elif line.strip() and _PYTHON.match(line) is None:
             frames, apart = None, True
     return tuple(Stack(pid, 0.0, tuple(_one_main(threads))) for pid, threads in stacks if any(each.frames for each in threads))
+
+
+def dumped_threads(lines: Iterable[str]) -> tuple[Thread, ...]:
+    """The threads of one process that faulthandler printed, those without a Python frame left out. It does not tell whether they
+    run."""
+    stacks = printed_stacks(line for line in lines if _DUMP.match(line) or _DUMP_FRAME.match(line))
+    return tuple(replace(thread, state=None) for stack in stacks[:1] for thread in stack.threads if thread.frames)
 
 
 def _located(file: str) -> str:

@@ -25,6 +25,7 @@ from hangtop.records.ray.remote_workers import ActorLogReading, RemoteStacksRead
 from hangtop.records.ray.session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.stack import StacksReading
+from hangtop.records.torch_debug import TorchDebugReading
 from hangtop.records.watched_waits import WaitsReading
 from hangtop.stacks.native_calls import take_in
 from hangtop.stacks.step_parts import SeenIn, counted
@@ -65,6 +66,7 @@ class RunState(Struct, frozen=True):
     ray_session: RaySession | None = None
     actor_log: ActorLogReading | None = None
     far_stacks: RemoteStacksReading | None = None
+    torch_debug: TorchDebugReading | None = None
     leftovers: LeftoversReading | None = None
     launch: LaunchReading | None = None
     ask_ends: tuple[AskEnd, ...] = ()
@@ -106,6 +108,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, far_stacks=add_remote(state.far_stacks, far))
         case NcclReading() as nccl:
             state = replace(state, nccl=add_nccl_look(state.nccl, nccl))
+        case TorchDebugReading() as servers:
+            state = replace(state, torch_debug=servers)
         case LeftoversReading() as leftovers:
             state = replace(state, leftovers=leftovers)
         case AskEnd() as end:

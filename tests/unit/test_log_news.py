@@ -8,6 +8,7 @@ from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.line_values import said_in
 from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.news import is_beside
 from hangtop.logs.file_facts import FileFacts
 
 INDEX = LiteralIndex(load())
@@ -272,3 +273,13 @@ def test_lines_of_a_timer_are_told_from_those_that_work_makes_by_what_comes_betw
     loads = tuple((number * 5.0 + 1, f"load {20 + number * 7 % 13}.{number} left 3") for number in range(30))
     assert read(*sorted((*chunks, *loads))).idle_s > 100, "the chunks have stopped"
     assert read(*sorted((*chunks[:5], *loads))).idle_s < 10, "one of them before, and then all others: a part of the run"
+
+
+VISIT = '[rank0]:I1114 22:15:00.257000 154 torch/distributed/debug/_frontend.py:334] ::1 "GET /tcpstore HTTP/1.1" 200 -'
+
+
+def test_a_visit_to_the_debug_server_is_no_output_of_the_run() -> None:
+    assert read(*STEPS, (100.0, VISIT)).moved_at == read(*STEPS).moved_at
+    assert is_beside(f"{VISIT}\n".encode())
+    assert not is_beside(f"{VISIT}\nstep 4\n".encode())
+    assert not is_beside(b"\n")

@@ -64,6 +64,7 @@ def test_another_hangtop_with_these_words_watches_the_same(
 def test_no_option_that_says_what_to_watch_is_left_out() -> None:
     """A new one must be told to the other hangtop too."""
     told = {"--log", "--pid", "--profile", "--stall", "--sources", "--ray", "--ckpt", "--config", "--hosts", "--launcher"}
+    told |= {"--torch-debug"}
     told_as_hosts = {"--slurm", "--k8s"}
     assert {param.opts[0] for param in watch.params} == told | told_as_hosts
     given = {
@@ -73,6 +74,7 @@ def test_no_option_that_says_what_to_watch_is_left_out() -> None:
         "--ckpt": "c",
         "--hosts": "n1,n2",
         "--launcher": "rsh {host} {probe}",
+        "--torch-debug": "n1:25999",
     }
     spec = read(*(f"{name}={value}" for name, value in given.items()))
     assert read(*as_options(spec)) == spec

@@ -20,7 +20,8 @@ class Behind(Struct, frozen=True):
     """A member of a communicator or group that has launched fewer collectives than others, or does not answer.
 
     `count` of `most` launched. `frozen`: both were the same at the look before; `None` when there was none.
-    `rank` counts inside the communicator: match by `pid` where there is one.
+    `since`: when the furthest called the one that it has not launched, if that is told. `rank` counts inside
+    the communicator: match by `pid` where there is one.
     """
 
     rank: int
@@ -29,6 +30,7 @@ class Behind(Struct, frozen=True):
     most: int | None = None
     pid: int | None = None
     frozen: bool | None = None
+    since: float | None = None
 
     @property
     def text(self) -> str:
@@ -79,11 +81,19 @@ def _usual(comm: Communicator) -> Mapping[str, int]:
 def behind_in_flight(dumps: Iterable[FlightDump]) -> tuple[Behind, ...]:
     """Ranks that never enqueued the collective of the furthest rank, by process group. One rank alone tells nothing.
 
-    Ranks may enqueue ahead: one whose own last collective nobody has completed waits in it. Where that is not told, only the last
-    of all does not wait.
+    Each backend of a group counts its own collectives. Ranks may enqueue ahead: one whose own last
+    collective nobody has completed waits in it. Where that is not told, only the last of all does not wait.
     """
     told = ((dump.rank, group) for dump in dumps for group in dump.groups if group.enqueued is not None)
-    groups = grouped(told, lambda member: member[1].id)
+    members = list(told)
+    backends = grouped({(group.id, group.backend) for _, group in members if group.backend}, lambda known: known[0])
+
+    def counted(member: tuple[int, FlightGroup]) -> tuple[str, str]:
+        group = member[1]
+        only = backends.get(group.id, ())
+        return group.id, only[0][1] if not group.backend and len(only) == 1 else group.backend
+
+    groups = grouped(members, counted)
     return tuple(member for group in groups.values() for member in _behind_in_group(group))
 
 
@@ -95,7 +105,7 @@ def _behind_in_group(members: Sequence[tuple[int, FlightGroup]]) -> Iterator[Beh
         last = group.enqueued or 0
         in_it = last > lowest if group.completed is None else group.completed < last and completed < last
         if last < (furthest.enqueued or 0) and not in_it:
-            yield Behind(rank, furthest.operation or "collective", group.enqueued, furthest.enqueued)
+            yield Behind(rank, furthest.operation or "collective", group.enqueued, furthest.enqueued, since=furthest.called_at)
 
 
 @memoized
@@ -103,7 +113,8 @@ def stragglers(snapshot: Snapshot) -> tuple[tuple[int, Behind], ...]:
     """Members of this run that are behind and stuck, each with its rank in the run.
 
     NCCL's counts differ in any run in motion, so only what stood still over two looks counts. A pid that two ranks have, each on
-    its own machine, names neither. A flight recorder dump counts when it was written after the last output.
+    its own machine, names neither. A flight recorder dump counts when it was written after the last output. One that the ranks
+    were asked for is of a run that may go on: there others must have waited for as long as silence may last.
     """
     looks = snapshot.state.nccl
     if not looks:
@@ -118,7 +129,14 @@ def stragglers(snapshot: Snapshot) -> tuple[tuple[int, Behind], ...]:
     ]
     since = snapshot.log.moved_at or 0.0
     dumps = [dump for dump in looks[-1].dumps if dump.at >= since]
-    return (*stuck, *((member.rank, member) for member in behind_in_flight(dumps)))
+    asked = {dump.rank for dump in dumps if dump.asked}  # what a rank says itself is newer than its file
+    dumps = [dump for dump in dumps if dump.asked or dump.rank not in asked]
+    late = (
+        member
+        for member in behind_in_flight(dumps)
+        if not asked or (member.since is not None and snapshot.now - member.since > snapshot.quiet_s)
+    )
+    return (*stuck, *((member.rank, member) for member in late))
 
 
 def reasons(snapshot: Snapshot, rank: int | None) -> tuple[str, ...]:

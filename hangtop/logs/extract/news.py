@@ -28,6 +28,17 @@ WITHIN = 0.15
 ROUNDED_S = 1.1
 
 
+BESIDE_THE_RUN = "torch/distributed/debug/_frontend.py:"
+"""The source file of PyTorch's debug server, in the prefix of its lines. It tells of its visitors, hangtop among them, and goes
+on with that while the run stands: it is a process of its own."""
+
+
+def is_beside(data: bytes) -> bool:
+    """Whether all these lines are the debug server's: then the run itself wrote nothing."""
+    mark = BESIDE_THE_RUN.encode()
+    return mark in data and all(mark in line for line in data.splitlines() if line.strip())
+
+
 class _Steps(Struct, frozen=True):
     """What a line tells of the run's steps. `redrawn`: a bar that stands where it stood."""
 
@@ -144,7 +155,10 @@ class News(Extractor):
             self._forget()
         form = self._forms.pop((line.writer, said.words), None)
         advances = steps is not None and not steps.redrawn and (form is None or form.steps != steps.steps)
-        if form is None or advances:
+        beside = BESIDE_THE_RUN in line.prefix.text
+        if beside and self.read_to >= 0:  # it came while we watched, and is no output (`is_beside`)
+            return
+        if (form is None or advances) and not beside:
             self._forget()
         form = self._forms[line.writer, said.words] = form or Form()
         if len(self._forms) > KEPT_WORDS:
@@ -154,7 +168,9 @@ class News(Extractor):
             self._step_number = mark.number
         before, counts_on = form.seen.get(said.values), form.counts_on(said.values)
         form.steps = form.steps if steps is None else steps.steps
-        told = not (steps is not None and steps.redrawn) and (before is None or _differs(before, line.at, said.times_s))
+        told = not (beside or (steps is not None and steps.redrawn)) and (
+            before is None or _differs(before, line.at, said.times_s)
+        )
         is_background = told and steps is None and self._is_background(form, line, mark.told_s)
         if line.at is not None:
             form.came.append((line.offset, line.at))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.news import is_beside
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.logs.lines.timestamps import without_tail, year_in
@@ -262,7 +263,8 @@ class TrackedLog:
             self.settle(self.own_shift_s)
         self._digest.feed(event.data, now, self._looked_at)
         self._arrivals.append((event.offset, (now, self._looked_at)))
-        self.last_output_at = now
+        if not (self.caught_up and is_beside(event.data)):
+            self.last_output_at = now
 
     def _skip(self, start: int, now: float) -> None:
         """Bytes of the run were lost: what is known stays."""

@@ -21,6 +21,7 @@ from hangtop.common.clean_text import clean_text
 from hangtop.records.nccl import FlightDump, FlightGroup
 
 MAX_BYTES = 64_000_000
+MOST_GROUPS, LONGEST_WORD, LONGEST_NUMBER = 1_024, 400, 19
 NAMES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
 """Variables with the beginning of the path; the rank is appended (torch 2.13 and before)."""
 PIPES = ("TORCH_NCCL_DEBUG_INFO_PIPE_FILE",)
@@ -54,32 +55,38 @@ def load(data: bytes) -> dict[str, Any]:
     return loaded
 
 
-def groups(dump: Mapping[str, Any]) -> tuple[FlightGroup, ...]:
-    """The process groups of a dump with their sequence numbers, and the last collective of each."""
+def groups(dump: Mapping[str, Any], backend: str = "") -> tuple[FlightGroup, ...]:
+    """The process groups of a dump with their sequence numbers, and the last collective of each. `backend`: that of a group of
+    which no collective is told."""
     status = {str(key): value for key, value in _mapping(dump.get("pg_status")).items()}
     last: dict[str, Mapping[str, Any]] = {}
     names: dict[str, str] = {}
-    for entry in dump.get("entries") or ():
-        if isinstance(entry, Mapping) and not entry.get("is_p2p"):
+    for entry in _entries(dump):
+        if not entry.get("is_p2p"):
             group = entry.get("process_group")
             words = [str(word) for word in group] if isinstance(group, (tuple, list)) else []
             key = words[0] if words else str(entry.get("pg_id", ""))
             last[key], names[key] = entry, words[1] if len(words) > 1 else ""
-    return tuple(_group(key, names.get(key, ""), _mapping(status.get(key)), last.get(key)) for key in sorted({*status, *last}))
+    keys = sorted({*status, *last})[:MOST_GROUPS]
+    return tuple(_group(key, names.get(key, ""), _mapping(status.get(key)), last.get(key), backend) for key in keys)
 
 
-def _group(key: str, name: str, status: Mapping[str, Any], entry: Mapping[str, Any] | None) -> FlightGroup:
+def _group(key: str, name: str, status: Mapping[str, Any], entry: Mapping[str, Any] | None, backend: str) -> FlightGroup:
     enqueued = _number(status.get("last_enqueued_collective"))
     if enqueued is None and entry is not None:
         enqueued = _number(entry.get("collective_seq_id"))
+    called, _, operation = _text(entry.get("profiling_name")).partition(":") if entry else ("", "", "")
+    created = _number(entry.get("time_created_ns")) if entry else None
     return FlightGroup(
-        id=clean_text(key),
-        name=clean_text(name),
+        id=_text(key),
+        name=_text(name),
         enqueued=enqueued,
         completed=_number(status.get("last_completed_collective")),
-        operation=clean_text(str(entry["profiling_name"])).partition(":")[2] if entry and entry.get("profiling_name") else None,
-        state=clean_text(str(entry.get("state"))) if entry else None,
-        sizes=clean_text(str(entry.get("input_sizes"))) if entry else None,
+        operation=operation if called else None,
+        state=_text(entry.get("state")) if entry else None,
+        sizes=_text(entry.get("input_sizes")) if entry else None,
+        backend=called or backend,
+        called_at=None if created is None else created / 1e9,
     )
 
 
@@ -110,7 +117,7 @@ def read(path: Path, rank: int) -> OwnedDump | None:
 
 
 def _threads(dump: Mapping[str, Any]) -> frozenset[int]:
-    said = (str(entry.get("thread_id", "")) for entry in dump.get("entries") or () if isinstance(entry, Mapping))
+    said = (str(entry.get("thread_id", "")) for entry in _entries(dump))
     return frozenset(int(number) for number in said if number.isdecimal() and int(number) > 0)
 
 
@@ -137,9 +144,21 @@ def request(fifo: str) -> bool:
         os.close(opened)
 
 
+def _entries(dump: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = dump.get("entries")
+    return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, (list, tuple)) else []
+
+
+def _text(value: Any) -> str:
+    return clean_text(str(value or "")[:LONGEST_WORD])
+
+
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
 def _number(value: Any) -> int | None:
+    """A count; JSON has it as text."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() and len(value) <= LONGEST_NUMBER else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

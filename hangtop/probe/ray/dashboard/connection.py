@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from ipaddress import IPv6Address, ip_address
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -80,12 +80,19 @@ class Connection(HTTPConnection):
         self.response_class = self._response  # type: ignore[assignment]
 
     def ask(
-        self, path: str, headers: Mapping[str, str], cut_bytes: int | None, token: AuthToken | None, allowance: Allowance
+        self,
+        path: str,
+        headers: Mapping[str, str],
+        cut_bytes: int | None,
+        token: AuthToken | None,
+        allowance: Allowance,
+        *,
+        method: Literal["GET", "POST"] = "GET",
     ) -> Answer:
-        """What a GET gives, its body cut after `cut_bytes`; without that, one of more than `MOST_BYTES` is an error. Never
+        """What a request gives, its body cut after `cut_bytes`; without that, one of more than `MOST_BYTES` is an error. Never
         raises: what went wrong is the `error` of the answer."""
         self._allowance = allowance
-        exchange = partial(self._exchange, path, headers, cut_bytes, token)
+        exchange = partial(self._exchange, method, path, headers, cut_bytes, token)
         began, reused = time.monotonic(), self.sock is not None
         try:
             try:
@@ -109,13 +116,15 @@ class Connection(HTTPConnection):
             self.close()
         return replace(answer, took_s=time.monotonic() - began)
 
-    def _exchange(self, path: str, headers: Mapping[str, str], cut_bytes: int | None, token: AuthToken | None) -> Answer:
+    def _exchange(
+        self, method: str, path: str, headers: Mapping[str, str], cut_bytes: int | None, token: AuthToken | None
+    ) -> Answer:
         self.timeout = self._allowance.left_s()
         if self.sock is None:
             self._connect()
         self.sock.settimeout(self.timeout)
         secret = token.header() if token and self._trusted else {}
-        self.request("GET", path, headers={**NAME, **headers, **secret})
+        self.request(method, path, headers={**NAME, **headers, **secret})
         response = self.getresponse()
         body, cut = _body(response, cut_bytes)
         return Answer(response.status, body, headers={k.lower(): v for k, v in response.getheaders()}, cut=cut)

@@ -97,8 +97,8 @@ class Dashboard:
         return list(answers)
 
 
-def run_at_once(tasks: Iterable[Callable[[], None]], patience_s: float) -> None:
-    """Run the tasks, `CONNECTIONS` at a time. Returns when all are done, or the time is over: then no further task is begun."""
+def run_at_once(tasks: Iterable[Callable[[], None]], patience_s: float, at_once: int = CONNECTIONS) -> None:
+    """Run the tasks, `at_once` at a time. Returns when all are done, or the time is over: then no further task is begun."""
     waiting, until = deque(tasks), time.monotonic() + patience_s
 
     def work() -> None:
@@ -109,7 +109,7 @@ def run_at_once(tasks: Iterable[Callable[[], None]], patience_s: float) -> None:
                 return
             task()
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(CONNECTIONS, len(waiting)))]
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(at_once, len(waiting)))]
     for thread in threads:
         thread.start()
     for thread in threads:
