@@ -14,7 +14,7 @@ import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
+from typing import Any, NoReturn
 
 from hangtop.common import clock
 from hangtop.common.text import ascii_only, duration, size, speaks_utf8
@@ -44,7 +44,7 @@ def first_picture(feed: ProbeFeed) -> Iterator[Callable[[], None]]:
         return
     before = termios.tcgetattr(0)
     for number in (signal.SIGTERM, signal.SIGHUP):  # until the app hears them
-        signal.signal(number, _leave)
+        signal.signal(number, lambda *_: _leave(before))
     try:
         _hush()
         _write(ENTER + "\r\n".join(map(_shown, picture(log, columns, lines, clock.now()))))
@@ -84,6 +84,9 @@ def _write(text: str) -> None:
         sys.stdout.flush()
 
 
-def _leave(_: int, __: FrameType | None) -> None:
-    """As by `q`."""
-    raise SystemExit(0)
+def _leave(before: list[Any]) -> NoReturn:
+    """The end by a signal, at once: raised amid the start of the app it may be lost. The probe ends with its pipe."""
+    with suppress(termios.error):
+        termios.tcsetattr(0, termios.TCSANOW, before)
+    _write(LEAVE)
+    os._exit(0)
