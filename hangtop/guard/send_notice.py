@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -182,8 +183,9 @@ class _Complaints(logging.Handler):
 
 
 def without_address(said: str, url: str) -> str:
-    """What was said, without any word of the address: each may be a password."""
-    words = {word for word in re.split(r"[/@:?&=#,]+", url.partition("://")[2]) if len(word) >= SHORT}
+    """What was said, without any word of the address, as it was given or decoded: each may be a password."""
+    given = {word for word in re.split(r"[/@:?&=#,]+", url.partition("://")[2]) if len(word) >= SHORT}
+    words = given | {unquote(word) for word in given}
     for word in sorted(words, key=len, reverse=True):
         said = said.replace(word, "…")
     return said

@@ -99,8 +99,8 @@ def of_member(snapshot: Snapshot, member: MemberStatus) -> Seen:
         seen["doubted"] = "yes"
     if member.does == "collective":
         seen["in_collective"] = "yes"
-    if member.process.tracer_pid:
-        seen["tracer"] = str(member.process.tracer_pid)
+    if member.process.tracer_pid:  # with the node behind it no command here takes it for a pid of ours
+        seen["tracer"] = str(member.process.tracer_pid) + (f" on {member.host}" if node_of(member.pid) else "")
     if member.activity is not None:
         seen |= {"own": member.activity.own.name, "where": member.activity.where}
         if any("multiprocessing/synchronize" in frame.file for frame in member.frames):

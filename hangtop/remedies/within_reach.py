@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.advice import Advice, causes_of
+from hangtop.records.nodes import node_of, pid_there
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import plain_file
 
@@ -24,14 +25,16 @@ OVER_THERE = "where the run runs"
 
 
 class Reach(Struct, frozen=True):
-    """`gone`: the run has ended, and nothing of it was seen to live. `pid`: a living process in question. `here`: whether any of
-    the run was seen on this machine. `hosts`: the machines of those that are accused, where they are others."""
+    """`gone`: the run has ended, and nothing of it was seen to live. `pid`: a living process in question, on its own machine.
+    `here`: whether any of the run was seen on this machine. `hosts`: the machines of those that are accused, where
+    they are others. `is_away`: the process in question is on one of these, or not known."""
 
     gone: bool
     here: bool
     log: str = ""
     pid: int | None = None
     hosts: tuple[str, ...] = ()
+    is_away: bool = True
 
     @property
     def over_there(self) -> str:
@@ -44,15 +47,18 @@ class Reach(Struct, frozen=True):
 def reach_of(snapshot: Snapshot, verdict: Verdict) -> Reach:
     """What is left of the run, and where."""
     living = [process.pid for process in snapshot.procs.processes if not process.exited]
-    accused = [culprit.pid for culprit in verdict.culprits if culprit.pid in living]
-    members = [member.pid for member in snapshot.members if member.status != "gone" and member.pid in living]
+    here = [pid for pid in living if not node_of(pid)]
+    accused = [(culprit.pid, culprit.host) for culprit in verdict.culprits if culprit.pid in living]
+    members = [(member.pid, member.host) for member in snapshot.members if member.status != "gone" and member.pid in living]
+    pid, host = next(iter((*accused, *members)), (None, None))
     away = {culprit.host: None for culprit in verdict.culprits if culprit.host and culprit.pid not in living}
     return Reach(
         gone=verdict.state.ended and not living,
-        here=bool(living),
+        here=bool(here),
         log=plain_file(snapshot.spec.logs) or "",
-        pid=next(iter((*accused, *members)), None),
-        hosts=tuple(away),
+        pid=None if pid is None else pid_there(pid),
+        hosts=tuple(away) if pid is None or not node_of(pid) else (host,) if host else (),
+        is_away=pid is None or node_of(pid) > 0,
     )
 
 
@@ -70,8 +76,8 @@ def within_reach(advice: Iterable[Advice], reach: Reach) -> Iterator[Advice]:
 def _filled(paste: str, reach: Reach) -> str:
     spy = _PY_SPY.match(paste)
     if spy is not None and reach.pid is not None:
-        return paste.replace("PID", str(reach.pid))
-    if reach.log:
+        paste = paste.replace("PID", str(reach.pid))
+    elif reach.log:
         target = f" --log {shlex.quote(reach.log)}"
         if spy is not None:
             paste = f"hangtop stacks{target}{spy['native'] or ''}"
@@ -79,5 +85,5 @@ def _filled(paste: str, reach: Reach) -> str:
             paste += target
         else:
             paste = _LOG.sub(lambda _: shlex.quote(reach.log), paste)
-    there = reach.over_there if LOOKS.search(paste) and reach.pid is None and "  # " not in paste else ""
+    there = reach.over_there if LOOKS.search(paste) and reach.is_away and "  # " not in paste else ""
     return f"{paste}  # {there}" if there else paste

@@ -14,6 +14,7 @@ from hangtop.actions.plans.presets import Preset
 from hangtop.actions.registry import Action, Choices, Request
 from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
+from hangtop.records.nodes import pid_there
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.records.watch_spec import as_options
 from hangtop.translations import say
@@ -84,7 +85,7 @@ def _chosen_part(app: Shell) -> Choices | Refusal:
             say(f"this line stands for {part.alike} alike: unfold it (→) and choose one, or choose none (Esc) for the run")
         )
     if part.pid is not None and part.host and part.host != here:
-        return Refusal(say(f"pid {part.pid} is on {part.host}: run hangtop there"))
+        return Refusal(say(f"pid {pid_there(part.pid)} is on {part.host}: run hangtop there"))
     return Choices(part.rank, part.pid)
 
 

@@ -213,6 +213,7 @@ def test_a_complaint_holds_no_word_of_the_address() -> None:
     url = f"json://me:{SECRET}@hooks.example.org/T123/B456?token=abcdef"
     said = without_address(f"Could not reach hooks.example.org as me with {SECRET} or abcdef at T123.", url)
     assert said == "Could not reach … as me with … or … at …."
+    assert without_address("refused p@ssw0rd", "json://me:p%40ssw0rd@hooks.example.org") == "refused …", "as it is decoded"
 
 
 async def test_a_notice_takes_along_what_the_screen_shows_now(receiver: Receiver, tmp_path: Path) -> None:

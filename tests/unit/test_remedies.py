@@ -335,7 +335,8 @@ class TestPages:
 
 def ended(*dos: str, living: bool = False, host: str = "") -> list[str]:
     """What is left of these commands of one cause."""
-    reach = Reach(gone=not living, here=living, log="/logs/a b.log", pid=812 if living else None, hosts=(host,) if host else ())
+    pid, hosts = 812 if living else None, (host,) if host else ()
+    reach = Reach(gone=not living, here=living, log="/logs/a b.log", pid=pid, hosts=hosts, is_away=bool(host) or not living)
     advised = [Advice("a cause", f"Look: {paste}", "shell", "", "", place="x", paste=paste) for paste in dos]
     return [each.paste for each in within_reach(advised, reach)]
 
@@ -352,3 +353,6 @@ class TestReach:
 
     def test_of_a_process_that_lives_the_command_names_the_pid(self) -> None:
         assert ended("py-spy dump --native --pid PID", living=True) == ["py-spy dump --native --pid 812"]
+
+    def test_of_a_process_on_another_node_the_command_names_its_pid_there_and_the_node(self) -> None:
+        assert ended("py-spy dump --pid PID", living=True, host="n2") == ["py-spy dump --pid 812  # on n2"]

@@ -15,6 +15,7 @@ from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.log import LogReading, RankLog
+from hangtop.records.nodes import pid_there
 from hangtop.records.parallel_layout import ParallelLayout, Place, by_arguments, by_title, places
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank import Rank
@@ -117,9 +118,13 @@ def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, i
             if number is None:
                 continue
             other = found.get(number)
-            if other is None or (not process.exited and (other.exited or process.ppid != 1 or other.ppid == 1)):
+            if other is None or (not process.exited and (other.exited or not _is_orphan(process) or _is_orphan(other))):
                 hosts[number], found[number] = host, process
     return hosts, found
+
+
+def _is_orphan(process: Process) -> bool:
+    return pid_there(process.ppid) == 1
 
 
 def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
