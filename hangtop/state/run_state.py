@@ -39,8 +39,8 @@ MOST_ASK_ENDS = 64
 class RunState(Struct, frozen=True):
     """The run as its sources show it. `log`: the latest log reading; its new ranks and lines are added to `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `here`: the host on which the log is read; `procs`: its latest process reading, with the
-    processes of the other nodes (`hangtop.records.nodes`); `tracks`: history of each rank.
+    `processes`, `gpus`, `ray`: by host; `here`: the host on which the log is read, `nodes`: the other ones that were named; `procs`:
+    its latest process reading, with the processes of the nodes (`hangtop.records.nodes`); `tracks`: history of each rank.
     `ask_ends`: the last questions that have ended.
     `looks`: the last samples of the stacks, latest last; `seen_in`: in which part of a step these and many earlier ones saw each
     process; `waits`: the last watch of what the members wait for; `nccl`: the last two samples of the collectives.
@@ -52,6 +52,7 @@ class RunState(Struct, frozen=True):
     tail: tuple[LogLine, ...] = ()
     tail_total: int = 0
     here: str = ""
+    nodes: frozenset[str] = frozenset()
     procs: ProcessReading | None = None
     processes: Mapping[str, ProcessReading] = MappingProxyType({})
     tracks: ProcessTracks = MappingProxyType({})
@@ -84,8 +85,10 @@ def fold(state: RunState, reading: Reading) -> RunState:
             log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
             tracks = fold_tracks(state.tracks, procs, reading.host, reading.at, log_pids)
             processes = MappingProxyType({**state.processes, reading.host: procs})
-            here = state.here if is_node(reading.source) else reading.host
-            state = replace(state, here=here, procs=_of_all_nodes(processes, here), processes=processes, tracks=tracks)
+            away = is_node(reading.source)
+            here, nodes = (state.here, state.nodes | {reading.host}) if away else (reading.host, state.nodes - {reading.host})
+            joined = _of_all_nodes(processes, here, nodes)
+            state = replace(state, here=here, nodes=nodes, procs=joined, processes=processes, tracks=tracks)
         case HostReading() as machine:
             state = replace(state, machine=machine)
         case CheckpointReading() as checkpoints:
@@ -127,10 +130,10 @@ def fold(state: RunState, reading: Reading) -> RunState:
     return replace(state, heard_at=reading.at)
 
 
-def _of_all_nodes(processes: Mapping[str, ProcessReading], here: str) -> ProcessReading | None:
+def _of_all_nodes(processes: Mapping[str, ProcessReading], here: str, nodes: frozenset[str]) -> ProcessReading | None:
     """What was read here, with the processes of the run on other nodes; `None` before the first look here."""
     mine = processes.get(here)
-    others = [reading for host, reading in processes.items() if host != here]
+    others = [processes[host] for host in sorted(nodes)]
     if mine is None or not others:
         return mine
     return replace(
