@@ -39,8 +39,8 @@ MOST_ASK_ENDS = 64
 class RunState(Struct, frozen=True):
     """The run as its sources show it. `log`: the latest log reading; its new ranks and lines are added to `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `here`: the host on which the log is read, `nodes`: the other ones that were named; `procs`:
-    its latest process reading, with the processes of the nodes (`hangtop.records.nodes`); `tracks`: history of each rank.
+    `processes`, `gpus`, `ray`: by host; `here`: the host on which the log is read, `nodes`: others that were named; `procs`: its
+    latest process reading, with the processes of the nodes (`hangtop.records.nodes`); `tracks`: history of each rank.
     `ask_ends`: the last questions that have ended.
     `looks`: the last samples of the stacks, latest last; `seen_in`: in which part of a step these and many earlier ones saw each
     process; `waits`: the last watch of what the members wait for; `nccl`: the last two samples of the collectives.
