@@ -29,7 +29,8 @@ def debug_to_come(snapshot: Snapshot) -> bool:
     if health is None or health.absent is not None or health.problem is not None or health.is_late:
         return False
     if told is None:  # whether there are any is told once the processes of the run are known
-        return "procs" in snapshot.state.health
+        procs = snapshot.state.health.get("procs")
+        return procs is not None and procs.problem is None and procs.absent is None
     if not told.ask or told.at < _since(snapshot):
         return True
     return bool(told.pids) and _looks_given(snapshot) < TWO_LOOKS

@@ -49,6 +49,8 @@ def test_a_verdict_waits_for_the_answer_only_while_one_can_come() -> None:
     assert not satisfied(seen(state))
     assert satisfied(seen(state, told=ANSWERED))
     assert satisfied(seen(state, health=SourceHealth("torchdebug", absent="none")))
+    unseen = replace(state, health={**state.health, "procs": SourceHealth("procs", problem="no /proc")})
+    assert not debug_to_come(seen(unseen, told=None)), "nobody will tell which processes may have servers"
     assert satisfied(seen(state, health=SourceHealth("torchdebug", NOW, busy_s=90.0, deadline_s=16.0)))
 
 
