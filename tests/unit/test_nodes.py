@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections import deque
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import pytest
 
 from hangtop.probe.nodes import node_side
 from hangtop.probe.nodes.launchers import SSH, LauncherError, command
+from hangtop.probe.nodes.node_link import NodeLink
+from hangtop.probe.nodes.node_stacks import NodeStacks
 from hangtop.probe.nodes.node_table import Look, NodeTable
 from hangtop.records.nodes import node_of, on_node, pid_text, pid_there
 
@@ -129,3 +132,11 @@ def test_a_program_beside_the_process_of_another_user_is_not_run(tmp_path: Path,
         monkeypatch.setattr(os, "geteuid", lambda: user + 1)
         assert node_side.spy_for(child.pid) != str(spy)
         child.kill()
+
+
+def test_an_answer_of_another_form_ends_the_question_to_that_node_and_says_so() -> None:
+    link = NodeLink(1, "n2", ("true",), {})
+    stacks = NodeStacks({1: link}, 7, (on_node(1, 42),))
+    link._stacks[7] = deque([{"stack": 7, "pid": 42, "at": 1.0, "start": 3, "state": "S", "dump": None}])
+    (stack,) = stacks.answers()
+    assert (stack.pid, "no stack" in (stack.problem or "")) == (on_node(1, 42), True)

@@ -13,6 +13,7 @@ from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.nodes import node_of
 from hangtop.records.plan import OwnProcess, Plan, Refusal, Repeats, Start, Target
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
@@ -25,10 +26,11 @@ BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data wor
 
 
 def top(procs: ProcessReading | None) -> Process | Refusal | None:
-    """The process that started the whole run; `None` when none lives; a refusal when there are several."""
+    """The process on this machine that started the whole run; `None` when none lives; a refusal when there are several."""
     if procs is not None and (unsure := only_taken(procs) or which_job(procs)):
         return unsure
-    living = [process for process in procs.processes if not process.exited] if procs is not None else []
+    here = [process for process in procs.processes if not node_of(process.pid)] if procs is not None else []
+    living = [process for process in here if not process.exited]
     members = {process.pid for process in living if RUNNER not in process.command}
     highest = [process for process in living if process.pid in members and process.ppid not in members]
     tops = [process for process in highest if process.role not in BELOW and not process.command.startswith("ray::")]

@@ -20,6 +20,8 @@ from hangtop.system.processes.kernel_threads import HIDDEN, wait_of
 ROUND_TRIP_S = 3.0
 """Beyond what the dumps themselves may take there."""
 NEXT_S = 0.02
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""What an answer of another form raises."""
 
 
 class NodeStacks:
@@ -47,9 +49,12 @@ class NodeStacks:
                     if "asked" in record:
                         yield from self._end(link, record.get("error") or "")
                         break
-                    stack = stack_of(link, record)
-                    told = record.get("sources") or {}
-                    self.sources |= {name: FileElsewhere(path, sha1, changed) for name, (sha1, changed, path) in told.items()}
+                    try:
+                        stack, sources = stack_of(link, record), sources_of(record)
+                    except MALFORMED as error:
+                        yield from self._end(link, f"{link.host}: it answers what is no stack: {error!r:.80}")
+                        break
+                    self.sources |= sources
                     missing.discard(stack.pid)
                     yield stack
                 if late and link in self._open:
@@ -63,13 +68,19 @@ class NodeStacks:
             yield from (Stack(pid, 0.0, problem=problem) for pid in sorted(missing))
 
 
+def sources_of(record: Mapping[str, Any]) -> dict[str, FileElsewhere]:
+    """The source files of one answer, by the name that its frames have."""
+    told = record.get("sources") or {}
+    return {name: FileElsewhere(path, sha1, changed) for name, (sha1, changed, path) in told.items()}
+
+
 def stack_of(link: NodeLink, record: Mapping[str, Any]) -> Stack:
     """One process there as py-spy saw it, with the kernel's state of its threads."""
     pid = on_node(link.node, record["pid"])
     if "start" not in record:
         return Stack(pid, 0.0, problem=clean_text(record["error"]))
     at, tasks = record["at"] - link.offset_s, record["tasks"]
-    stack = Stack(pid, at, started_ticks=record["start"], state=record["state"])
+    stack = Stack(pid, at, started_ticks=record["start"], state=clean_text(record["state"])[:1])
     if record["dump"] is None:
         error = clean_text(record["error"])
         mend = f"on {link.host}: pip install py-spy" if "not found" in error else None
@@ -87,6 +98,6 @@ def _thread(thread: Thread, node: int, known: Sequence[str] | None, machine: str
     tid = on_node(node, thread.tid) if thread.tid else None
     if known is None:
         return replace(thread, tid=tid)
-    state, wchan, call = known[0], clean_text(known[1]), known[2]
+    state, wchan, call = clean_text(known[0])[:1], clean_text(known[1]), known[2]
     wait = None if state == "R" else wait_of(wchan, call.split()[0] if call else "", machine)
     return replace(thread, tid=tid, state=state, wait=wait, wchan=None if wchan in HIDDEN else wchan)
