@@ -11,6 +11,7 @@ import hangtop
 from hangtop.actions.plans.presets import Option, Preset, presets, presets_for, with_option, with_presets
 from hangtop.actions.plans.restart_plan import launch_ask, restart_plan, top
 from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.nodes import on_node
 from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray.cluster import RayCluster, RayPart, RayReading
@@ -64,6 +65,19 @@ def test_a_start_beside_a_process_that_may_be_the_run_wants_its_word():
     made = restart_plan(state(leads=(7,), note=note), LaunchReading(1, LAUNCH), ME, None, ())
     assert isinstance(made, Plan)
     assert (made.targets, made.word, made.warnings) == ((), "restart", (note,))
+
+
+def test_what_goes_on_on_another_node_is_no_second_start_and_wants_its_word() -> None:
+    there = process(on_node(1, 200), on_node(1, 7), role="rank", rank=3)
+    first = top(state(process(100, 7), there).procs)
+    assert isinstance(first, Process)
+    assert first.pid == 100
+    alone = ProcessReading(processes=(there,))
+    left = RunState(here="n1", procs=alone, processes={"n1": ProcessReading(), "n2": alone})
+    made = restart_plan(left, LaunchReading(1, LAUNCH), replace(ME, host="n1"), None, ())
+    assert isinstance(made, Plan)
+    assert made.word == "restart"
+    assert "rank 3 on n2 is not stopped from here" in made.warnings[0]
 
 
 def test_another_process_than_the_one_that_was_asked_about_is_refused() -> None:

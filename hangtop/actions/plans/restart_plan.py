@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions.plans import stop_plan
+from hangtop.actions.plans.consequences import on_other_nodes
 from hangtop.actions.plans.stop_plan import number_of, only_taken, which_job
 from hangtop.actions.registry import Planner, Request
 from hangtop.common.text import some
@@ -96,9 +97,10 @@ def restart_plan(
     )
     if first is None:
         made = Plan("restart", f"Start the run again: attempt {start.attempt}", start=replace(start, ray=_ray_left(state, ())))
-        if state.procs is None or not state.procs.leads:
-            return made
-        return replace(made, word="restart", warnings=(state.procs.note or "a process here may be the run",))
+        procs = state.procs
+        suspected = (procs.note or "a process here may be the run",) if procs is not None and procs.leads else ()
+        doubts = (*suspected, *on_other_nodes(state, me.host))
+        return replace(made, word="restart", warnings=doubts) if doubts else made
     if (first.pid, first.start_ticks) != (launch.pid, launch.start_ticks):
         return Refusal("the run has changed since: press the key again")
     stopped = stop_plan.stop_plan(state, me)
