@@ -20,6 +20,7 @@ from hangtop.probe.nodes.node_link import NodeLink
 from hangtop.probe.nodes.node_stacks import NodeStacks
 from hangtop.probe.nodes.node_table import Look, NodeTable
 from hangtop.records.nodes import node_of, on_node, pid_text, pid_there
+from tests.fakes.processes import eventually
 
 PID_MAX = (4 << 20) - 1
 WHO, NOW = ["python", 1, 42, 42, 0, 0, 700], ["S", 10, 0, 3, 200, None]
@@ -111,6 +112,7 @@ def test_a_rank_that_shows_nothing_any_more_is_still_that_rank() -> None:
     """A process shows neither arguments nor environment while another program is being started in it, or once it ends."""
     node = node_side.Node({"ranks": ["RANK"], "kept": ["RANK"], "logs": []}, say=lambda record: None)
     with subprocess.Popen(("sleep", "600"), env={**os.environ, "RANK": "3"}) as child:
+        eventually(lambda: node_side.facts_of(child.pid, ["RANK"])["environ"], "its environment, which is set up after its files")
         node.facts.answers[child.pid] = node.read_slowly(child.pid)
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
