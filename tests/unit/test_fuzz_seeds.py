@@ -7,6 +7,7 @@ import pytest
 
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.records import wire
+from tests.fuzz import forests
 from tests.fuzz.__main__ import tried
 from tests.fuzz.readers import READERS, Reader
 
@@ -32,3 +33,10 @@ def test_an_answer_that_is_not_utf8_is_of_unknown_shape(body: bytes) -> None:
         api_schema.data_of(body, dict[str, int])
     with pytest.raises(msgspec.DecodeError):
         api_schema.jobs_of(body)
+
+
+@pytest.mark.parametrize("number", [0, 370])
+def test_a_ring_of_parents_ends(number: int) -> None:
+    """Stale lines of a process table: the climb from a member to its parents went round for ever."""
+    for near in range(number, number + 40):
+        forests.judged(near.to_bytes(3, "big"))

@@ -218,8 +218,10 @@ def _awaits(member: MemberStatus, parents: Collection[int]) -> bool:
 
 
 def _line(above: Mapping[int, int], pid: int) -> Iterator[int]:
-    """The members that are its parent, the parent of that, and so on."""
-    while (pid := above.get(pid, 0)) in above:
+    """The members that are its parent, the parent of that, and so on. Stale lines of the table can form a ring."""
+    passed = {pid}
+    while (pid := above.get(pid, 0)) in above and pid not in passed:
+        passed.add(pid)
         yield pid
 
 

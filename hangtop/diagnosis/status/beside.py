@@ -36,11 +36,12 @@ def candidates(state: RunState, members: Sequence[MemberStatus]) -> tuple[Proces
 
 
 def _above(members: Sequence[MemberStatus], known: dict[int, Process]) -> set[int]:
-    """The parents of the members; a shell in between is skipped."""
+    """The parents of the members; a shell in between is skipped. Stale lines of the table can form a ring."""
     found = set()
     for member in members:
-        parent = known.get(member.process.ppid)
-        while parent is not None and serves(parent):
+        parent, passed = known.get(member.process.ppid), set[int]()
+        while parent is not None and serves(parent) and parent.pid not in passed:
+            passed.add(parent.pid)
             parent = known.get(parent.ppid)
         if parent is not None:
             found.add(parent.pid)
