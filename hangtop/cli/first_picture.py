@@ -79,9 +79,11 @@ def _shown(row: Row) -> str:
 
 
 def _write(text: str) -> None:
+    """Without a buffer: a signal may come amid a write, and its handler writes too."""
+    left = text.encode(sys.stdout.encoding or "utf-8", "replace")
     with suppress(OSError):  # a terminal that has gone
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        while left:
+            left = left[os.write(1, left) :]
 
 
 def _leave(before: list[Any]) -> NoReturn:

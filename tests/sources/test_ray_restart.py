@@ -281,6 +281,7 @@ most = 1
 """
 
 
+@pytest.mark.skipif("LONG_TESTS" not in os.environ, reason="four minutes of a real Ray: LONG_TESTS=1 runs it")
 def test_a_guard_recovers_a_hung_run_on_ray_with_nobody_there(tmp_path: Path) -> None:
     """As above; who starts the run, sees that it hangs, recovers it and watches it to its end is a guard."""
     with real_ray() as ray:

@@ -130,8 +130,8 @@ def test_a_fifo_that_nobody_writes(tmp_path: Path) -> None:
         assert told(reader, "open")[1:] == ("nobody", None)
 
 
-def test_a_process_that_ends_meanwhile_is_told_as_gone() -> None:
-    with python("import time; time.sleep(600)") as sleeper:
+def test_a_process_that_ends_meanwhile_is_told_as_gone(tmp_path: Path) -> None:
+    with python("import time; time.sleep(600)", cwd=tmp_path) as sleeper:
         wait_of(sleeper, lambda thread: thread.call.kind == "sleep")
         source = WaitSource(ProbeContext(WatchSpec()))
         parts = source.answer(WaitsAsk(1, (sleeper.pid, 4_194_300)), time.time())
