@@ -71,7 +71,7 @@ HARMLESS = Path(__file__).with_name("harmless.txt")
 MADE = (
     "checkpoint {hash} loaded", "actor_id={hash}01000000", "uuid {uuid}", "GPU-{uuid}", "/data/{word}/global_step_{n}/model.pt",
     "step {n}/4000 tokens={n} loss=2.{n}", "commit {hash}", "object store ref {hash}ffffffff0100", "rank {n}: max_token_len={n}",
-    "/root/.cache/torch/inductor/{word}/{hash}.py", "pid {n} start {n}", "seq {n} hash sha256:{hash}{hash}",
+    "/home/ada/.cache/torch/inductor/{word}/{hash}.py", "pid {n} start {n}", "seq {n} hash sha256:{hash}{hash}",
 )  # fmt: skip
 
 

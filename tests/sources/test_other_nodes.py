@@ -131,6 +131,30 @@ def test_ranks_of_another_run_on_that_node_are_not_taken_for_this_one(far_rank: 
     assert "nothing ties one to this log" in said
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "tied"),
+    [
+        ({"MASTER_PORT": "29511"}, {"MASTER_PORT": "29512"}, False),
+        ({"MASTER_PORT": "29511"}, {"MASTER_ADDR": "", "SLURM_JOB_ID": "7"}, True),
+        ({"MASTER_ADDR": "", "SLURM_JOB_ID": "7"}, {"MASTER_ADDR": "", "SLURM_JOB_ID": "8"}, False),
+        ({"MASTER_ADDR": "", "SLURM_JOB_ID": "7"}, {"MASTER_ADDR": "", "SLURM_JOB_ID": "7", "RANK": "2"}, True),
+    ],
+    ids=["two meetings", "one meets, the other started it", "two jobs", "one job"],
+)
+def test_two_runs_on_a_node_of_which_nothing_ties_one_to_the_log_are_neither_taken(
+    tmp_path: Path, one: dict[str, str], other: dict[str, str], tied: bool
+) -> None:
+    starts = f"subprocess.Popen([sys.executable, '-c', {WAITS!r}], env={{**os.environ, **{other!r}}})"
+    both = f"import os, subprocess, sys\n{starts}\n{WAITS}"
+    environ = {**os.environ, **RANK, **one}
+    with node(sys.executable, "-c", both, environ=environ, log=tmp_path / "n2.log") as launcher:
+        watched = Watched(launcher)
+        if tied:
+            assert watched.ranks().processes
+        else:
+            assert "nothing ties one to this log" in watched.refusal()
+
+
 def test_what_was_told_of_a_node_is_taken_back_when_its_line_ends(tmp_path: Path) -> None:
     with ExitStack() as ends:
         environ = {**os.environ, **RANK}

@@ -79,14 +79,14 @@ def on_another_node(state: RunState, host: str, rank: int) -> str | None:
 
 
 def on_other_nodes(state: RunState, host: str) -> tuple[str, ...]:
-    """That the ranks of the run on other nodes go on, with the command that stops them on the first of these."""
+    """That the ranks of the run on other nodes go on, with the command that stops them there."""
     ranks = {row.rank: row.host for row in join_ranks(state) if row.host and host and row.host != host}
     ranks = {rank: where for rank, where in ranks.items() if where in state.processes}
     if not ranks:
         return ()
     nodes, log = sorted(set(ranks.values())), state.log.files[0].path if state.log is not None and state.log.files else "LOG"
-    command = f"ssh {shlex.quote(nodes[0])} {shlex.join(('hangtop', 'stop', '--log', log))}"
-    return (f"{numbered('rank', ranks)} on {', '.join(nodes)} {are(len(ranks))} not stopped from here: {command}",)
+    command = shlex.join(("hangtop", "stop", "--log", log))
+    return (f"{numbered('rank', ranks)} on {', '.join(nodes)} {are(len(ranks))} not stopped from here; there: {command}",)
 
 
 def _answer(process: Process, known: dict[int, Process], ended: Collection[int]) -> str | None:

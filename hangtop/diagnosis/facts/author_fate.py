@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from hangtop.diagnosis.facts.missing_ranks import missing_ranks_of
-from hangtop.diagnosis.facts.silent_nodes import silent_nodes
+from hangtop.diagnosis.facts.unseen_nodes import unseen_nodes
 from hangtop.diagnosis.members.rank_numbering import NO_MEMBERS, serves
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import MemberStatus, works
@@ -56,7 +56,7 @@ def fate_of(snapshot: Snapshot, finding: Finding) -> Fate:
     pid = _named(finding)
     if pid is not None and is_named(pid, (process.pid for process in here)):
         return "lives"
-    if pid is not None and not silent_nodes(snapshot):
+    if pid is not None and not unseen_nodes(snapshot):
         return "lives" if _tells_of_a_helper(snapshot, finding) else "died"
     if _left_its_log(snapshot, finding):
         return "died"

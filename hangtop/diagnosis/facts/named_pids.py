@@ -13,7 +13,7 @@ from hangtop.common.grouped import grouped
 from hangtop.diagnosis.facts.author_fate import living
 from hangtop.diagnosis.facts.message_evidence import short
 from hangtop.diagnosis.facts.named_voices import form_of, named_alone
-from hangtop.diagnosis.facts.silent_nodes import silent_nodes
+from hangtop.diagnosis.facts.unseen_nodes import unseen_nodes
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
 from hangtop.records.nodes import pid_there
@@ -28,7 +28,7 @@ _NAME = re.compile(r"\b[A-Za-z][A-Za-z_]*[-_]?\d+\b")
 def gone_by_name(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """The processes of this attempt that were named last under their name, and that are gone; nobody where most are, or where
     a node cannot be seen, on which they may be."""
-    if silent_nodes(snapshot):
+    if unseen_nodes(snapshot):
         return ()
     here, told, lines = {pid_there(process.pid) for process in living(snapshot)}, [], _of_this_attempt(snapshot)
     anew = [line for line in lines if here.intersection(map(int, _PID.findall(line.text)))]

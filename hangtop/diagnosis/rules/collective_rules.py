@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hangtop.common.grouped import grouped
 from hangtop.common.text import are, every
 from hangtop.diagnosis.facts import collective_counts
-from hangtop.diagnosis.facts.silent_nodes import SilentNode, node_culprits, node_evidence, silent_nodes
+from hangtop.diagnosis.facts.unseen_nodes import UnseenNode, node_culprits, node_evidence, unseen_nodes
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE, odd_in_groups, stage_of
 from hangtop.diagnosis.members.parted_pairs import all_in_pairs, left_a_message_out
 from hangtop.diagnosis.rules.rendezvous_rules import missing_elsewhere, missing_ranks, rendezvous_evidence
@@ -161,8 +161,8 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
     missing, behind = missing_ranks(snapshot), stragglers(snapshot)
     call = members[0].call if len({member.call for member in members}) == 1 else "collectives"
     everyone = every(len(members), "rank").capitalize()
-    if missing and (silent := silent_nodes(snapshot)):
-        return _silent_peers(snapshot, members, missing, call, silent)
+    if missing and (nodes := unseen_nodes(snapshot)):
+        return _on_unseen_nodes(snapshot, members, missing, call, nodes)
     if missing:
         elsewhere = f"{rank_names(missing).lower()} run elsewhere, or not at all"
         headline = f"{everyone} here wait{plural_s(members)} in {call}; {elsewhere}."
@@ -177,17 +177,23 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
     return hung_verdict(headline, waiting_kind(snapshot, members), behind, evidence, "one of them leaves the collective")
 
 
-def _silent_peers(
-    snapshot: Snapshot, members: Sequence[MemberStatus], missing: list[int], call: str | None, silent: tuple[SilentNode, ...]
+def _on_unseen_nodes(
+    snapshot: Snapshot, members: Sequence[MemberStatus], missing: list[int], call: str | None, nodes: tuple[UnseenNode, ...]
 ) -> Verdict:
-    """Ranks are on no node that answers. A node that only cannot be reached from here may be well: never more than possible."""
+    """Ranks are on no node that answers. One that only cannot be reached from here may be well, and its ranks at work: never more
+    than possible, and hung no sooner than of a machine of which nothing is known."""
     there = rank_names(missing).lower()
-    hosts = f"{'node' if len(silent) == 1 else 'nodes'} {', '.join(node.host for node in silent)}"
-    headline = f"{names(members)} wait{plural_s(members)} in {call} for {there}; {hosts} cannot be seen."
-    evidence = (stack_evidence(members), *node_evidence(silent), silence(snapshot))
-    culprits = node_culprits(silent, f"{there} {are(len(missing))} on no node that answers")
-    refute = "that node answers, and its ranks work"
-    return hung_verdict(headline, waiting_kind(snapshot, members), culprits, evidence, refute)
+    hosts = f"{'node' if len(nodes) == 1 else 'nodes'} {', '.join(node.host for node in nodes)}"
+    return Verdict(
+        "stalled" if snapshot.in_time else "hung",
+        f"{names(members)} wait{plural_s(members)} in {call} for {there}; {hosts} cannot be seen.",
+        "that node answers, and its ranks work",
+        waiting_kind(snapshot, members),
+        "possible",
+        culprits=node_culprits(nodes, f"{there} {are(len(missing))} on no node that answers"),
+        evidence=(stack_evidence(members), *node_evidence(nodes), silence(snapshot)),
+        next=(("s", "stacks"),),
+    )
 
 
 def _unseen_peers(snapshot: Snapshot, members: Sequence[MemberStatus], missing: list[int], call: str | None) -> Verdict:

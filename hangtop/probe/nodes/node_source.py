@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 
 from hangtop.common import clock
+from hangtop.common.grouped import grouped
 from hangtop.common.text import clock as clock_of
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.stdin_pipe import STDIN
@@ -24,8 +25,8 @@ from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.proc_files import namespace, read_text
 from hangtop.system.processes.roles import BY_NODE, RANKS, number
 
-Meeting = tuple[str, str]
-"""MASTER_ADDR and MASTER_PORT: where the ranks of one run meet."""
+Run = tuple[str, str, int | None]
+"""What the ranks of one run have in common: where they meet (MASTER_ADDR:MASTER_PORT), their Slurm job, their user."""
 FIRST_S, FIRST_LOOKS = 12.0, 5
 """A line that is being opened is waited for so long, and so many looks may pass until the first rank is found."""
 INTERVAL_S = 2.0
@@ -129,19 +130,26 @@ class NodeSource(Source):
 
     def _roots(self, now: float) -> tuple[list[int], str | None]:
         """The processes there that have a rank's number in this run; and that only ranks of other runs are there, or that nothing
-        tells which of them it is."""
-        ranks = self._ranks(now)
-        meetings = {pid: _meeting(known) for pid, known in ranks.items()}
+        tells which of them it is. Where some know where they meet, the others are what started these (`srun torchrun`)."""
+        runs = grouped(self._ranks(now).items(), self._run_of)
+        runs = {run: ranks for run, ranks in runs.items() if run[0]} or runs
         mine = self._own_meeting()
-        if mine in meetings.values():
-            return [pid for pid, meeting in meetings.items() if meeting == mine], None
-        others = sorted({meeting for meeting in meetings.values() if meeting is not None})
-        host, there = self._link.host, ", ".join(map(":".join, others))
-        if mine is not None and others:
-            return [], f"{host}: the ranks there meet at {there}, this one at {':'.join(mine)}: nothing ties one to this log"
-        if len(others) > 1:
+        if mine is not None:
+            runs = {run: ranks for run, ranks in runs.items() if run[0] == mine} or runs
+        if not runs:
+            return [], None
+        host, there = self._link.host, ", ".join(sorted(_words(run) for run in runs))
+        if mine is not None and mine not in {run[0] for run in runs}:
+            return [], f"{host}: the ranks there meet at {there}, this one at {mine}: nothing ties one to this log"
+        if len(runs) > 1:
             return [], f"{host}: the ranks there meet at {there}: nothing ties one to this log"
-        return list(ranks), None
+        return [pid for ranks in runs.values() for pid, _ in ranks], None
+
+    def _run_of(self, rank: tuple[int, ProcessFacts]) -> Run:
+        assert self._table is not None
+        pid, facts = rank
+        address, port, job = (facts.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID"))
+        return f"{address}:{port}" if address and port else "", job, self._table.owner(pid)
 
     def _ranks(self, now: float) -> dict[int, ProcessFacts]:
         """The processes there that have a rank's number, of whatever run."""
@@ -150,13 +158,14 @@ class NodeSource(Source):
         facts = self._tree.book.of(self._table.stats, now)
         return {pid: known for pid, known in facts.items() if number(known.environ, (*RANKS, BY_NODE)) is not None}
 
-    def _own_meeting(self) -> Meeting | None:
+    def _own_meeting(self) -> str | None:
         """Where the ranks on this machine meet."""
         procs = self._context.procs
         met = procs.rendezvous if procs is not None else None
-        return None if met is None else (met.address, str(met.port))
+        return None if met is None else f"{met.address}:{met.port}"
 
 
-def _meeting(facts: ProcessFacts) -> Meeting | None:
-    address, port = facts.environ.get("MASTER_ADDR"), facts.environ.get("MASTER_PORT")
-    return None if address is None or port is None else (address, port)
+def _words(run: Run) -> str:
+    """Where the ranks of a run meet, else what else is known of it."""
+    meeting, job, owner = run
+    return meeting or (f"job {job}" if job else f"no MASTER_PORT, user {owner}")

@@ -9,27 +9,27 @@ from hangtop.records.nodes import source_of
 from hangtop.records.verdict import Culprit, Evidence
 
 
-class SilentNode(Struct, frozen=True):
+class UnseenNode(Struct, frozen=True):
     """`why`: what its source says, or that it has not said anything yet."""
 
     host: str
     why: str
 
 
-def silent_nodes(snapshot: Snapshot) -> tuple[SilentNode, ...]:
+def unseen_nodes(snapshot: Snapshot) -> tuple[UnseenNode, ...]:
     """The named nodes of which nothing is known now, in their order."""
     known = ((host, snapshot.state.health.get(source_of(host))) for host in snapshot.spec.hosts)
     return tuple(
-        SilentNode(host, health.problem if health is not None and health.problem else f"{host} has not answered yet")
+        UnseenNode(host, health.problem if health is not None and health.problem else f"{host} has not answered yet")
         for host, health in known
         if health is None or health.problem is not None or health.read_at is None
     )
 
 
-def node_evidence(nodes: tuple[SilentNode, ...]) -> tuple[Evidence, ...]:
+def node_evidence(nodes: tuple[UnseenNode, ...]) -> tuple[Evidence, ...]:
     return tuple(Evidence("nodes", node.why) for node in nodes)
 
 
-def node_culprits(nodes: tuple[SilentNode, ...], why: str) -> tuple[Culprit, ...]:
+def node_culprits(nodes: tuple[UnseenNode, ...], why: str) -> tuple[Culprit, ...]:
     """The nodes on which the missing ranks may be."""
     return tuple(Culprit(None, None, node.host, "possible", (why, node.why)) for node in nodes)
