@@ -32,7 +32,7 @@ class TomlError(ValueError):
         self.unknown = unknown
 
 
-def parsed_toml(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> dict[str, Any]:
     """The values of a TOML document. Raises `tomllib.TOMLDecodeError` (a `ValueError`), `RecursionError`.
 
     rtoml reads the catalog in 7 ms, the standard library in 70; what rtoml refuses the standard library reads, or says why."""
@@ -48,7 +48,7 @@ def decode_toml(data: str | bytes, shape: type[Record]) -> Record:
     """The record of type `shape` that a TOML document (UTF-8) holds. Raises `TomlError`."""
     text = data if isinstance(data, str) else data.decode("utf-8")
     try:
-        values = parsed_toml(text)
+        values = _parsed(text)
         with _LEARNING:
             return msgspec.convert(values, shape, builtin_types=(datetime.datetime, datetime.date, datetime.time), str_keys=True)
     except msgspec.ValidationError as error:

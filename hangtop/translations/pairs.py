@@ -8,7 +8,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from hangtop.common.decode_toml import parsed_toml
+import rtoml
+
 from hangtop.translations.template import checked, spelled_out
 
 CATALOG = "logs/catalog"
@@ -19,9 +20,9 @@ def pairs(lang: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     catalog = resources.files("hangtop").joinpath(*CATALOG.split("/"))
     for file in (*_files(catalog / "signatures"), catalog / "settings.toml"):
-        found += _beside(parsed_toml(file.read_text("utf-8")), f"_{lang}")
+        found += _beside(rtoml.loads(file.read_text("utf-8")), f"_{lang}")
     for file in _files(resources.files("hangtop.translations") / lang):
-        found += _of_table(parsed_toml(file.read_text("utf-8")))
+        found += _of_table(rtoml.loads(file.read_text("utf-8")))
     return found
 
 
@@ -31,7 +32,7 @@ def user_pairs(lang: str, user_dir: Path) -> tuple[list[tuple[str, str]], str]:
     own, problem = sorted((user_dir / "translations" / lang).glob("*.toml")), ""
     for path in (*sorted((user_dir / "signatures").glob("*.toml")), *own):
         try:
-            table = parsed_toml(path.read_text("utf-8"))
+            table = rtoml.loads(path.read_text("utf-8"))
             new = list(_of_table(table) if path in own else _beside(table, f"_{lang}"))
             for english, _ in new:
                 for each in spelled_out(english):
