@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.dashboard.api_schema import Answer
 from hangtop.probe.ray.dashboard.token import AuthToken
-from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
+from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, TcpConnection, read_connections
 
 MOST_BYTES = 16 * 2**20
 """The largest body that is read: 10,000 actors are 6 MB, and the probe lives in the run's memory limit."""
@@ -188,15 +188,18 @@ def strangers(sock: socket.socket, allowed: int) -> frozenset[int]:
     if there != _plain(near[0]) and not ip_address(there).is_loopback:
         return frozenset()
     try:
-        table = read_connections("self")
+        ends = _ends(there, far[1]) or _ends(there, far[1])  # a table that changes amid the reading may lack a line
     except OSError:  # not Linux: then sockets do not tell their users
         return frozenset()
-    ends = [
-        connection for connection in table if connection.local_port == far[1] and connection.local_address in {there, *ANYWHERE}
-    ]
     listening = {connection.uid for connection in ends if connection.state == LISTEN}
     accepted = {connection.uid for connection in ends if connection.state == ESTABLISHED and connection.remote_port == near[1]}
     return frozenset(listening | accepted) - {allowed, ROOT}
+
+
+def _ends(address: str, port: int) -> list[TcpConnection]:
+    """The sockets here that have this end. Raises `OSError`."""
+    own = {address, *ANYWHERE}
+    return [each for each in read_connections("self") if each.local_port == port and each.local_address in own]
 
 
 def _plain(address: str) -> str:
