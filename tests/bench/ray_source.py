@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors, troubles
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.ray.dashboard.api_schema import Answer
-from hangtop.probe.ray.dashboard.connection import Connection
+from hangtop.probe.http.answer import Answer
+from hangtop.probe.http.connection import Connection
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.records import wire

@@ -385,8 +385,9 @@ while True:
 CLIENT = """
 import resource, sys
 from hangtop.probe.ray.dashboard import api_schema
-from hangtop.probe.ray.dashboard.http import Dashboard, CONNECTIONS
-import hangtop.probe.ray.dashboard.connection
+from hangtop.probe.http.at_once import CONNECTIONS
+from hangtop.probe.ray.dashboard.http import Dashboard
+import hangtop.probe.http.connection
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 client = Dashboard("127.0.0.1:" + sys.argv[1], lambda: None, 90.0)
 for look in range(3):

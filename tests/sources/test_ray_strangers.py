@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.ray.dashboard import connection
+from hangtop.probe.http import connection
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.token import find_token

@@ -16,9 +16,10 @@ import msgspec
 from hangtop.common.clean_text import clean_text
 from hangtop.common.grouped import grouped
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.http.at_once import run_at_once
 from hangtop.probe.log.tail import open_log
 from hangtop.probe.ray.cluster import Cluster
-from hangtop.probe.ray.dashboard.http import DEADLINE_S, run_at_once
+from hangtop.probe.ray.dashboard.http import DEADLINE_S
 from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, STREAMS, LogPart, RemoteLog, place_of
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
 from hangtop.probe.source import Source

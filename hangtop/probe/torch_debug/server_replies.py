@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
+from hangtop.probe.http.answer import Answer
+from hangtop.probe.http.connection import MOST_BYTES, Allowance, Connection
 from hangtop.probe.nccl import flight_recorder
-from hangtop.probe.ray.dashboard.api_schema import Answer
-from hangtop.probe.ray.dashboard.connection import MOST_BYTES, Allowance, Connection
 from hangtop.probe.torch_debug.worker_servers import Address
 from hangtop.records.nccl import FlightGroup
 from hangtop.records.stack import Thread

@@ -13,7 +13,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.ray.dashboard.http import run_at_once
+from hangtop.probe.http.at_once import run_at_once
 from hangtop.probe.source import Absent, Source
 from hangtop.probe.stacks import source_lines
 from hangtop.probe.torch_debug.server_replies import LIMIT_S, ServerReply, ask_server, front_end_page

@@ -6,20 +6,20 @@ Why not the `ray` package: importing it costs 66 MB, and its own calls wait up t
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hangtop.probe.ray.dashboard.api_schema import Answer
+from hangtop.probe.http.answer import Answer
+from hangtop.probe.http.at_once import run_at_once
 from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:
-    from hangtop.probe.ray.dashboard.connection import Connection
+    from hangtop.probe.http.connection import Connection
 
 DEADLINE_S = 1.5
-CONNECTIONS = 4
+
 TOGETHER_BYTES = 32 * 2**20
 """All answers to what is asked for at once."""
 
@@ -75,7 +75,7 @@ class Dashboard:
         return answers
 
     def _fetch(self, paths: Sequence[str], headers: Mapping[str, str], cut_bytes: int | None) -> list[Answer]:
-        from hangtop.probe.ray.dashboard.connection import Allowance, Connection
+        from hangtop.probe.http.connection import Allowance, Connection
 
         host, _, port = self.address.rpartition(":")
         allowance = Allowance(self._deadline_s, TOGETHER_BYTES)
@@ -95,23 +95,3 @@ class Dashboard:
         else:
             run_at_once([partial(ask, index) for index in range(len(paths))], self._deadline_s)
         return list(answers)
-
-
-def run_at_once(tasks: Iterable[Callable[[], None]], patience_s: float, at_once: int = CONNECTIONS) -> None:
-    """Run the tasks, `at_once` at a time. Returns when all are done, or the time is over: then no further task is begun."""
-    waiting, until = deque(tasks), time.monotonic() + patience_s
-
-    def work() -> None:
-        while True:
-            try:
-                task = waiting.popleft()
-            except IndexError:
-                return
-            task()
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(at_once, len(waiting)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()) + 0.1)
-    waiting.clear()

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.text import some
+from hangtop.probe.http.answer import Answer
 from hangtop.probe.log.tail import Appended, Event, Opened
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
@@ -138,7 +139,7 @@ class NodeLogs:
         return LogPart(answer.body, via=f"http://{self._dashboard.address}{path}")
 
 
-def _part(answer: api_schema.Answer, after: int | None, via: str) -> LogPart:
+def _part(answer: Answer, after: int | None, via: str) -> LogPart:
     told = _RANGE.match(answer.headers.get("content-range", ""))
     size = int(told["size"]) if told else len(answer.body)
     if answer.status == 416:  # there is nothing after it
@@ -147,7 +148,7 @@ def _part(answer: api_schema.Answer, after: int | None, via: str) -> LogPart:
     return LogPart(answer.body, first, size, _age_s(answer), via)
 
 
-def _age_s(answer: api_schema.Answer) -> float | None:
+def _age_s(answer: Answer) -> float | None:
     """From the node's own clock."""
     from email.utils import parsedate_to_datetime  # 5 MB with what it imports, and most machines have no Ray
 

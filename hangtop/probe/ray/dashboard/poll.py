@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.probe.http.answer import Answer
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.records.ray.cluster import ApiAnswer, Demand, RayApi
@@ -124,7 +125,7 @@ class DashboardPoll:
         actors = any(actor.starts or actor.state == "DEPENDENCIES_UNREADY" for actor in self.view.actors.values())
         return actors or any(group.waits for group in self.view.groups)
 
-    def _read_actors(self, answer: api_schema.Answer | None, now: float) -> None:
+    def _read_actors(self, answer: Answer | None, now: float) -> None:
         if answer is None or not answer.ok:
             return
         pause_s = max(S_PER_MB * len(answer.body) / 1e6, 20 * answer.took_s)
@@ -137,7 +138,7 @@ class DashboardPoll:
             self._keep(actors=actors)
         self._keep(api=replace(self.view.api, actors_at=now))
 
-    def _read_nodes(self, answer: api_schema.Answer | None, now: float) -> list[str]:
+    def _read_nodes(self, answer: Answer | None, now: float) -> list[str]:
         """The nodes with a page to read: their report moved, or their page was left out before."""
         data = self._decoded(NODES, answer, lambda body: api_schema.data_of(body, api_schema.Summary))
         if data is None:
@@ -153,7 +154,7 @@ class DashboardPoll:
         self._keep(nodes=nodes, logical=data.node_logical_resources)
         return moved
 
-    def _read_rest(self, answers: Mapping[str, api_schema.Answer], now: float) -> None:
+    def _read_rest(self, answers: Mapping[str, Answer], now: float) -> None:
         for path in {GROUPS, STATUS, JOBS} & answers.keys():
             self._due[path] = now + (WAITING_S if self._waiting() else SELDOM_S)
         if (answer := answers.get(VERSION)) and answer.ok:
@@ -220,7 +221,7 @@ class DashboardPoll:
                 runtime_envs=envs, deaths={row.actor_id: row.death_words for row in rows if row.actor_id and row.death_words}
             )
 
-    def _judge(self, answers: Mapping[str, api_schema.Answer], now: float) -> RayApi:
+    def _judge(self, answers: Mapping[str, Answer], now: float) -> RayApi:
         """How it answers, as one word, and since when."""
         before = self.view.api
         asked = [answer for path, answer in answers.items() if path != HEALTH]
@@ -243,11 +244,11 @@ class DashboardPoll:
             problem=failed.in_words if failed else "",
         )
 
-    def _learn(self, field: str, path: str, answers: Mapping[str, api_schema.Answer], decode: Callable[[bytes], object]) -> None:
+    def _learn(self, field: str, path: str, answers: Mapping[str, Answer], decode: Callable[[bytes], object]) -> None:
         if (told := self._decoded(path, answers.get(path), decode)) is not None:
             self._keep(**{field: told})
 
-    def _decoded(self, path: str, answer: api_schema.Answer | None, decode: Callable[[bytes], Data]) -> Data | None:
+    def _decoded(self, path: str, answer: Answer | None, decode: Callable[[bytes], Data]) -> Data | None:
         """What the answer holds; `None` where there is none, or it has a shape that we do not know, which is remembered."""
         if answer is None or not answer.ok:
             return None
@@ -260,7 +261,7 @@ class DashboardPoll:
         return data
 
 
-def _word(answers: Collection[api_schema.Answer], has_token: bool) -> ApiAnswer:
+def _word(answers: Collection[Answer], has_token: bool) -> ApiAnswer:
     statuses = {answer.status for answer in answers}
     if 403 in statuses or (has_token and 401 in statuses):
         return "wrong_token"

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.grouped import grouped
+from hangtop.probe.http.answer import Answer
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard
@@ -102,7 +103,7 @@ def _by_dashboard(workers: Sequence[RemoteWorker], cluster: Cluster) -> Iterator
         dashboard.close()
 
 
-def _forbids(answer: api_schema.Answer) -> bool:
+def _forbids(answer: Answer) -> bool:
     """Ray before 2.60 has no such path, and permits."""
     try:
         return answer.ok and not api_schema.data_of(answer.body, bool, "profilingEnabled")
@@ -110,7 +111,7 @@ def _forbids(answer: api_schema.Answer) -> bool:
         return False
 
 
-def _told(worker: RemoteWorker, answer: api_schema.Answer) -> Stack:
+def _told(worker: RemoteWorker, answer: Answer) -> Stack:
     said = answer.body[:LONGEST_DUMP_BYTES].decode("utf-8", "replace")
     if answer.status == 403:
         return _stack(worker, problem=OFF, mend=OFF_MEND)

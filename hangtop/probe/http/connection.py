@@ -21,7 +21,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.dashboard.api_schema import Answer
+from hangtop.probe.http.answer import Answer
 from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, TcpConnection, read_connections
 
