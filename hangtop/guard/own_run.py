@@ -7,6 +7,7 @@ import os
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.guard.policy import HARMFUL, Policy
 from hangtop.records.launch import Launch
+from hangtop.records.nodes import pid_text
 from hangtop.records.watch_spec import WatchSpec, plain_file
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.stores import launch_store
@@ -35,7 +36,7 @@ def may_harm(spec: WatchSpec, policy: Policy, snapshot: Snapshot) -> str:
         return NOT_OURS
     living = [process.pid for process in snapshot.procs.processes if not process.exited]
     if living and not lives(known):
-        return f"pid {living[0]} is of a run that hangtop did not start: it was left alone"
+        return f"{pid_text(living[0])} is of a run that hangtop did not start: it was left alone"
     return ""
 
 

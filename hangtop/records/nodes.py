@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 PID_BITS = 22
 _SOURCE = "node "
 
@@ -47,3 +49,15 @@ def pid_text(number: int) -> str:
     """`pid 812`, or `pid 812 of node 2`."""
     node = node_of(number)
     return f"pid {pid_there(number)} of node {node}" if node else f"pid {number}"
+
+
+class OtherNode(Struct, frozen=True, omit_defaults=True):
+    """Which machine a node is: its number, its boot and its PID namespace, so that a signal goes nowhere else than where a plan
+    was made. `uid`: as whom it is looked at; -1: it did not tell. `tied`: a fact ties its ranks to this run: they meet where the
+    ranks here do, or are of the same Slurm job; else a person only named the node."""
+
+    node: int
+    boot: str
+    pids: str
+    uid: int = -1
+    tied: bool = False

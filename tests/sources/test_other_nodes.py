@@ -228,3 +228,38 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+def test_two_names_of_one_machine_are_one_node_and_the_second_is_said(far_rank: str) -> None:
+    spec = WatchSpec(hosts=("n2", "n2.local"), launcher=far_rank)
+    context = ProbeContext(spec)
+    context.nodes = open_nodes(spec)
+    sources = [NodeSource(context, link) for link in context.nodes.values()]
+    until, said, told = time.monotonic() + PATIENCE_S, "", {}
+    while time.monotonic() < until and not (said and told.get(0)):
+        for number, source in enumerate(sources):
+            try:
+                told |= {number: reading.processes for reading in source.read(clock.now()) if isinstance(reading, ProcessReading)}
+            except SourceError as error:
+                said = str(error)
+        time.sleep(0.1)
+    for link in context.nodes.values():
+        link.close()
+    assert said == "n2.local is n2 by another name: leave n2.local out of --hosts"
+    assert told[0]
+    assert not told.get(1)
+
+
+def test_a_log_whose_name_is_no_utf_8_is_watched_there_too(far_rank: str, tmp_path: Path) -> None:
+    name = tmp_path / os.fsdecode(b"caf\xe9.log")
+    name.write_bytes(b"")
+    (tmp_path / "link").symlink_to(name)
+    spec = WatchSpec(logs=(str(tmp_path / "link"),), hosts=("n2",), launcher=far_rank)
+    context = ProbeContext(spec)
+    context.nodes = open_nodes(spec)
+    source, until = NodeSource(context, context.nodes[1]), time.monotonic() + PATIENCE_S
+    found: list[object] = []
+    while time.monotonic() < until and not found:
+        found += [reading for reading in source.read(clock.now()) if isinstance(reading, ProcessReading) and reading.processes]
+    context.nodes[1].close()
+    assert found

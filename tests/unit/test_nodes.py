@@ -5,18 +5,22 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections import deque
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from hangtop.probe.nodes import node_side
-from hangtop.probe.nodes.launchers import SSH, LauncherError, command
+from hangtop.probe.nodes.far_program import program
+from hangtop.probe.nodes.launchers import BEGIN, SSH, LauncherError, command
 from hangtop.probe.nodes.node_link import NodeLink
+from hangtop.probe.nodes.node_side.look import Node
+from hangtop.probe.nodes.node_side.proc import facts_of
+from hangtop.probe.nodes.node_side.stacks import spy_for
 from hangtop.probe.nodes.node_stacks import NodeStacks
 from hangtop.probe.nodes.node_table import Look, NodeTable
 from hangtop.records.nodes import node_of, on_node, pid_text, pid_there
@@ -60,11 +64,32 @@ def test_a_launcher_without_host_or_program_is_refused(launcher: str) -> None:
 
 
 def test_the_program_of_a_node_is_python_3_9_and_takes_nothing_of_ours_along() -> None:
-    source = (files("hangtop.probe.nodes") / "node_side.py").read_text()
-    tree = ast.parse(source, feature_version=(3, 9))
-    imported = {name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names}
-    imported |= {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
-    assert not {name for name in imported if name.partition(".")[0] in ("hangtop", "psutil", "msgspec")}
+    sent = eval(re.search(r"SOURCES = (.*)", program().decode()).group(1))
+    for source in (program().decode(), *sent.values()):
+        tree = ast.parse(source, feature_version=(3, 9))
+        imported = {name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names}
+        imported |= {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+        ours = {name for name in imported if name.partition(".")[0] == "hangtop"}
+        assert ours <= sent.keys()
+        assert not {name for name in imported if name.partition(".")[0] in ("psutil", "msgspec")}
+
+
+def test_the_program_of_a_node_runs_where_there_is_no_hangtop(tmp_path: Path) -> None:
+    alone = ("-I", "-S", "-u", "-c", BEGIN)
+    sent = b"%d\n" % len(program()) + program() + b'{"look": {"ranks": ["RANK"], "kept": [], "logs": [], "interval_s": 1}}\n'
+    with subprocess.Popen((sys.executable, *alone), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(sent)
+        child.stdin.flush()
+        told = [json.loads(child.stdout.readline()) for _ in range(3)]
+        child.stdin.close()
+    assert told[0]["hello"]
+    assert told[0]["uid"] == os.geteuid()
+    assert "boot_at" in told[1]
+    assert "rows" in told[2]
+    assert child.returncode == 0
+    assert not list(tmp_path.iterdir())
 
 
 def look(**record: object) -> Look:
@@ -110,13 +135,13 @@ def test_what_a_node_says_holds_no_control_codes() -> None:
 
 def test_a_rank_that_shows_nothing_any_more_is_still_that_rank() -> None:
     """A process shows neither arguments nor environment while another program is being started in it, or once it ends."""
-    node = node_side.Node({"ranks": ["RANK"], "kept": ["RANK"], "logs": []}, say=lambda record: None)
+    node = Node({"ranks": ["RANK"], "kept": ["RANK"], "logs": []}, say=lambda record: None)
     with subprocess.Popen(("sleep", "600"), env={**os.environ, "RANK": "3"}) as child:
-        eventually(lambda: node_side.facts_of(child.pid, ["RANK"])["environ"], "its environment, which is set up after its files")
+        eventually(lambda: facts_of(child.pid, ["RANK"])["environ"], "its environment, which is set up after its files")
         node.facts.answers[child.pid] = node.read_slowly(child.pid)
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert node_side.facts_of(child.pid, ["RANK"])["environ"] == {}
+        assert facts_of(child.pid, ["RANK"])["environ"] == {}
         assert node.read_slowly(child.pid)[1]["environ"] == {"RANK": "3"}
         node.facts.answers[1 << 22] = (7, {}, [])
         node.look()
@@ -129,10 +154,10 @@ def test_a_program_beside_the_process_of_another_user_is_not_run(tmp_path: Path,
     spy.chmod(0o755)
     shutil.copy(shutil.which("sleep") or "", program)
     with subprocess.Popen((program, "600")) as child:
-        assert node_side.spy_for(child.pid) == str(spy)
+        assert spy_for(child.pid) == str(spy)
         user = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: user + 1)
-        assert node_side.spy_for(child.pid) != str(spy)
+        assert spy_for(child.pid) != str(spy)
         child.kill()
 
 

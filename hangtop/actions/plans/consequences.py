@@ -75,7 +75,7 @@ def on_another_node(state: RunState, host: str, rank: int) -> str | None:
         return None
     log = state.log.files[0].path if state.log is not None and state.log.files else "LOG"
     command = shlex.join(("hangtop", "stop", "--log", log, "--rank", str(rank)))
-    return f"rank {rank} runs on {found}: ssh {shlex.quote(found)} {command}"
+    return f"rank {rank} runs on {found}, which is not reached from here; there: {command}"
 
 
 def on_other_nodes(state: RunState, host: str) -> tuple[str, ...]:

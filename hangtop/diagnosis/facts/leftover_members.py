@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.common.text import numbered, size, some
 from hangtop.diagnosis.members.rank_gpus import memory_of
+from hangtop.records.nodes import pid_there
 from hangtop.records.plan import Removal
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Evidence, Verdict
@@ -84,7 +85,7 @@ def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Proce
 
 
 def _lost_its_parent(process: Process) -> bool:
-    return process.ppid == 1 and process.role in PARTS and not process.exited
+    return pid_there(process.ppid) == 1 and process.role in PARTS and not process.exited
 
 
 def _outlives_its_driver(process: Process, procs: ProcessReading) -> bool:
@@ -109,8 +110,10 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     if not said:
         return verdict
     held = state.procs is not None and any(writer.alive for writer in state.procs.writers)
-    pids = {process.pid for process in left.processes} | {1}
-    tended = any(process.ppid not in pids for process in left.processes)  # as a raylet looks after detached actors
+    pids = {process.pid for process in left.processes}
+    tended = any(
+        process.ppid not in pids and pid_there(process.ppid) != 1 for process in left.processes
+    )  # as a raylet looks after detached actors
     key = STOP if held or tended else CLEAN  # a clean-up takes only what has lost its parent
     return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, key))
 

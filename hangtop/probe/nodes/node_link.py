@@ -10,13 +10,13 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.resources import files
 from typing import IO, Any
 
 import msgspec
 
 from hangtop.common import clock
 from hangtop.common.clean_text import clean_text
+from hangtop.probe.nodes.far_program import program
 from hangtop.probe.nodes.node_table import Look
 
 AGAIN_S = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -32,11 +32,12 @@ LAST_WORDS_S = 1.0
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """What a node says first. `boot`, `pids`: its boot and its PID namespace, by which this machine knows itself. `machine`: the
-    name of its architecture, on which the numbers of system calls depend."""
+    """What a node says first. `boot`, `pids`: its boot and its PID namespace, by which this machine knows itself. `uid`: of whom
+    it looks there. `machine`: the name of its architecture, on which the numbers of system calls depend."""
 
     boot: str = ""
     pids: str = ""
+    uid: int = -1
     machine: str = ""
     ticks_per_s: int = 100
 
@@ -109,8 +110,7 @@ class NodeLink:
 
     def _follow(self) -> None:
         """One life of the line. Raises `OSError` if its program cannot be run."""
-        source = (files("hangtop.probe.nodes") / "node_side.py").read_bytes()
-        pipe, last_words = subprocess.PIPE, deque[str](maxlen=20)
+        source, pipe, last_words = program(), subprocess.PIPE, deque[str](maxlen=20)
         child = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         assert child.stdin is not None
         assert child.stdout is not None

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from hangtop.common import clock
 from hangtop.common.grouped import grouped
+from hangtop.common.raw_text import from_os
 from hangtop.common.text import clock as clock_of
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.stdin_pipe import STDIN
@@ -16,6 +17,7 @@ from hangtop.probe.nodes.node_link import NodeLink
 from hangtop.probe.nodes.node_table import Look, NodeTable
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.source import Source, SourceError
+from hangtop.records.nodes import OtherNode
 from hangtop.records.process import ProcessReading, unchanged
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
@@ -34,12 +36,15 @@ INTERVAL_S = 2.0
 SAME_MACHINE = "{} is this machine, which is seen without it: leave it out of --hosts"
 
 
+SAME_NODE = "{0} is {1} by another name: leave {0} out of --hosts"
+
+
 def open_nodes(spec: WatchSpec) -> dict[int, NodeLink]:
     """The lines to the nodes that were named, by their numbers, each begun. Raises `LauncherError`."""
     look = {
         "ranks": (*RANKS, BY_NODE),
         "kept": KEPT,
-        "logs": tuple(os.path.realpath(log) for log in spec.logs if log != STDIN),
+        "logs": tuple(from_os(os.path.realpath(log)) for log in spec.logs if log != STDIN),
         "interval_s": INTERVAL_S,
     }
     links = {
@@ -72,11 +77,11 @@ class NodeSource(Source):
         if looks and self._table is not None and self._tree is not None:
             roots, problem = self._roots(now)
             processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
-            reading = ProcessReading(processes=processes, ended=self._tree.ended)
-            if problem is None and (self._told is None or not unchanged(self._told, reading)):
+            reading = ProcessReading(processes=processes, ended=self._tree.ended, node=self._node(now))
+            if problem is None and self._twin() is None and (self._told is None or not unchanged(self._told, reading)):
                 self._told = reading
                 yield reading
-        if (problem := problem or self._link.problem or self._late()) is not None:
+        if (problem := self._twin() or problem or self._link.problem or self._late()) is not None:
             if self._told is not None:  # what was true a while ago is no reading
                 self._told = None
                 yield ProcessReading()
@@ -96,6 +101,13 @@ class NodeSource(Source):
             raise SourceError(f"{self._link.host} has not answered yet")
         self._looked = looks > 0
         return looks
+
+    def _twin(self) -> str | None:
+        """That this machine is watched under an earlier name already."""
+        own, links = self._link.hello, self._context.nodes
+        before = [link for number, link in sorted(links.items()) if number < self._link.node]
+        same = next((link for link in before if own.boot and (link.hello.boot, link.hello.pids) == (own.boot, own.pids)), None)
+        return None if same is None else SAME_NODE.format(self._link.host, same.host)
 
     def _late(self) -> str | None:
         link = self._link
@@ -144,6 +156,13 @@ class NodeSource(Source):
         if len(runs) > 1:
             return [], f"{host}: the ranks there meet at {there}: nothing ties one to this log"
         return [pid for ranks in runs.values() for pid, _ in ranks], None
+
+    def _node(self, now: float) -> OtherNode:
+        """Who this is, and whether its ranks are proven to be this run's."""
+        hello, mine, launcher = self._link.hello, self._own_meeting(), self._context.spec.launcher
+        runs = [self._run_of(rank) for rank in self._ranks(now).items()]
+        tied = any((mine and meeting == mine) or (job and f"--jobid={job} " in launcher) for meeting, job, _ in runs)
+        return OtherNode(self._link.node, hello.boot, hello.pids, hello.uid, tied=bool(tied))
 
     def _run_of(self, rank: tuple[int, ProcessFacts]) -> Run:
         assert self._table is not None

@@ -8,6 +8,7 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from hangtop.common.memo import memoized
+from hangtop.records.nodes import pid_there
 from hangtop.records.process import Process
 from hangtop.system.processes.table import Stat
 
@@ -60,7 +61,9 @@ def left_behind(stats: Mapping[int, Stat], roots: Collection[int]) -> list[int]:
     return [
         stat.pid
         for stat in stats.values()
-        if stat.pid not in led and (stat.group in led or stat.session in led) and (stat.ppid <= 1 or stat.ppid not in stats)
+        if stat.pid not in led
+        and (stat.group in led or stat.session in led)
+        and (pid_there(stat.ppid) <= 1 or stat.ppid not in stats)
     ]
 
 
