@@ -21,7 +21,7 @@ from hangtop.probe.source import SourceError
 from hangtop.probe.stacks.stack_source import StackSource
 from hangtop.records.ask import StacksAsk
 from hangtop.records.nodes import node_of, pid_there
-from hangtop.records.process import ProcessReading, Rendezvous
+from hangtop.records.process import Process, ProcessReading, Rendezvous
 from hangtop.records.stack import Stack, StacksReading
 from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.other_node import needs_namespaces, node
@@ -235,11 +235,13 @@ def test_two_names_of_one_machine_are_one_node_and_the_second_is_said(far_rank: 
     context = ProbeContext(spec)
     context.nodes = open_nodes(spec)
     sources = [NodeSource(context, link) for link in context.nodes.values()]
-    until, said, told = time.monotonic() + PATIENCE_S, "", {}
+    until, said = time.monotonic() + PATIENCE_S, ""
+    told: dict[int, tuple[Process, ...]] = {}
     while time.monotonic() < until and not (said and told.get(0)):
         for number, source in enumerate(sources):
             try:
-                told |= {number: reading.processes for reading in source.read(clock.now()) if isinstance(reading, ProcessReading)}
+                for reading in source.read(clock.now()):
+                    told[number] = reading.processes if isinstance(reading, ProcessReading) else ()
             except SourceError as error:
                 said = str(error)
         time.sleep(0.1)
