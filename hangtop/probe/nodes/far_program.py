@@ -6,6 +6,7 @@ from functools import cache
 from importlib.resources import files
 
 PACKAGE = "hangtop.probe.nodes.node_side"
+MAIN = f"{PACKAGE}.main"
 
 
 @cache
@@ -14,5 +15,4 @@ def program() -> bytes:
     modules = (file for file in files(PACKAGE).iterdir() if file.name.endswith(".py") and file.name != "__init__.py")
     sources = {f"{PACKAGE}.{file.name[:-3]}": file.read_text(encoding="utf-8") for file in modules}
     head = (files("hangtop.probe.nodes") / "sent_modules.py").read_text(encoding="utf-8")
-    begin = f"from {PACKAGE}.main import main\nmain()\n"
-    return f"{head}\n\nSOURCES = {dict(sorted(sources.items()))!r}\nimport_from(SOURCES)\n{begin}".encode()
+    return f"{head}\n\nSOURCES = {dict(sorted(sources.items()))!r}\nrun(SOURCES, {MAIN!r})\n".encode()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
@@ -29,6 +30,7 @@ class SentModules(MetaPathFinder, InspectLoader):
         return any(name.startswith(fullname + ".") for name in self._sources)
 
 
-def import_from(sources: dict[str, str]) -> None:
-    """From now on these are found before what is installed."""
+def run(sources: dict[str, str], name: str) -> None:
+    """Calls `main` of the module of this name."""
     sys.meta_path.insert(0, SentModules(sources))
+    import_module(name).main()
