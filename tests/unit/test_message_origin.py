@@ -25,6 +25,8 @@ from hangtop.logs.extract.message_origin import MessageOrigin, named_in
         ("DataLoader worker 3 (pid 77) died", None),
         ("process 2 finished", None),
         ("rank 3 joined", None),
+        ("srun: error: gpu-n02: task 3: Killed", MessageOrigin(rank=3)),
+        ("TimeoutError: task 5: judge did not answer within 0.5 s", None),
     ],
 )
 def test_the_process_that_a_message_names(text: str, origin: MessageOrigin | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hangtop.diagnosis.facts.caught_errors import caught, without_ignored
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot
@@ -24,6 +25,9 @@ it is given to write the next one."""
 
 LEFT_S, LEFT_MOST_S, LEFT_GAPS = 8.0, 12.0, 10.0
 """The same for one that said nothing of an end."""
+
+OFTEN = 2
+"""Of so many errors in a row the program caught the ones before the last at least."""
 
 _EXCEPTION = r"^(?:[\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception|Interrupt|Fault|Failure)|Exception)\b(?::|\(|$)"
 _RAISED = re.compile(_EXCEPTION)
@@ -72,6 +76,11 @@ _PART_DONE = re.compile(
 """Said of the run or of a part of it. In a line that marks a stage, or above one or above a step that is begun, it was a part."""
 _KEPT = re.compile(r"(?i)\b(?:saved|written|wrote|exported|stored|kept|uploaded|best)\b")
 """Said of what a run leaves. One that was killed says nothing behind its last step."""
+_LEFT_BEHIND = re.compile(
+    r"(?i)^(?!.*\b(?:crash|emergenc|core|dump|traceback|post-?mortem|debug|diagnos|logs?\b))"
+    r".*\b(?:saved|written|wrote|exported|stored|uploaded)\b"
+)
+"""A report of what a good end leaves. A crash leaves logs, dumps and emergency checkpoints."""
 _BEGINS = re.compile(
     r"(?:^|[-:|>\]] )\W{0,3}(?!Warn|Miss|Dur|Noth|Everyth|Sav|Stor|Writ|Upload|Export|Sync|Clean|Clos|Shut|Stopp|Exit|Leav"
     r"|Destroy|Delet|Remov|Releas|Finish|Finali|End)[A-Z][a-z]{2,}ing\b(?!.*(?i:\b(?:done|finish|complet|ended|success|over)))"
@@ -133,7 +142,7 @@ def died_saying(snapshot: Snapshot) -> LogLine | None:
     if said_zero(snapshot):
         return None
     done, told = _done(snapshot), None
-    last = ended_saying(snapshot) if _counted_out(snapshot) else None
+    last = (ended_saying(snapshot) if _counted_out(snapshot) else None) or reported(snapshot)
     for line in _last(snapshot):
         text = line.text.strip()
         if line is last and told is None:
@@ -146,10 +155,12 @@ def died_saying(snapshot: Snapshot) -> LogLine | None:
 
 
 def outlived(snapshot: Snapshot, finding: Finding) -> bool:
-    """Whether all steps were counted out, or the last line tells of code 0, nobody is left, and a line behind this message tells
-    of a good end: a shell, or the program that caught it, went on to its end."""
+    """Whether nobody is left and a line behind this message tells of a good end: a shell, or the program that caught it, went on
+    to its end. All steps were counted out, the last line tells of code 0, or it is a report."""
+    if _alone_s(snapshot) < 0.0:
+        return False
     counted = _counted_out(snapshot) or said_zero(snapshot)
-    line = ended_saying(snapshot) if counted and over(snapshot) else None
+    line = (ended_saying(snapshot) if counted else None) or reported(snapshot)
     return line is not None and line.file == finding.file and line.offset > finding.last_offset
 
 
@@ -197,6 +208,15 @@ def ended_saying(snapshot: Snapshot) -> LogLine | None:
     return None
 
 
+def reported(snapshot: Snapshot) -> LogLine | None:
+    """The last line of all, where it tells what the run leaves, and all steps were counted out or the program had gone on after
+    errors before: it caught the last one too. What a death leaves behind the traceback is the noise of others."""
+    line = next(_last(snapshot, steps=True), None)
+    if line is None or _falls_short(snapshot) or _LEFT_BEHIND.search(line.text) is None:
+        return None
+    return line if _counted_out(snapshot) or caught(snapshot.state.tail) >= OFTEN else None
+
+
 def any_end_said(snapshot: Snapshot) -> bool:
     """Whether any of the last lines may tell of an end, whatever its steps say, or of what is done after the last step."""
     words = (_RUN_DONE, _PART_DONE, _EARLY, _KEPT)
@@ -206,7 +226,7 @@ def any_end_said(snapshot: Snapshot) -> bool:
 def _last(snapshot: Snapshot, *, steps: bool = False) -> Iterator[LogLine]:
     """The last lines that say anything, newest first; up to the last step or stage, unless `steps` count too."""
     seen = 0
-    for line in reversed(snapshot.state.tail):
+    for line in reversed(without_ignored(snapshot.state.tail[-TRACEBACK_LINES:])):
         if seen >= LAST_LINES or (not steps and line.kind in ("progress", "stage")):
             return
         if line.text.strip():

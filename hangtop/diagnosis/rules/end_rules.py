@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hangtop.common.text import clock, some
 from hangtop.diagnosis.facts.after_end import never_leaves, works_on
 from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
-from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, left, over, steps_last, unheard
+from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, left, over, reported, steps_last, unheard
 from hangtop.diagnosis.facts.message_evidence import said_last, sentence
 from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
@@ -140,7 +140,7 @@ def finished(snapshot: Snapshot) -> Verdict | None:
         return None
     if reached and _failed_after(snapshot):
         return None
-    said = None if reached or not over(snapshot) else ended_saying(snapshot)
+    said = None if reached or not over(snapshot) else ended_saying(snapshot) or reported(snapshot)
     if not reached and said is None and not (at_end and _closed(snapshot) and not _waited_in_vain(snapshot)):
         return None
     steps = f" after {some(progress.step, 'step')}" if progress.step else ""

@@ -11,7 +11,7 @@ from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.lines.block_lines import Line, Lines, Span
 
 _RANKS = (
-    re.compile(r"\btasks? (?P<rank>\d+)(?=[:,\-])"),
+    re.compile(r"\b(?:srun|slurmstepd)\b.{0,80}?\btasks? (?P<rank>\d+)(?=[:,\-])"),
     re.compile(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
     re.compile(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
     re.compile(

@@ -173,6 +173,8 @@ class Messages:
             tally = self.tallies[signature.id] = SignatureCount(
                 signature, line, text, groups, line.offset, line.at, steps, starts, handled=handled
             )
+        elif line.offset > tally.last_offset and handled and not tally.handled:
+            return tally  # of what it goes on after, this one tells nothing: when it came is no news of the others
         elif line.offset > tally.last_offset:
             tally.count += 1
             tally.last_offset, tally.last_at, tally.steps = line.offset, line.at, steps

@@ -1,0 +1,91 @@
+"""Tracebacks of a run that is over: which of them ended it, and which it had caught, or the interpreter ignored."""
+
+from __future__ import annotations
+
+import pytest
+
+from hangtop.diagnosis.facts.caught_errors import caught, without_ignored
+from hangtop.diagnosis.judge import diagnose
+from hangtop.logs.digest import Digest
+from hangtop.logs.joined_logs import join_logs
+from hangtop.records.health import SourceHealth
+from hangtop.records.log import LogFile
+from hangtop.records.process import ProcessReading
+from hangtop.records.verdict import Verdict
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
+from tests.fakes.read_log import INDEX
+
+NOW = 1_800_000_000.0
+
+
+def raised(what: str, rank: str = "") -> str:
+    frames = '  File "/home/me/sweep.py", line 12, in trial\n    return fit(rate)\n           ^^^^^^^^^\n'
+    text = f"Traceback (most recent call last):\n{frames}FloatingPointError: {what}\n"
+    return "".join(f"{rank}{line}\n" for line in text.splitlines())
+
+
+SWEEP = "".join(f"rate {number} diverges\n{raised(f'diverged at {number}')}\n" for number in (3, 4, 5))
+REPORT = "best rate 2, written to best.txt\n"
+IGNORED = f"Exception ignored in: <function Spool.__del__ at 0x7f01>\n{raised('closed').replace('FloatingPoint', 'Value')}"
+
+
+def over(text: str, silence_s: float = 30.0) -> Verdict:
+    """Of a log that is proven to have no writer left."""
+    return diagnose(state_of(text, silence_s), WatchSpec(logs=("train.log",)), NOW)
+
+
+def state_of(text: str, silence_s: float = 30.0) -> RunState:
+    digest = Digest(INDEX, 0)
+    digest.feed(text.encode())
+    file = LogFile("train.log", size_bytes=digest.bytes, scanned_bytes=digest.bytes, modified_at=NOW - silence_s)
+    tail = digest.tail(200)
+    log = join_logs([digest.facts()], [file], INDEX.catalog, last_output_at=NOW - silence_s, tail=tail)
+    health = {source: SourceHealth(source, read_at=NOW) for source in ("log", "procs")}
+    return RunState(log=log, tail=tail, health=health, procs=ProcessReading(sought=True), heard_at=NOW)
+
+
+@pytest.mark.parametrize("behind", ["", IGNORED])
+def test_a_run_that_had_caught_its_errors_and_ends_with_a_report_finished(behind: str) -> None:
+    assert over(SWEEP + REPORT + behind).word == "finished"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SWEEP,
+        SWEEP + IGNORED,
+        REPORT + SWEEP,
+        SWEEP + "logs written to /var/log/sweep\n",
+        SWEEP + "emergency checkpoint saved to last.pt\n",
+        SWEEP + REPORT + raised("at last"),
+        raised("alone") + REPORT,
+        raised("one", "[rank0]: ") + raised("two", "[rank1]: ") + REPORT,
+    ],
+    ids=range(8),
+)
+def test_an_error_with_nothing_behind_it_or_what_a_death_leaves_was_the_end(text: str) -> None:
+    assert over(text).word == "crashed"
+
+
+def test_a_single_error_after_all_steps_is_outlived_by_a_report() -> None:
+    steps = "".join(f"step {step}/40 loss=1.{step}\n" for step in range(1, 41))
+    assert over(steps + raised("evaluation") + "model saved to out/model.pt\n").word == "finished"
+    assert over(steps + raised("evaluation")).word == "crashed"
+
+
+def test_what_the_interpreter_ignores_is_no_last_word_of_a_death() -> None:
+    steps = "".join(f"step {step}/40 loss=1.{step}\n" for step in range(1, 41))
+    assert over(steps + IGNORED).word == "finished"
+    assert [line.text for line in without_ignored(state_of(IGNORED + REPORT).tail)] == [REPORT.strip()]
+
+
+def test_nothing_is_said_of_a_crash_in_the_moment_before_it_is_known_that_nobody_writes_anew() -> None:
+    assert over(SWEEP + REPORT, 1.0).word == "running"
+
+
+def test_an_error_is_caught_where_the_same_rank_writes_on_behind_it() -> None:
+    assert caught(state_of(SWEEP + REPORT).tail) == 3
+    assert caught(state_of(raised("one", "[rank0]: ") + raised("two", "[rank1]: ")).tail) == 0
+    chained = raised("one") + "\nDuring handling of the above exception, another exception occurred:\n\n" + raised("two")
+    assert caught(state_of(chained).tail) == 0
