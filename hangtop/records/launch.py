@@ -23,7 +23,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
     `output`: the file that its standard output went to, `None` if that was no plain file. `logs`: real paths of its watched
     logs. `visible_devices`: its CUDA_VISIBLE_DEVICES. `shell`: its SHELL. `program`: the file that its pid ran when last seen.
-    `attempt` counts from 1.
+    `attempt` counts from 1. `exit_code`, `ended_at`, `size_bytes` of the output: of its end, as its runner saw it.
     """
 
     argv: tuple[str, ...]
@@ -37,6 +37,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     visible_devices: str | None = None
     attempt: int = 1
     exit_code: int | None = None
+    ended_at: float | None = None
+    size_bytes: int | None = None
     conditions: Conditions = Conditions()
     shell: str = ""
     program: str = ""

@@ -21,7 +21,7 @@ class Writer(Struct, frozen=True, omit_defaults=True):
 
     `start_ticks` (clock ticks after boot, exact) tells it from a later process with the same pid. `exit_code`: 0…255, or minus
     the signal that ended it; `None` while it lives and if the kernel does not tell. `copies`: all that it does is to copy what
-    comes to it over a socket: the run is behind that.
+    comes to it over a socket: the run is behind that. `started_here`: it is the run itself, which hangtop started.
     """
 
     pid: int
@@ -35,6 +35,7 @@ class Writer(Struct, frozen=True, omit_defaults=True):
     gone_at: float | None = None
     exit_code: int | None = None
     copies: bool = False
+    started_here: bool = False
 
 
 class RecentActivity(Struct, frozen=True, omit_defaults=True):

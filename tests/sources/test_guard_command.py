@@ -69,6 +69,14 @@ def test_a_wrapped_command_says_and_ends_as_it_does_alone(tmp_path: Path, end: s
     assert "step 2/3" in (tmp_path / "train.log").read_text()
 
 
+@pytest.mark.parametrize(("program", "code", "name"), [("echo hello", 0, "finished"), ("echo hello; exit 7", 7, "crashed")])
+def test_a_run_that_ends_before_anybody_looked_is_told_of(tmp_path: Path, program: str, code: int, name: str) -> None:
+    ended_with, _, journal = ended("wrap", "--events", "ev", "--log", "train.log", "--", "sh", "-c", program, folder=tmp_path)
+    assert ended_with == code, journal
+    told = [json.loads(line) for line in written(tmp_path / "ev").splitlines()]
+    assert [event["name"] for event in told if event["what"] == "verdict"][-1] == name
+
+
 def test_signals_reach_the_wrapped_command(tmp_path: Path) -> None:
     program = "import signal, sys; signal.signal(15, lambda *_: sys.exit(9)); " + WAITS
     with hangtop(

@@ -52,7 +52,7 @@ def main() -> None:
     _tell(msgspec.json.encode(launch) + b"\n")
     _copy(master, log)
     code = _reap(child)
-    _keep(replace(launch, exit_code=code), log)
+    _keep(replace(launch, exit_code=code, ended_at=clock.now(), size_bytes=os.fstat(log).st_size), log)
     _end_like(code)
 
 

@@ -279,5 +279,5 @@ def broke_off(snapshot: Snapshot) -> Verdict | None:
 
 
 def _is_run(writer: Writer) -> bool:
-    """Whoever wrote a line and left at once (`echo … >> train.log`, a cron job) is not the run."""
-    return writer.alive or (writer.gone_at or 0.0) - writer.started_at >= SHORT_LIFE_S
+    """Whoever wrote a line and left at once (`echo … >> train.log`, a cron job) is not the run, unless hangtop started it."""
+    return writer.alive or writer.started_here or (writer.gone_at or 0.0) - writer.started_at >= SHORT_LIFE_S

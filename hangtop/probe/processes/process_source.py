@@ -18,9 +18,10 @@ from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.processes.shell_loops import ShellLoops
+from hangtop.probe.processes.told_end import ToldEnd
 from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
-from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous, unchanged
+from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous, Writer, unchanged
 from hangtop.records.reading import Value
 from hangtop.system.files.file_writers import OpenFileTable
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
@@ -59,6 +60,7 @@ class ProcessSource(Source):
         self._files = OpenFiles(self._table)
         self._exits = Exits()
         self._writing = LogWriters(context, self._table, self._exits)
+        self._told_end = ToldEnd(context.spec.logs)
         self._likely = ProbableWriters(self._table)
         self._leads: dict[int, Lead] = {}
         self._taken: dict[int, str] = {}
@@ -110,7 +112,7 @@ class ProcessSource(Source):
             self._orphans = self._find_orphans(files, now)
             self._pointing = () if self._writing.writers else self._find_pointing()
         self._context.procs = reading = ProcessReading(
-            writers=self._writing.writers,
+            writers=self._writers(),
             hidden=self._hidden,
             note=self._note(),
             processes=processes,
@@ -141,6 +143,11 @@ class ProcessSource(Source):
             self._disks_seen = disks
             yield self._host.read(processes[0].pid if processes else None, disks, now)
 
+    def _writers(self) -> tuple[Writer, ...]:
+        """Those that were seen; and of a run that hangtop started, how it has ended."""
+        log = self._context.log
+        return self._told_end.beside(self._writing.writers, None if log is None else log.last_output_at)
+
     def _find_writers(self, writing: Collection[int], now: float) -> None:
         """Who holds the logs open now; where nobody does, who may write them."""
         self._files.refresh(now, writing)
@@ -150,6 +157,8 @@ class ProcessSource(Source):
         if others != self._writing.followed_another:
             self._run.forget()
         self._writing.check(now)
+        if not self._writing.alive():
+            self._told_end.look()
         # of the logs' owner: one of them may write the logs unseen
         denied = [pid for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.watched.owners]
         self._hidden = len(denied)

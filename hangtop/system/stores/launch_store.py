@@ -83,7 +83,7 @@ def of_process(pid: int, start_ticks: int) -> Launch | None:
 
 def _all() -> list[Launch]:
     found = []
-    for path in folder().glob("*.launch"):
+    for path in place().glob("*.launch"):
         try:
             found.append(msgspec.json.decode(path.read_bytes(), type=Launch))
         except (OSError, msgspec.DecodeError):  # just being removed, or of another version
