@@ -71,11 +71,13 @@ class LeftoversAsk(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
 
 
 class LaunchAsk(Struct, frozen=True, omit_defaults=True, tag="launch"):
-    """How was this process started? Without `pid`: the run that wrote the watched log last."""
+    """How was this process started? Without `pid`: the run that wrote the watched log last. `elsewhere`: processes of other
+    nodes, number and start ticks."""
 
     ask: int
     pid: int | None = None
     start_ticks: int = 0
+    elsewhere: tuple[tuple[int, int], ...] = ()
 
 
 class ActorLogAsk(Struct, frozen=True, omit_defaults=True, tag="actor_log"):

@@ -44,13 +44,31 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     program: str = ""
 
 
+class NodeLaunch(Struct, frozen=True, omit_defaults=True):
+    """How a process of another node was started; its environment stays there. `pid`: its number here. `output`: as in `Launch`.
+    `by`: what started it there and will do so again, in words; empty where somebody did on that node. `in_session`: of
+    ssh, perhaps through a gateway: then it may be one that the command here opened. `problem`: why nothing is
+    known."""
+
+    pid: int
+    start_ticks: int
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+    output: str = ""
+    by: str = ""
+    in_session: bool = False
+    problem: str = ""
+
+
 class LaunchReading(Struct, frozen=True, omit_defaults=True, tag="launch"):
     """The answer to a `LaunchAsk`: how the run was started, or in `problem` why that is unknown.
 
     `interfaces`: the network interfaces that are up, except the loopback, with that of the default route first.
+    `elsewhere`: of the processes on other nodes that were asked for.
     """
 
     ask: int
     launch: Launch | None = None
     problem: str | None = None
     interfaces: tuple[str, ...] = ()
+    elsewhere: tuple[NodeLaunch, ...] = ()

@@ -25,6 +25,11 @@ def is_node(source: str) -> bool:
     return source.startswith(_SOURCE)
 
 
+def host_of(source: str) -> str:
+    """The node that this source looks at."""
+    return source.removeprefix(_SOURCE)
+
+
 def on_node(node: int, pid: int) -> int:
     """The number of process `pid` of this node; the pid itself for this machine, which is node 0."""
     return node << PID_BITS | pid
@@ -53,11 +58,12 @@ def pid_text(number: int) -> str:
 
 class OtherNode(Struct, frozen=True, omit_defaults=True):
     """Which machine a node is: its number, its boot and its PID namespace, so that a signal goes nowhere else than where a plan
-    was made. `uid`: as whom it is looked at; -1: it did not tell. `tied`: a fact ties its ranks to this run: they meet where the
-    ranks here do, or are of the same Slurm job; else a person only named the node."""
+    was made. `uid`: as whom it is looked at; -1: it did not tell. `launcher`: what reaches it. `tied`: a fact ties its ranks to
+    this run: they meet where the ranks here do, or are of the Slurm job that was named; else a person only named the node."""
 
     node: int
     boot: str
     pids: str
     uid: int = -1
+    launcher: str = ""
     tied: bool = False

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.records.launch import Conditions
+from hangtop.records.nodes import OtherNode
 from hangtop.records.stopped import RunPlace
 from hangtop.records.watch_spec import DEFAULT_STALL_S
 
@@ -174,6 +175,19 @@ class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers")
     problem: str | None = None
 
 
+class NodePart(Struct, frozen=True, omit_defaults=True):
+    """What a plan does on another node. `host`: its name. `known`: which machine that was when the plan was made. `targets`: by
+    their numbers here (`hangtop.records.nodes`), in the order of their signals. `newest_ticks`: as in `Plan`. `start`: what
+    starts there again; its environment stays there. `starts`: the target that was started so."""
+
+    host: str
+    known: OtherNode
+    targets: tuple[Target, ...] = ()
+    newest_ticks: int = 0
+    start: Start | None = None
+    starts: int = 0
+
+
 class Plan(Struct, frozen=True, omit_defaults=True):
     """An action, shown in full and then run as shown. `targets`: in the order of their signals, children before parents.
 
@@ -185,7 +199,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     that stood. `logs`: real paths that the run writes: a process that begins to write them meanwhile is named. `newest_ticks`:
     start of the youngest process known when the plan was made. A child that a target started later is unknown to the plan; an
     older one was seen, and is left alone if it is no target. `advised`: what of the start differs because the advice says so,
-    why, and how a person leaves it out.
+    why, and how a person leaves it out. `elsewhere`: what it does on other nodes, at the same time. `unseen`: named nodes that
+    cannot be seen, each with why: nothing is done there, and what runs there is never taken to be gone.
     """
 
     action: str
@@ -209,6 +224,13 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     logs: tuple[str, ...] = ()
     newest_ticks: int = 0
     advised: str = ""
+    elsewhere: tuple[NodePart, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def everywhere(self) -> tuple[Target, ...]:
+        """The targets on all nodes."""
+        return (*self.targets, *(target for part in self.elsewhere for target in part.targets))
 
 
 class Refusal(Struct, frozen=True):

@@ -9,7 +9,8 @@ from itertools import groupby
 from hangtop.actions.plans.presets import Preset
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
-from hangtop.records.plan import EvidenceCommand, Fit, Plan, RayStart, Removal, Start, Step, Target, Watch
+from hangtop.records.nodes import pid_there
+from hangtop.records.plan import EvidenceCommand, Fit, NodePart, Plan, RayStart, Removal, Start, Step, Target, Watch
 from hangtop.render.spans import BLANK, Row, align
 from hangtop.render.wrap import hanging
 from hangtop.translations import say
@@ -37,13 +38,16 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
         _labelled("advised", [plan.advised], width, "warn") if plan.advised else (),
         beware if long else (),
         _evidence_rows(plan.evidence) if plan.evidence else (),
-        (_how(plan), BLANK, *_target_rows(plan.targets, width, odd)) if plan.targets else (),
+        (_how(plan), BLANK) if plan.targets or plan.elsewhere else (),
+        _target_rows(plan.targets, width, odd) if plan.targets else (),
+        *(_node_rows(part, width, odd) for part in plan.elsewhere),
         _removal_rows(plan.removals) if plan.removals else (),
         _ray_rows(plan.ray, width),
         _start_rows(plan.start, width) if plan.start is not None else (),
+        *(_far_start_rows(part.host, part.start, width) for part in plan.elsewhere if part.start is not None),
         _watch_rows(plan.watch) if plan.watch is not None else (),
     )
-    found = [row for part in map(tuple, parts) if part for row in (*part, BLANK)]
+    found = [row for part in map(tuple, parts) if part for row in (*part, *((BLANK,) if part[-1] != BLANK else ()))]
     if plan.frees:
         found += _labelled("frees", [plan.frees], width, "ink")
     found += _labelled("leaves", [f"{say(spared.what)}: {say(spared.why)}" for spared in plan.spared], width, "ink")
@@ -63,7 +67,7 @@ def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
 def _how(plan: Plan) -> Row:
     if plan.signal:
         return ((plan.signal.removeprefix("SIG"), "ink bold"), (say(", once. It ends nothing by itself."), "muted"))
-    order = say("Children first, in the order shown." if len(plan.targets) > 1 else "")
+    order = say("Children first, in the order shown." if len(plan.everywhere) > 1 else "")
     if len({target.wave for target in plan.targets}) > 1:
         order = say("Group by group: the next gets no signal before the one before is gone.")
     return (
@@ -86,6 +90,18 @@ def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) ->
             yield from _group_rows(tuple(group), users, width, odd)
 
 
+def _node_rows(part: NodePart, width: int, odd: Collection[int]) -> Iterator[Row]:
+    yield ((say(f"On {part.host}, at the same time"), "ink bold"), (f"  {part.known.launcher}", "muted"))
+    yield from _target_rows(part.targets, width, odd)
+
+
+def _far_start_rows(host: str, start: Start, width: int) -> Iterator[Row]:
+    yield ((say(f"Started on {host}"), "ink bold"), (say(", in a session of its own, with the environment that it had"), "muted"))
+    yield from _command_rows(start, width, start.changed)
+    yield from _labelled("in", [clean_words(start.cwd)], width, "muted")
+    yield from _labelled("log", [clean_words(start.log)], width, "muted")
+
+
 def _heads(titles: Iterable[tuple[str, int, bool]]) -> Row:
     """Column titles, each with its cells and whether it stands at the right."""
     return tuple(span for title, width, right in titles for span in (align(say(title), width, "muted", right=right), ("  ", "")))
@@ -100,7 +116,7 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
     first = group[0]
     ranks = text.rank_ranges(target.rank for target in group if target.rank is not None) or "–"
     gpus = text.rank_ranges(gpu for target in group for gpu in target.gpus) or "–"
-    pid = str(first.pid) if len(group) == 1 else say(text.some(len(group), "pid"))
+    pid = str(pid_there(first.pid)) if len(group) == 1 else say(text.some(len(group), "pid"))
     state = "bad" if first.state in ("D", "Z") else "ink"
     named = "bad" if first.rank in odd and first.role in RANK_LIKE else "ink"
     yield (
@@ -114,7 +130,7 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
         (_command(first.command, width - users - 42), named),
     )
     if len(group) > 1:
-        yield from hanging(((" " * 11, ""),), text.rank_ranges(target.pid for target in group), width, "muted")
+        yield from hanging(((" " * 11, ""),), text.rank_ranges(pid_there(target.pid) for target in group), width, "muted")
 
 
 def _command(command: str, room: int) -> str:
@@ -161,12 +177,14 @@ def _command_rows(start: Start | RayStart, width: int, changed: Sequence[str] = 
 def _proof(plan: Plan) -> Iterator[str]:
     if plan.signal:
         yield say("says of each whether it lives on")
-    elif plan.targets:
+    elif plan.targets or plan.elsewhere:
         yield say("what they start meanwhile ends too where it is proven to be theirs; what only may be theirs is named")
         gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
         some = ", ".join(map(str, plan.ports))
         ports = f", that {text.plural(len(plan.ports), 'port')} {some} {text.are(len(plan.ports))} free," if some else ""
         yield say(f"reads the process table{gpus} again{ports} and names what is left and why")
+    if plan.elsewhere or plan.unseen:
+        yield say("asks each node again: one that does not answer is named, and nothing there is taken to be gone")
     if plan.removals:
         yield say("names what was left in place and why")
     if plan.ray:

@@ -84,7 +84,7 @@ def _chosen_part(app: Shell) -> Choices | Refusal:
         return Refusal(
             say(f"this line stands for {part.alike} alike: unfold it (→) and choose one, or choose none (Esc) for the run")
         )
-    if part.pid is not None and part.host and part.host != here:
+    if part.pid is not None and part.host and part.host != here and part.host not in app.state.nodes:
         return Refusal(say(f"pid {pid_there(part.pid)} is on {part.host}: run hangtop there"))
     return Choices(part.rank, part.pid)
 

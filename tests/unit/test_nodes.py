@@ -112,7 +112,8 @@ def test_another_process_with_the_pid_of_one_that_is_gone_has_none_of_its_facts(
     facts = {"command": ["python"], "environ": {"RANK": "4"}, "denied": False}
     table.take(look(at=1.0, rows={"42": {"who": WHO, "now": NOW, "facts": facts}}))
     table.take(look(at=3.0, rows={"42": {"who": [*WHO[:-1], 900], "now": NOW}}))
-    assert table.environ(on_node(1, 42)) == {}
+    with pytest.raises(TimeoutError):  # its own are not told yet, and are asked for again
+        table.environ(on_node(1, 42))
     table.take(look(at=5.0, gone=[42]))
     assert not table.stats
     with pytest.raises(ProcessLookupError):
@@ -164,6 +165,6 @@ def test_a_program_beside_the_process_of_another_user_is_not_run(tmp_path: Path,
 def test_an_answer_of_another_form_ends_the_question_to_that_node_and_says_so() -> None:
     link = NodeLink(1, "n2", ("true",), {})
     stacks = NodeStacks({1: link}, 7, (on_node(1, 42),))
-    link._stacks[7] = deque([{"stack": 7, "pid": 42, "at": 1.0, "start": 3, "state": "S", "dump": None}])
+    link._answers[7] = deque([{"stack": 7, "pid": 42, "at": 1.0, "start": 3, "state": "S", "dump": None}])
     (stack,) = stacks.answers()
     assert (stack.pid, "no stack" in (stack.problem or "")) == (on_node(1, 42), True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 
 import msgspec
 
@@ -18,6 +18,7 @@ from hangtop.actions.execute.client import wait_for_start_check
 from hangtop.actions.execute.commands import gather, started
 from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, locked
+from hangtop.actions.execute.other_nodes import OtherNodes
 from hangtop.actions.execute.send_signal import send_signal
 from hangtop.actions.execute.steps import ActionLog, ActionLogError, CancelFlag, step
 from hangtop.actions.execute.terminate import record_stop
@@ -65,7 +66,29 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
     if plan.start is not None and not (yield from _may_begin(plan, table)):
         return None
     before = writers(plan.start, table) if plan.start is not None else frozenset[Identity]()
+    others = OtherNodes(plan)
+    try:
+        return (yield from _end_and_start(plan, others, nodes, before, table, halt))
+    finally:
+        others.close()
+
+
+def _end_and_start(
+    plan: Plan,
+    others: OtherNodes,
+    nodes: Sequence[start_ray.Prepared],
+    before: frozenset[Identity],
+    table: ProcessTable,
+    halt: CancelFlag,
+) -> Generator[Step, None, verify_restart.LogLengths | None]:
+    """Here and on the other nodes at the same time; what is started here comes first."""
+    if not (yield from others.begin()) and plan.start is not None:
+        yield step("failed", "nothing was signalled, because the run could not be started again on all nodes")
+        return None
+    yield from others.term(halt)
     ended = not plan.targets or (yield from record_stop(plan, table, halt))
+    gone = yield from others.finish(halt)
+    ended = ended and gone
     freed = yield from wait_gpu_freed(plan, halt)
     if not (ended and freed) and (plan.start is not None or plan.ray):
         yield step("failed", "nothing was started, because something of the old run is left")
@@ -75,7 +98,8 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
     if nodes and not (yield from start_ray.started(nodes, halt)) and plan.start is not None:
         yield step("failed", "the run was not started, because Ray is not as it was")
         return None
-    return None if plan.start is None else (yield from _start(plan, plan.start, before, table, halt))
+    mark = None if plan.start is None else (yield from _start(plan, plan.start, before, table, halt))
+    return mark if mark is not None and (yield from others.start(halt)) else None
 
 
 def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:

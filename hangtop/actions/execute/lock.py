@@ -18,6 +18,7 @@ from pathlib import Path
 from platformdirs import user_state_path
 
 from hangtop.common.raw_text import bytes_of, to_os
+from hangtop.records.nodes import pid_there
 from hangtop.records.plan import Plan
 
 FLOCK = struct.Struct("@hhqqi4x")
@@ -78,6 +79,13 @@ def names(plan: Plan) -> Iterator[bytes]:
     """What is locked: each process that will be signalled, and the output file of a start, by path and by inode."""
     for target in plan.targets:
         yield b"process %d %d" % (target.pid, target.start_ticks)
+    for part in plan.elsewhere:
+        for target in part.targets:
+            yield b"process %d %d of %s" % (
+                pid_there(target.pid),
+                target.start_ticks,
+                f"{part.known.boot} {part.known.pids}".encode(),
+            )
     if plan.start is None:
         return
     log = os.path.realpath(to_os(plan.start.log))

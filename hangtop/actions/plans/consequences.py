@@ -79,9 +79,9 @@ def on_another_node(state: RunState, host: str, rank: int) -> str | None:
 
 
 def on_other_nodes(state: RunState, host: str) -> tuple[str, ...]:
-    """That the ranks of the run on other nodes go on, with the command that stops them there."""
+    """That the ranks of the run on nodes that are not reached go on, with the command that stops them there."""
     ranks = {row.rank: row.host for row in join_ranks(state) if row.host and host and row.host != host}
-    ranks = {rank: where for rank, where in ranks.items() if where in state.processes}
+    ranks = {rank: where for rank, where in ranks.items() if where in state.processes and where not in state.nodes}
     if not ranks:
         return ()
     nodes, log = sorted(set(ranks.values())), state.log.files[0].path if state.log is not None and state.log.files else "LOG"

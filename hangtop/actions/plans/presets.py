@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hangtop.actions.command_line.wrapped import innermost
 from hangtop.common import text
 from hangtop.common.decode_toml import decode_toml
-from hangtop.records.plan import Plan, Start
+from hangtop.records.plan import NodePart, Plan, Start
 
 FILE = Path(__file__).with_name("presets.toml")
 FIRST_TWO_GPUS = "{first two GPUs}"
@@ -121,7 +121,18 @@ def with_presets(
             elif option.add:
                 warnings.append(f"{preset.title}: the command is a script, so set {option.shown} in it yourself")
     start = replace(start, set_env=start.set_env | dict(own or {}))
-    return _with_ray(replace(plan, start=start, warnings=tuple(warnings)), start)
+    return _with_ray(_elsewhere(replace(plan, start=start, warnings=tuple(warnings)), start), start)
+
+
+def _elsewhere(plan: Plan, start: Start) -> Plan:
+    """The same variables, and the same options where the command there is the same, on other nodes."""
+    usual, parts = start.usual_argv or start.argv, list[NodePart]()
+    for part in plan.elsewhere:
+        if (far := part.start) is not None:
+            argv, as_before = (start.argv, far.argv) if far.argv == usual else (far.argv, ())
+            far = replace(far, set_env=far.set_env | start.set_env, argv=argv, usual_argv=as_before)
+        parts.append(replace(part, start=far))
+    return replace(plan, elsewhere=tuple(parts))
 
 
 def _with_ray(plan: Plan, start: Start) -> Plan:

@@ -50,7 +50,8 @@ def recovery_plan(state: RunState, launch: LaunchReading, session: RaySession | 
     below, why = _ray(state, session, request.me)
     targets = _joined(run.targets, below.targets if below is not None else ())
     assert run.start is not None
-    parts = [f"stop {number_of(targets)}"] if targets else []
+    everywhere = (*targets, *(target for part in run.elsewhere for target in part.targets))
+    parts = [f"stop {number_of(everywhere)}"] if everywhere else []
     parts += ["start Ray"] if below is not None and below.ray else []
     made = replace(
         run,
@@ -62,7 +63,7 @@ def recovery_plan(state: RunState, launch: LaunchReading, session: RaySession | 
         warnings=(*run.warnings, *why),
         word=WORD,
         watch=_watch(state, spec),
-        frees=frees(targets),
+        frees=frees(everywhere),
         older_s=0.0,
     )
     if below is not None:

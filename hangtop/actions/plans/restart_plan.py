@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.consequences import on_other_nodes
+from hangtop.actions.plans.start_elsewhere import started_elsewhere
 from hangtop.actions.plans.stop_plan import number_of, only_taken, which_job
 from hangtop.actions.registry import Planner, Request
 from hangtop.common.text import some
@@ -30,15 +31,19 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
     """The process on this machine that started the whole run; `None` when none lives; a refusal when there are several."""
     if procs is not None and (unsure := only_taken(procs) or which_job(procs)):
         return unsure
-    here = [process for process in procs.processes if not node_of(process.pid)] if procs is not None else []
-    living = [process for process in here if not process.exited]
-    members = {process.pid for process in living if RUNNER not in process.command}
-    highest = [process for process in living if process.pid in members and process.ppid not in members]
-    tops = [process for process in highest if process.role not in BELOW and not process.command.startswith("ray::")]
+    tops = _tops([process for process in procs.processes if not node_of(process.pid)] if procs is not None else [])
     if len(tops) > 1:
         pids = ", ".join(str(process.pid) for process in tops[:8])
         return Refusal(f"the run was started as {some(len(tops), 'separate process')} ({pids}): start it again with its launcher")
     return tops[0] if tops else None
+
+
+def _tops(processes: Iterable[Process]) -> list[Process]:
+    """Those that none of the others started, but what is never started by a person."""
+    living = [process for process in processes if not process.exited]
+    members = {process.pid for process in living if RUNNER not in process.command}
+    highest = [process for process in living if process.pid in members and process.ppid not in members]
+    return [process for process in highest if process.role not in BELOW and not process.command.startswith("ray::")]
 
 
 def may_live(state: RunState) -> bool:
@@ -49,7 +54,15 @@ def may_live(state: RunState) -> bool:
 def launch_ask(state: RunState, number: int) -> LaunchAsk:
     """Asks how the run was started: its topmost living process, else the run that wrote the log last."""
     first = top(state.procs)
-    return LaunchAsk(number, first.pid, first.start_ticks) if isinstance(first, Process) else LaunchAsk(number)
+    far = tuple((process.pid, process.start_ticks) for processes in tops_elsewhere(state).values() for process in processes)
+    if isinstance(first, Process):
+        return LaunchAsk(number, first.pid, first.start_ticks, far)
+    return LaunchAsk(number, elsewhere=far)
+
+
+def tops_elsewhere(state: RunState) -> dict[str, list[Process]]:
+    """By node: the processes there that started the others."""
+    return {host: found for host in sorted(state.nodes) if (found := _tops(state.processes[host].processes))}
 
 
 def _ray_left(state: RunState, targets: Iterable[Target]) -> str:
@@ -109,11 +122,11 @@ def restart_plan(
     made = replace(
         stopped,
         action="restart",
-        title=f"Restart the run: stop {number_of(stopped.targets)}, start attempt {start.attempt}",
+        title=f"Restart the run: stop {number_of(stopped.everywhere)}, start attempt {start.attempt}",
         start=replace(start, ray=_ray_left(state, stopped.targets)),
         warnings=(*stopped.warnings, *_warnings(first, launch, state.procs, me)),
     )
-    return stop_plan.doubted(made, verdict)
+    return stop_plan.doubted(started_elsewhere(made, state, reading.elsewhere), verdict)
 
 
 def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: OwnProcess) -> Iterable[str]:

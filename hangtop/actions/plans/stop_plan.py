@@ -15,7 +15,8 @@ from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.diagnosis.members.rank_table import join_ranks
 from hangtop.records.ask import Ask
 from hangtop.records.gpu import Gpu
-from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal, Target
+from hangtop.records.nodes import OtherNode, host_of, is_node, pid_text, pid_there
+from hangtop.records.plan import LeftAlone, NodePart, OwnProcess, Plan, Refusal, Target
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.ray.session import RayProcess
 from hangtop.records.stopped import RunPlace
@@ -25,6 +26,7 @@ from hangtop.system.processes.roles import RUNNER
 
 STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
+NOT_TIED = "nothing but --hosts ties it to this log: hangtop stop --pid, on that node, says that it is the run"
 SERVES_RAY = "it serves the whole Ray session"
 
 
@@ -50,12 +52,7 @@ def chosen_processes(state: RunState, me: OwnProcess, rank: int | None = None, p
         return Refusal(f"no process of this run is known on this machine: {note or 'give --pid, or run hangtop where it runs'}")
     if unsure := only_taken(procs) or (which_job(procs) if pid is None else None):
         return unsure
-    what = f"rank {rank}" if rank is not None else f"pid {pid} and what it started" if pid is not None else "the run"
-    whole = rank is None and pid is None
-    chosen_ids = {
-        process.pid for process in procs.processes if whole or (process.rank == rank if rank is not None else process.pid == pid)
-    }
-    chosen = _with_descendants(procs.processes, chosen_ids)
+    what, chosen = _what(rank, pid), _meant(procs, rank, pid)
     if not chosen:
         return Refusal(f"no process of {what} is known on this machine")
     spared = [(process, why) for process in chosen if (why := why_not(process, me)) is not None]
@@ -63,22 +60,91 @@ def chosen_processes(state: RunState, me: OwnProcess, rank: int | None = None, p
     return Chosen(what, procs, [process for process in chosen if process.pid not in kept], spared)
 
 
+def _what(rank: int | None, pid: int | None) -> str:
+    if rank is not None:
+        return f"rank {rank}"
+    return f"{pid_text(pid)} and what it started" if pid is not None else "the run"
+
+
+def _meant(procs: ProcessReading, rank: int | None, pid: int | None) -> list[Process]:
+    """The processes of this node that are meant, with their descendants."""
+    whole = rank is None and pid is None
+    chosen_ids = {
+        process.pid for process in procs.processes if whole or (process.rank == rank if rank is not None else process.pid == pid)
+    }
+    return _with_descendants(procs.processes, chosen_ids)
+
+
+def _is_here(state: RunState, me: OwnProcess, rank: int | None, pid: int | None) -> bool:
+    """Whether something of what is meant is on this machine."""
+    procs = state.processes.get(me.host) if me.host and state.processes else state.procs
+    return procs is not None and bool(_meant(procs, rank, pid))
+
+
+class ChosenElsewhere(Struct, frozen=True):
+    """What is meant on another node; as in `Chosen`. `known`: which machine that is."""
+
+    host: str
+    known: OtherNode
+    procs: ProcessReading
+    ours: list[Process]
+    spared: list[tuple[Process, str]]
+
+
+def chosen_elsewhere(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> list[ChosenElsewhere]:
+    """What is meant on each node that is reached: the run, one rank, or one process."""
+    found: list[ChosenElsewhere] = []
+    for host in sorted(state.nodes):
+        procs = state.processes[host]
+        if procs.node is None or not (chosen := _meant(procs, rank, pid)):
+            continue
+        there = OwnProcess(0, frozenset(), procs.node.uid, host)
+        reasons = {process.pid: why_not(process, there) or (None if procs.node.tied else NOT_TIED) for process in chosen}
+        spared = [(process, why) for process in chosen if (why := reasons[process.pid]) is not None]
+        ours = [process for process in chosen if reasons[process.pid] is None]
+        found.append(ChosenElsewhere(host, procs.node, procs, ours, spared))
+    return found
+
+
+def _part(node: ChosenElsewhere) -> NodePart:
+    return NodePart(node.host, node.known, targets_of(node.ours), newest(node.procs.processes))
+
+
+def _left_elsewhere(nodes: Iterable[ChosenElsewhere]) -> Iterable[LeftAlone]:
+    for node in nodes:
+        for left in left_alone(node.spared):
+            yield replace(left, what=f"{left.what} on {node.host}")
+
+
+def unseen(state: RunState) -> tuple[str, ...]:
+    """The named nodes of which nothing is known, each with why."""
+    nodes = ((name, health) for name, health in sorted(state.health.items()) if is_node(name))
+    lost = ((host_of(name), health.problem) for name, health in nodes if health.problem or health.read_at is None)
+    return tuple(why or f"{host} has not answered yet" for host, why in lost)
+
+
 def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
     """Stop the run, one rank, or one process; each with its descendants, as far as this user may stop them."""
-    chosen = chosen_processes(state, me, rank, pid)
+    chosen, far = chosen_processes(state, me, rank, pid), chosen_elsewhere(state, me, rank, pid)
     if isinstance(chosen, Refusal):
-        return chosen
+        if not far or _is_here(state, me, rank, pid):
+            return chosen
+        chosen = Chosen(_what(rank, pid), ProcessReading(), [], [])
     procs, stopped, whole = chosen.procs, chosen.ours, rank is None and pid is None
-    if not stopped:
-        return Refusal("nothing to stop: " + "; ".join(sorted({why for _, why in chosen.spared})))
+    elsewhere = tuple(_part(node) for node in far if node.ours)
+    if not stopped and not elsewhere:
+        spared = [*chosen.spared, *(each for node in far for each in node.spared)]
+        return Refusal("nothing to stop: " + "; ".join(sorted({why for _, why in spared})))
     gpus = gpus_here(state, me)
     targets = targets_of(stopped, gpus)
+    everywhere = (*targets, *(target for part in elsewhere for target in part.targets))
+    hosts = [me.host] * bool(targets and me.host) + [part.host for part in elsewhere]
     meeting = procs.rendezvous if whole else None
     return Plan(
         action="stop",
-        title=f"Stop {chosen.what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
+        title=f"Stop {chosen.what}: {number_of(everywhere)}" + (f" on {', '.join(hosts)}" if hosts else ""),
         targets=targets,
-        spared=(*left_alone(chosen.spared), *_neighbours(targets, gpus)),
+        spared=(*left_alone(chosen.spared), *_neighbours(targets, gpus), *_left_elsewhere(far)),
         beyond=targets_of([process for process, _ in chosen.spared if process.uid not in (None, me.uid) and not process.exited]),
         warnings=(
             *_warnings(stopped, procs),
@@ -87,11 +153,13 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
             *(of_a_part(stopped, procs) if not whole else ()),
             *_gpu_warnings(targets, gpus),
         ),
-        frees=frees(targets),
+        frees=frees(everywhere),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
         stops=run_place(state) if whole else None,
         logs=tuple(sorted({path for writer in procs.writers if writer.alive for path in writer.paths})),
         newest_ticks=newest(procs.processes),
+        elsewhere=elsewhere,
+        unseen=unseen(state) if whole else (),
     )
 
 
@@ -163,7 +231,7 @@ def frees(targets: Iterable[Target]) -> str:
 
 def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS) -> str | None:
     """Why this process must not be signalled; `None` when it may. `stays`: roles that are left alone."""
-    if process.pid <= 1:
+    if pid_there(process.pid) <= 1:
         return "pid 1 keeps the machine or the container alive"
     if process.pid == me.pid:
         return "this is hangtop"
@@ -211,7 +279,7 @@ def left_alone(spared: Iterable[tuple[Process, str]]) -> Iterable[LeftAlone]:
     """One line for all processes of the same name and reason."""
     reasons: dict[tuple[str, str], list[int]] = {}
     for process, why in spared:
-        reasons.setdefault((process.name, why), []).append(process.pid)
+        reasons.setdefault((process.name, why), []).append(pid_there(process.pid))
     for (name, why), pids in reasons.items():
         yield LeftAlone(f"{text.numbered('pid', pids)} {name}", why)
 

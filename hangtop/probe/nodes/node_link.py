@@ -63,7 +63,7 @@ class NodeLink:
         self._child: subprocess.Popen[bytes] | None = None
         self._stdin: IO[bytes] | None = None
         self._lock = threading.Lock()
-        self._stacks: dict[int, deque[dict[str, Any]]] = {}
+        self._answers: dict[int, deque[dict[str, Any]]] = {}
 
     def open(self) -> None:
         """Begin, in a thread of its own."""
@@ -80,21 +80,28 @@ class NodeLink:
         return self.heard_at is not None and clock.now() - self.heard_at > LATE_S
 
     def ask_stacks(self, ask: int, pids: tuple[int, ...], limit_s: float) -> None:
-        """Ask for the stacks of processes there, by their pids there. `stacks` has the answers."""
-        self._stacks[ask] = deque()
-        if not self._send({"stacks": {"ask": ask, "pids": pids, "limit_s": limit_s}}):
-            self._stacks[ask].append({"asked": ask, "error": self.problem or f"{self.host} cannot be asked"})
+        """Ask for the stacks of processes there, by their pids there."""
+        self._ask(ask, {"stacks": {"ask": ask, "pids": pids, "limit_s": limit_s}})
 
-    def stacks(self, ask: int) -> list[dict[str, Any]]:
-        """What came of this answer since the last call."""
-        answers, found = self._stacks.get(ask) or deque(), []
+    def ask_launch(self, ask: int, processes: tuple[tuple[int, int], ...]) -> None:
+        """Ask how these processes there were started, by pids there and start ticks."""
+        self._ask(ask, {"launch": {"ask": ask, "processes": processes}})
+
+    def _ask(self, ask: int, record: dict[str, Any]) -> None:
+        self._answers[ask] = deque()
+        if not self._send(record):
+            self._answers[ask].append({"asked": ask, "error": self.problem or f"{self.host} cannot be asked"})
+
+    def answers(self, ask: int) -> list[dict[str, Any]]:
+        """What came of the answer to this question since the last call; the last one is `asked`."""
+        answers, found = self._answers.get(ask) or deque(), []
         while answers:
             found.append(answers.popleft())
         return found
 
     def forget(self, ask: int) -> None:
         """Drop what may still come of this answer."""
-        self._stacks.pop(ask, None)
+        self._answers.pop(ask, None)
 
     def _run(self) -> None:
         failures = 0
@@ -131,7 +138,7 @@ class NodeLink:
         listener.join(LAST_WORDS_S)
         said = next((line for line in reversed(last_words) if line), f"{self._command[0]} ended with code {code}")
         self.problem = f"{self.host}: {said}"
-        for answers in self._stacks.copy().values():
+        for answers in self._answers.copy().values():
             answers.append({"asked": 0, "error": self.problem})
 
     def _read(self, output: IO[bytes]) -> None:
@@ -154,8 +161,8 @@ class NodeLink:
             now = clock.now()
             if (round_trip_s := now - record["pong"]) < self._best_s:
                 self._best_s, self.offset_s = round_trip_s, record["now"] - (now + record["pong"]) / 2
-        elif (ask := record.get("stack", record.get("asked"))) is not None:
-            if (answers := self._stacks.get(ask)) is not None:
+        elif (ask := record.get("stack", record.get("launched", record.get("asked")))) is not None:
+            if (answers := self._answers.get(ask)) is not None:
                 answers.append(record)
         elif "hello" in record:
             self.hello = msgspec.convert(record, Hello)

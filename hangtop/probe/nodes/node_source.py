@@ -162,7 +162,7 @@ class NodeSource(Source):
         hello, mine, launcher = self._link.hello, self._own_meeting(), self._context.spec.launcher
         runs = [self._run_of(rank) for rank in self._ranks(now).items()]
         tied = any((mine and meeting == mine) or (job and f"--jobid={job} " in launcher) for meeting, job, _ in runs)
-        return OtherNode(self._link.node, hello.boot, hello.pids, hello.uid, tied=bool(tied))
+        return OtherNode(self._link.node, hello.boot, hello.pids, hello.uid, launcher or SSH, tied=bool(tied))
 
     def _run_of(self, rank: tuple[int, ProcessFacts]) -> Run:
         assert self._table is not None

@@ -45,7 +45,7 @@ class NodeStacks:
         while self._open:
             late = time.monotonic() > self._until
             for link, missing in list(self._open.items()):
-                for record in link.stacks(self._ask):
+                for record in link.answers(self._ask):
                     if "asked" in record:
                         yield from self._end(link, record.get("error") or "")
                         break

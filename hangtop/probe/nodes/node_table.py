@@ -57,7 +57,7 @@ class _Known(msgspec.Struct, frozen=True):
     who: Who
     now: Now
     details: Details | None = None
-    facts: Facts = Facts()
+    facts: Facts | None = None
     files: tuple[OpenFile, ...] = ()
 
 
@@ -127,10 +127,10 @@ class NodeTable(ProcessTable):
         return None if known is None or known.details is None else known.details.uid
 
     def command(self, pid: int) -> tuple[str, ...]:
-        return tuple(map(text_of, map(str.encode, self._there(pid).facts.command)))
+        return tuple(map(text_of, map(str.encode, self._facts(pid).command)))
 
     def environ(self, pid: int) -> Mapping[str, str]:
-        facts = self._there(pid).facts
+        facts = self._facts(pid)
         if facts.denied:
             raise PermissionError(pid)
         return facts.environ
@@ -143,6 +143,12 @@ class NodeTable(ProcessTable):
 
     def details(self, pid: int) -> Details:
         return self._there(pid).details or Details()
+
+    def _facts(self, pid: int) -> Facts:
+        """Its row may come before them: then they are asked for again."""
+        if (facts := self._there(pid).facts) is None:
+            raise TimeoutError(pid)
+        return facts
 
     def _there(self, pid: int) -> _Known:
         if (known := self._known.get(pid)) is None:

@@ -10,7 +10,7 @@ from hangtop.common.raw_text import from_os, text_of, to_os
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
 from hangtop.records.ask import LaunchAsk
-from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.launch import Launch, LaunchReading, NodeLaunch
 from hangtop.records.reading import Value
 from hangtop.system.processes.limits import conditions_of
 from hangtop.system.processes.open_table import open_table
@@ -25,6 +25,7 @@ IFF_UP = 1
 
 class LaunchSource(Source):
     def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._logs = context.spec.logs
         self._table = table or open_table()
 
@@ -38,7 +39,14 @@ class LaunchSource(Source):
         except LookupError as error:
             yield LaunchReading(ask.ask, problem=str(error))
             return
-        yield LaunchReading(ask.ask, found, interfaces=interfaces())
+        yield LaunchReading(ask.ask, found, interfaces=interfaces(), elsewhere=self._elsewhere(ask))
+
+    def _elsewhere(self, ask: LaunchAsk) -> tuple[NodeLaunch, ...]:
+        if not ask.elsewhere:
+            return ()
+        from hangtop.probe.nodes.node_launches import launches
+
+        return launches(self._context.nodes, ask.ask, ask.elsewhere)
 
     def _of_log(self) -> Launch:
         """The launch of a run that has ended."""

@@ -252,7 +252,7 @@ class ActionScreen(Wheel, DialogScreen):
     def _settle(self, made: Made) -> None:
         match made:
             case Plan() as plan:
-                self._verb = self._verb.format(number_of(plan.targets))
+                self._verb = self._verb.format(number_of(plan.everywhere))
                 self.plan, self.changes = plan, StartChanges(plan, self._presets_for, self._advice)
                 verdict = self.hangtop.view.verdict
                 culprits = verdict.culprits if verdict is not None else ()

@@ -1,5 +1,5 @@
 """Begins what the first line asks for: a `look`, which tells every `interval_s` the rows that changed
-(`hangtop.probe.nodes.node_table` reads them) and answers questions."""
+(`hangtop.probe.nodes.node_table` reads them) and answers questions; or an `act`, which carries out orders."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+from hangtop.probe.nodes.node_side.hands import obey
+from hangtop.probe.nodes.node_side.launch import launch_of
 from hangtop.probe.nodes.node_side.look import SELDOM, Node
 from hangtop.probe.nodes.node_side.pipe import listen, say, say_who
 from hangtop.probe.nodes.node_side.stacks import take_stacks
@@ -17,7 +19,10 @@ def main() -> None:
     asks: queue.Queue[dict[str, Any]] = queue.Queue()
     say_who()
     listen(asks)
-    watch(asks.get()["look"], asks)
+    first = asks.get()
+    if "act" in first:
+        obey(first["act"], asks)
+    watch(first["look"], asks)
 
 
 def watch(look: dict[str, Any], asks: queue.Queue[dict[str, Any]]) -> None:
@@ -36,3 +41,12 @@ def watch(look: dict[str, Any], asks: queue.Queue[dict[str, Any]]) -> None:
                 say({"pong": ask["ping"], "now": time.time()})
             elif "stacks" in ask:
                 threading.Thread(target=take_stacks, args=(ask["stacks"], say), daemon=True).start()
+            elif "launch" in ask:
+                threading.Thread(target=tell_launches, args=(ask["launch"],), daemon=True).start()
+
+
+def tell_launches(ask: dict[str, Any]) -> None:
+    """How these processes were started."""
+    for pid, start_ticks in ask["processes"]:
+        say({"launched": ask["ask"], "launch": launch_of(pid, start_ticks)})
+    say({"asked": ask["ask"]})
