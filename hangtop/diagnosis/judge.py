@@ -75,6 +75,7 @@ RULES: tuple[Rule, ...] = (
     other_end_rules.dead_lock,
     other_end_rules.out_of_sight,
     lease_rules.gives_anew,
+    other_end_rules.gathering,
     other_end_rules.held_up,
     wait_rules.straggler,
     ray_rules.leader_alone,

@@ -159,7 +159,7 @@ def _of_end(end: OtherEnd) -> Seen:
     seen: Seen = {}
     if thing.path:
         seen |= {"path": thing.path, "folder": posixpath.dirname(thing.path) or "."}
-    if thing.kind == "tcp" and thing.remote:
+    if thing.kind == "tcp" and thing.remote and thing.tcp_state != "listen":
         address, _, port = thing.remote.rpartition(":")
         seen |= {"remote": thing.remote, "remote_host": address.strip("[]"), "remote_port": port}
         if end.elsewhere:

@@ -6,9 +6,11 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.snapshot import take_snapshot
+from hangtop.records.log import Progress
 from hangtop.records.process import ProcessReading, RecentActivity
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack, Thread
-from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
+from hangtop.records.verdict import Verdict
+from hangtop.records.waiting import BlockedCall, CallKind, OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
 from tests.fakes.members import DATA, IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
@@ -85,6 +87,37 @@ def test_a_server_for_which_several_wait_is_named_once_and_has_no_number() -> No
     ends = (watched(100 + rank, waits(100 + rank, at_tcp(8 + rank, OUTSIDE))) for rank in (0, 1))
     said = diagnose(replace(state, waits=watch(*ends, watched(OUTSIDE, waits(OUTSIDE, kind="futex")), at=NOW - 10)), SPEC, NOW)
     assert [(culprit.rank, culprit.pid) for culprit in said.culprits] == [(None, OUTSIDE)]
+
+
+def called(*, step: int | None = None, received_bytes: int = 0, beside: int = 0, kind: CallKind = "accept") -> Verdict:
+    """Two ranks have told a process that they are there; it lets in who connects. `beside`: others of the run stand elsewhere."""
+    asks = thread(Frame("join", USER, 61), wait="socket")
+    coordinator = replace(process(0), pid=OUTSIDE, rank=None, role="other", command="python coordinate.py")
+    others = tuple(replace(coordinator, pid=5_000 + number, command="python late.py") for number in range(beside))
+    state = run({0: asks, 1: asks}, (process(0, world=2), process(1, world=2), coordinator, *others))
+    assert state.log is not None
+    state = replace(state, log=replace(state.log, progress=Progress(step=step)), ranks={})
+    ends = []
+    for rank in (0, 1):
+        link = tcp(8 + rank)
+        link = replace(link, last=replace(link.last, received_bytes=received_bytes))
+        ends.append(watched(100 + rank, waits(100 + rank, at_tcp(8 + rank, OUTSIDE)), sockets=(link,)))
+    door = OtherEnd(WaitObject("tcp", reads=True, inode=3, tcp_state="listen"), known=False)
+    counts = watched(OUTSIDE, waits(OUTSIDE, door, kind=kind))
+    return diagnose(replace(state, waits=watch(*ends, counts, at=NOW - 10)), SPEC, NOW)
+
+
+def test_before_the_first_step_who_lets_in_one_after_another_and_answered_nobody_waits_for_more() -> None:
+    said = called()
+    assert (said.word, said.kind, said.culprits) == ("waiting", "rendezvous", ())
+    assert said.headline.endswith("which waits for others to connect.")
+
+
+def test_who_has_answered_or_serves_many_or_let_the_run_begin_owes_the_answer_itself() -> None:
+    assert called(received_bytes=2_000).word == "hung"
+    assert called(kind="poll").word == "hung"
+    assert called(step=40).word == "hung"
+    assert called(beside=1).word == "hung", "one that is here may be the one that never came"
 
 
 def test_a_holder_that_idles_is_named() -> None:

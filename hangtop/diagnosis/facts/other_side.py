@@ -27,13 +27,15 @@ class OtherSide(Struct, frozen=True):
     """`pid`: the process at the end, `None` for nobody. `path`: the pids from the first other process on to it. `text`: what the
     waiting process waits for, as the rest of a sentence after "waits for". `doubted`: it works, or spins; or only the place where
     it was started tells that it is waited for. `unseen`: it is on another machine, and what it does cannot be known here.
-    `unsure`: it took the question, and wakes by its own clock."""
+    `unsure`: it took the question, and wakes by its own clock. `gathers`: it lets in one after another, and has answered nobody
+    who is in."""
 
     kind: SideKind
     text: str
     pid: int | None = None
     path: tuple[int, ...] = ()
     doubted: bool = False
+    gathers: bool = False
 
 
 def side_of(watch: Watch, process: WatchedProcess, thread: ThreadWait) -> OtherSide | None:
@@ -84,7 +86,8 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
         return OtherSide("works", f"{name}, which sleeps until {moment(pause.until, watch.reading.started_at)}", pid, here)
     onward = _beyond(watch, process, first, (*path, pid)) if first is not None else None
     if onward is not None and not (onward.kind == "idle" and first is not None and _is_asked_there(process, first)):
-        return OtherSide(onward.kind, f"{name}, which waits for {onward.text}", onward.pid, onward.path, onward.doubted)
+        text = f"{name}, which waits for {onward.text}"
+        return OtherSide(onward.kind, text, onward.pid, onward.path, onward.doubted, onward.gathers)
     helpers = (_beyond(watch, process, thread, (*path, pid)) for thread in process.threads[1:])
     if helped := next((side for side in helpers if side is not None and side.kind == "works"), None):
         return OtherSide("works", f"{name}, which waits for {helped.text}", helped.pid, helped.path, helped.doubted)
@@ -95,7 +98,20 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
         first is not None and _serves(first)
     ):  # it goes from call to call, and nothing tells whether that is work
         return None
+    if path[-1] in watch.processes and _gathers(process, watch.processes[path[-1]]):
+        return OtherSide("idle", f"{name}, which waits for others to connect", pid, here, gathers=True)
     return OtherSide("idle", f"{name}, which {_idles(first)}", pid, here)
+
+
+def _gathers(process: WatchedProcess, asks: WatchedProcess) -> bool:
+    """Whether its only thread waits for one more to connect, took what the one that asks has sent, and never sent a byte on that
+    connection. A server with one thread that answers does so before it lets in the next."""
+    threads, waiting = process.threads, next(iter(asks.threads), None)
+    if not process.complete or len(threads) != 1 or threads[0].call.kind != "accept" or waiting is None:
+        return False
+    at = {end.object.inode for end in waiting.ends if process.pid in end.pids and not end.not_accepted}
+    links = [moves for moves in asks.sockets if moves.last.inode in at]
+    return bool(links) and all(moves.last.received_bytes == 0 and not moves.queued for moves in links)
 
 
 def _is_asked_there(process: WatchedProcess, thread: ThreadWait) -> bool:

@@ -20,7 +20,7 @@ def gives_anew(snapshot: Snapshot) -> Verdict | None:
     again: what it does then may give the work of the dead to another, once a lease or a heartbeat is too old. For no longer
     than a run may rest on purpose.
 
-    Stands before `held_up`: that the far side does nothing for a while is what a lease looks like.
+    Stands before `gathering`: who counts those that are there may wait for one more in place of the dead.
     """
     odd = roots([member for member in snapshot.members if member.status in ODD])
     sources = tuple(excerpt for look in snapshot.state.looks for excerpt in look.excerpts)

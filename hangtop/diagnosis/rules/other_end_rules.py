@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from hangtop.common.text import clock
+from hangtop.diagnosis.facts.author_fate import at_work
 from hangtop.diagnosis.facts.other_side import UNSURE, named, unanswered
 from hangtop.diagnosis.facts.turns import who_owes
 from hangtop.diagnosis.facts.wait_graph import DeadLock, dead_locks, wait_graph
 from hangtop.diagnosis.facts.wait_moves import Watch, look_of
+from hangtop.diagnosis.members.rank_numbering import NO_MEMBERS
 from hangtop.diagnosis.rules.verdict_builders import (
     as_culprits,
     build_culprits,
@@ -158,6 +160,37 @@ def _wait_of(odd: Sequence[MemberStatus]) -> str:
 def _waiting(odd: Sequence[MemberStatus], peers: Sequence[MemberStatus]) -> str:
     """Who waits for these in turn, as the rest of a sentence."""
     return f"; {count(peers)} wait{plural_s(peers)} for {'it' if len(odd) == 1 else 'them'}" if peers else ""
+
+
+def gathering(snapshot: Snapshot) -> Verdict | None:
+    """Before the first step all that stand apart wait for a process that lets in one after another and has answered none of them:
+    somebody else is to come, of another machine or not started yet.
+
+    Stands before `held_up`: that rule would blame the one that counts who is there.
+    """
+    odd = roots([member for member in snapshot.members if member.status in ODD])
+    if not snapshot.is_quiet or not odd or snapshot.log.progress.step is not None:
+        return None
+    if not all(member.side is not None and member.side.gathers for member in odd) or _some_never_came(snapshot, odd):
+        return None
+    peers = [member for member in snapshot.members if member.waits_for_peers]
+    evidence = [Evidence("waits", f"{member.name} {member.text}") for member in odd[:2]]
+    evidence += [*never_answers(snapshot, odd), *([stack_evidence(peers)] if peers else []), silence(snapshot)]
+    return Verdict(
+        "waiting",
+        f"{_wait_of(odd)}{_waiting(odd, peers)}.",
+        "one more connects, and the run begins",
+        "rendezvous",
+        "likely",
+        evidence=tuple(evidence),
+        next=(("s", "stacks"),),
+    )
+
+
+def _some_never_came(snapshot: Snapshot, odd: Sequence[MemberStatus]) -> bool:
+    """Whether a process of the run, here, is neither there yet nor the one that counts: it may be the one that is missing."""
+    known = {member.pid for member in snapshot.members} | {member.side.pid for member in odd if member.side is not None}
+    return any(process.pid not in known and process.name not in NO_MEMBERS for process in at_work(snapshot))
 
 
 def held_up(snapshot: Snapshot) -> Verdict | None:
