@@ -15,7 +15,7 @@ from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.records.verdict import Verdict, VerdictChanged
-from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec, no_path
 
 __all__ = ["Verdict", "VerdictChanged", "check", "check_async", "watch"]
 
@@ -69,4 +69,6 @@ def _spec(log: Paths, pids: Sequence[int], stall_s: float, ray: str) -> WatchSpe
     if not 1 <= stall_s < float("inf"):
         raise ValueError(f"stall_s {stall_s}: at least one second")
     names = tuple(os.fspath(path) for path in paths)
+    if bad := [f"log {name!r}: {why}" for name in names if (why := no_path(name))]:
+        raise ValueError(bad[0])
     return WatchSpec(logs=names, pids=tuple(pids), stall_s=stall_s, sources=(*DEFAULT_SOURCES, *ASKED_SOURCES), ray=ray)

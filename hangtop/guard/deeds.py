@@ -54,7 +54,8 @@ class Outcome(Struct, frozen=True):
 class Case(Struct, frozen=True):
     """What a deed needs to know. `folder`: in which the guard was started. `called_off`: is set when the run goes on; what has
     begun by then is ended all the same. `checkpoints`: their directory, if it is known to be this run's. `told_at`: when the run
-    last told anything new. `lives`: a process of it does."""
+    last told anything new. `lives`: a process of it does. `begins`: takes down that a deed which ends or starts processes begins;
+    returns whether that could be written: else it is not to be done."""
 
     spec: WatchSpec
     policy: Policy
@@ -62,6 +63,7 @@ class Case(Struct, frozen=True):
     at: float
     folder: str
     called_off: asyncio.Event
+    begins: Callable[[], bool]
     checkpoints: str | None = None
     told_at: float | None = None
     lives: bool = True
@@ -110,8 +112,8 @@ async def _act(due: Due, case: Case) -> Outcome:
 
 
 async def _harm(deed: Deed, command: str, case: Case) -> Outcome:
-    """Carry out the command that ends processes. Until it has said its plan it has ended nothing, and is called off if the run
-    goes on; what is under way after that is not broken off halfway."""
+    """Carry out the command that ends processes. It says its plan, and waits for a word: until then it has ended nothing, is
+    called off if the run goes on, and ends with the guard; what is under way after that is not broken off halfway."""
     words = hangtop_command("hangtop", command, *as_options(case.spec), "--yes")
     process = await _started(words, {**os.environ, FOR_GUARD: "1"})
     assert process.stdout is not None
@@ -122,7 +124,10 @@ async def _harm(deed: Deed, command: str, case: Case) -> Outcome:
             if not said.done():
                 _end(process)
                 return Outcome(False, "called off: the run goes on", nothing=True)
-            output = said.result() + (await process.communicate())[0]
+            if not case.begins():
+                _end(process)
+                return NOT_WRITTEN
+            output = said.result() + (await process.communicate(b"begin\n"))[0]
     except TimeoutError:
         _end(process)
         raise
@@ -143,12 +148,17 @@ async def _by_command(due: Due, case: Case) -> Outcome:
     assert plan.start is not None
     if others := await asyncio.to_thread(_writers, plan.start):
         return Outcome(False, f"not started: {others} still writes to {log}")
+    if not case.begins():
+        return NOT_WRITTEN
     steps = [step async for step in RunningPlan(plan)]
     return Outcome(all(step.kind != "failed" for step in steps), steps[-1].text if steps else "nothing was started")
 
 
 def _writers(start: Start) -> str:
     return ", ".join(f"pid {writer.pid}" for writer in sorted(writers(start, open_table())))
+
+
+NOT_WRITTEN = Outcome(False, "not begun: it could not be written down", nothing=True)
 
 
 async def _resume(case: Case) -> list[str]:

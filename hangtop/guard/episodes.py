@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.rules.end_rules import by_you
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.guard.policy import Deed, Event
+from hangtop.guard.policy import HARMFUL, Deed, Event
 from hangtop.guard.post import Post
 from hangtop.records.verdict import Confidence, Verdict
 
@@ -26,6 +26,7 @@ CALM_S = 60.0
 TRIES, AGAIN_S = 3, 60.0
 """A deed of which nothing was done, because this machine could not be looked at in time, is tried so often, with this pause."""
 BEGUN = "begun"
+NOT_YET = "the guard ended before it had begun"
 NOT_AGAIN = "it was under way when the guard ended, and is not done a second time"
 RESTS: frozenset[Event] = frozenset({"stalled", "hung"})
 """While these stand the run tells nothing new."""
@@ -58,7 +59,8 @@ class Episode(Struct, frozen=True):
 
 class Done(Struct, frozen=True):
     """One deed for one episode, at unix time `at`. `outcome`: `begun`, then what came of it. `went`: `None` while it goes on.
-    `nothing`: it ended before it had changed anything. `tries`: how often it was begun."""
+    `under_way`: of what ends or starts a run: from here on something may have been changed. `nothing`: it ended before it had
+    changed anything. `tries`: how often it was begun."""
 
     event: Event
     began: float
@@ -67,6 +69,7 @@ class Done(Struct, frozen=True):
     at: float
     outcome: str = BEGUN
     went: bool | None = None
+    under_way: bool = False
     nothing: bool = False
     tries: int = 1
 
@@ -172,6 +175,11 @@ def end(book: Book, key: Key, outcome: str, *, went: bool, nothing: bool = False
     return replace(book, done=told, starts=counted, restarted_at=ended.at if went else book.restarted_at)
 
 
+def under_way(book: Book, key: Key) -> Book:
+    """Written down before anything is changed: until then a guard that is killed has done nothing."""
+    return replace(book, done=tuple(replace(done, under_way=True) if done.key == key else done for done in book.done))
+
+
 def outcome_of(book: Book, key: Key) -> str:
     """What came of this deed the last time; empty where it was not tried."""
     return next((done.outcome for done in book.done if done.key == key), "")
@@ -184,9 +192,13 @@ def untried(book: Book, key: Key) -> Book:
 
 
 def opened_again(book: Book) -> Book:
-    """The book of a guard that ended, maybe in the middle of a deed."""
-    told = (replace(done, outcome=NOT_AGAIN, went=False) if done.went is None else done for done in book.done)
-    return replace(book, done=tuple(told))
+    """The book of a guard that ended, maybe in the middle of a deed. What was planned only is to be done still."""
+    for done in (each for each in book.done if each.went is None):
+        if done.deed in HARMFUL and not done.under_way:
+            book = untried(end(book, done.key, NOT_YET, went=False, nothing=True), done.key)
+        else:
+            book = end(book, done.key, NOT_AGAIN, went=False)
+    return book
 
 
 def not_after(book: Book, now: float) -> Book:

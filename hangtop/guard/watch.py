@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -22,6 +23,7 @@ from hangtop.guard.episodes import (
     RESTS,
     Book,
     Done,
+    Key,
     begin,
     end,
     event_of,
@@ -29,6 +31,7 @@ from hangtop.guard.episodes import (
     outcome_of,
     seen_of,
     stand,
+    under_way,
     untried,
 )
 from hangtop.guard.events import GuardEvent, with_advice
@@ -207,7 +210,8 @@ class GuardWatch:
             if text != said_before:
                 self._teller.came_of(event, text, went=False)
             return
-        self._teller.tell(event)
+        if not harms:
+            self._teller.tell(event)
         self._called_off.clear()
         self._harms = harms
         if due.deed == "notify":
@@ -216,10 +220,9 @@ class GuardWatch:
         else:
             saved, lives = snapshot.state.checkpoints, any(not each.exited for each in snapshot.procs.processes)
             place = saved.directory if saved is not None and saved.found_by != GUESSED else None
-            outcome = await carry_out(
-                due,
-                Case(self._spec, self._policy, event, now, self._folder, self._called_off, place, snapshot.log.told_at, lives),
-            )
+            begins, told_at = partial(self._begins, done.key, event), snapshot.log.told_at
+            case = Case(self._spec, self._policy, event, now, self._folder, self._called_off, begins, place, told_at, lives)
+            outcome = await carry_out(due, case)
         self._harms = False
         if harms and not outcome.nothing:
             self._doubted_until = self._now() + SETTLES_S
@@ -227,6 +230,15 @@ class GuardWatch:
         self._keep(end(self._file.book, done.key, outcome.text, went=outcome.went, nothing=outcome.nothing))
         self._teller.came_of(event, outcome.text, went=outcome.went)
         self._notifier.send_ready(self._now())
+
+    def _begins(self, key: Key, event: GuardEvent) -> bool:
+        """From here on the run may be ended or started. Whether that is on disk."""
+        if any(done.key == key and done.under_way for done in self._file.book.done):
+            return True
+        if not self._keep(under_way(self._file.book, key)):
+            return False
+        self._teller.tell(event)
+        return True
 
     def _part(self, due: Due, event: GuardEvent, verdict: Verdict) -> Part:
         """What a notice tells of it, with what was kept as evidence so far."""

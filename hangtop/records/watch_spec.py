@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from msgspec import Struct, field
@@ -43,6 +44,16 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     hosts: tuple[str, ...] = ()
     launcher: str = ""
     torch_debug: str = ""
+
+
+def no_path(text: str) -> str:
+    """Why no file can have this path; empty if one can."""
+    if not text:
+        return "no name"
+    try:
+        return "no path holds a NUL" if b"\0" in os.fsencode(text) else ""
+    except UnicodeEncodeError:
+        return "no path holds half a character"
 
 
 def plain_file(logs: Sequence[str]) -> str | None:

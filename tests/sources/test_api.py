@@ -44,3 +44,9 @@ def test_a_question_that_makes_no_sense_is_refused(given: dict[str, object], why
 def test_the_package_itself_loads_nothing() -> None:
     code = "import hangtop, sys; print([name for name in sys.modules if name.startswith('hangtop.') or name == 'asyncio'])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("log", "why"), [("", "no name"), ("a\0b", "no path holds a NUL"), ("a\ud800", "half a character")])
+def test_a_path_that_no_file_can_have_is_refused_at_once(log: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        hangtop.check(log)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.cli.guard_options import guard
+from hangtop.records.stopped import FOR_GUARD
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.receiver import Receiver
 
@@ -111,6 +112,21 @@ def test_a_launcher_that_fails_because_it_was_asked_to_end_has_not_crashed(tmp_p
         assert watching.wait(PATIENCE_S) == 128 + signal.SIGINT
     names = [json.loads(line)["name"] for line in written(tmp_path / "ev").splitlines()]
     assert names[-2:] == ["ended", None]
+
+
+def test_a_plan_whose_guard_has_ended_is_not_carried_out(tmp_path: Path) -> None:
+    with (tmp_path / "train.log").open("wb") as log, running(sys.executable, "-c", WAITS, stdout=log) as run:
+        eventually(lambda: "step" in written(tmp_path / "train.log"), "the run")
+        stop = subprocess.run(
+            (*HANGTOP, "stop", "--log", "train.log", "--yes"),
+            cwd=tmp_path,
+            env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), FOR_GUARD: "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        assert (stop.returncode, run.poll(), str(run.pid) in stop.stdout) == (2, None, True), stop.stderr
 
 
 def folder_with(folder: Path, policy: str = "") -> Path:

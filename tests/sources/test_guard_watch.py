@@ -35,7 +35,8 @@ class Night:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
         self.folder, self.log, self.at, self.done = folder, folder / "train.log", 0, []
-        self.options, self.outcome, self.takes = options, Outcome(True, "well"), 0.0
+        self.options, self.outcome = options, Outcome(True, "well")
+        self.plans_for, self.works_for = 0.0, 0.0
         self.hangs, self.step = False, 0
         monkeypatch.setattr(clock, "now", lambda: BEGINS + self.at)
         monkeypatch.setattr(clock, "set_again", lambda: None)
@@ -45,10 +46,13 @@ class Night:
 
     async def _carry_out(self, due: Due, case: Case) -> Outcome:
         self.done.append(due.deed)
-        for _ in range(round(self.takes)):
+        for _ in range(round(self.plans_for)):
             await asyncio.sleep(0)
             if case.called_off.is_set():
                 return Outcome(False, "called off", nothing=True)
+        assert case.begins()
+        for _ in range(round(self.works_for)):
+            await asyncio.sleep(0)
         return self.outcome
 
     def guard(self, policy: Policy) -> GuardWatch:
@@ -127,23 +131,36 @@ async def test_a_guard_that_is_started_again_does_nothing_twice_and_tells_nothin
 async def test_what_a_killed_guard_had_begun_is_not_begun_again(night: Night) -> None:
     guard = night.guard(STOP)
     await night.goes_on(guard, 200)
-    night.hangs, night.takes = True, 1e6
+    night.hangs, night.works_for = True, 1e6
     await night.goes_on(guard, 200)
     night.end_guard()
     await night.goes_on(night.guard(STOP), 2000)
     assert night.done == ["stop"]
 
 
+async def test_what_a_killed_guard_had_only_planned_is_done_by_the_next(night: Night) -> None:
+    guard = night.guard(STOP)
+    await night.goes_on(guard, 200)
+    night.hangs, night.plans_for = True, 1e6
+    await night.goes_on(guard, 200)
+    assert ("deed", "stalled") not in night.told
+    night.end_guard()
+    night.plans_for = 0
+    await night.goes_on(night.guard(STOP), 2000)
+    assert night.done == ["stop", "stop"]
+    assert night.told.count(("deed", "stalled")) == 1
+
+
 async def test_a_stop_is_called_off_when_the_run_goes_on(night: Night) -> None:
     guard = night.guard(STOP)
     await night.goes_on(guard, 200)
-    night.hangs, night.takes = True, 1e6
+    night.hangs, night.plans_for = True, 1e6
     await night.goes_on(guard, 200)
     night.hangs = False
     await night.goes_on(guard, 20)
     assert not guard.acts
     assert night.file.book.done[-1].outcome == "called off"
-    night.hangs, night.takes = True, 0
+    night.hangs, night.plans_for = True, 0
     await night.goes_on(guard, 300)
     assert night.done == ["stop", "stop"], "the next hang is another one"
 

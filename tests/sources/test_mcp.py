@@ -64,3 +64,12 @@ async def test_a_server_for_one_run_tells_of_no_other(log: Path, tmp_path: Path)
         refused = await client.call_tool("logs", {"log": str(other)})
         assert "step 2/3" in await asked(client, "logs", text="step")
     assert (refused.is_error, "this server is for" in refused.content[0].text) == (True, True)
+
+
+async def test_a_path_that_no_file_can_have_is_refused_at_once() -> None:
+    async with agent() as client:
+        for tool in ("check", "stacks", "logs"):
+            refused = await client.call_tool(tool, {"log": "a\0b"})
+            assert (refused.is_error, "log 'a\\x00b': no path holds a NUL" in refused.content[0].text) == (True, True)
+        refused = await client.call_tool("logs", {"log": "-"})
+        assert "give the path of a log" in refused.content[0].text

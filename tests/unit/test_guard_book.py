@@ -13,7 +13,9 @@ from hangtop.guard.post import Part, Post
 from hangtop.records.watch_spec import WatchSpec
 
 SPEC = WatchSpec(logs=("train.log",))
-BOOK = Book(done=(Done("hung", 1.0, "restart", 0.0, 2.0),), starts=(2.0,), post=Post((Part("hung", "Rank 3 stands."),)))
+BOOK = Book(
+    done=(Done("hung", 1.0, "restart", 0.0, 2.0, under_way=True),), starts=(2.0,), post=Post((Part("hung", "Rank 3 stands."),))
+)
 
 
 def test_the_next_guard_knows_what_was_done_and_what_was_to_be_told(tmp_path: Path) -> None:

@@ -6,7 +6,21 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.guard.due import awaited, due
-from hangtop.guard.episodes import NOT_AGAIN, Book, Done, Seen, begin, end, not_after, opened_again, stand
+from hangtop.guard.episodes import (
+    AGAIN_S,
+    NOT_AGAIN,
+    NOT_YET,
+    TRIES,
+    Book,
+    Done,
+    Seen,
+    begin,
+    end,
+    not_after,
+    opened_again,
+    stand,
+    under_way,
+)
 from hangtop.guard.policy import Policy, Restarts, When
 from hangtop.records.verdict import VerdictWord
 
@@ -163,7 +177,16 @@ def test_outside_its_hours_nothing_is_due() -> None:
 def test_what_was_under_way_when_the_guard_ended_is_not_done_again() -> None:
     book = stands(200.0)
     (first,) = due(RESTART, book, (HUNG,), 260.0, NOON)
-    begun = opened_again(begin(book, Done("hung", first.began, "restart", 60.0, 260.0)))
+    begun = opened_again(under_way(begin(book, Done("hung", first.began, "restart", 60.0, 260.0)), first.key))
     assert (begun.done[0].outcome, begun.done[0].went) == (NOT_AGAIN, False)
     assert deeds(RESTART, stands(300.0, book=begun), 1000.0) == []
     assert begun.starts == (260.0,)
+
+
+def test_what_was_only_planned_when_the_guard_ended_is_done_by_the_next_one() -> None:
+    book = stands(200.0)
+    (first,) = due(RESTART, book, (HUNG,), 260.0, NOON)
+    for _ in range(TRIES + 1):
+        book = opened_again(begin(book, Done("hung", first.began, "restart", 60.0, 260.0)))
+    assert (book.done[0].outcome, book.done[0].went, book.starts) == (NOT_YET, False, ())
+    assert deeds(RESTART, stands(300.0, book=book), 260.0 + AGAIN_S) == ["restart"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
@@ -24,6 +26,7 @@ from hangtop.records.advice import Advice
 from hangtop.records.ask import Ask
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.plan import Fit, Plan, Refusal, fit_ask
+from hangtop.records.stopped import FOR_GUARD
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows, step_rows
 from hangtop.render.ray.ray_lines import session_table
@@ -135,6 +138,8 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
         say(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {log_path()}") + "\n"
     )
     out.flush()
+    if FOR_GUARD in os.environ and not sys.stdin.readline():
+        return 2  # the guard has ended before it had taken down that this begins: the next one plans it anew
     return asyncio.run(_carry_out(plan, out))
 
 

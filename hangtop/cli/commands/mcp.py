@@ -19,8 +19,9 @@ from hangtop import __version__
 from hangtop.cli.commands.log_lines import LinesError, lines
 from hangtop.common.secrets.redactor import Redactor
 from hangtop.feeds.probe_feed import ProbeFeed
+from hangtop.probe.log.discover import STDIN
 from hangtop.records.log import LineKind
-from hangtop.records.watch_spec import WatchSpec, as_options
+from hangtop.records.watch_spec import WatchSpec, as_options, no_path
 from hangtop.system.hangtop_child import hangtop_command
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ def server(spec: WatchSpec) -> MCPServer[Any]:
             raise ToolError(f"this server is for {' '.join(spec.logs)} only")
         if not spec.logs and not log:
             raise ToolError("which run? give the path of its log")
+        if log == STDIN:
+            raise ToolError("- is the input of a command, which this server has not: give the path of a log")
+        if log and (why := no_path(log)):
+            raise ToolError(f"log {log!a}: {why}")
         return msgspec.structs.replace(spec, logs=(log,) if log else spec.logs)
 
     async def said(*words: str) -> str:
@@ -56,6 +61,8 @@ def server(spec: WatchSpec) -> MCPServer[Any]:
             return await _said(words)
         except TimeoutError:
             raise ToolError(f"no answer within {LIMIT_S:.0f} s") from None
+        except ValueError:  # of an argument that no command can be given
+            raise ToolError("a NUL or half a character stands in the question") from None
 
     async def check(log: str = "") -> str:
         """One verdict on a training run as JSON: verdict (running, slow, stalled, hung, waiting, crashed, finished, blind),
