@@ -6,12 +6,24 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.plans.stop_plan import STAYS, frees, newest, number_of, targets_of, why_not
+from hangtop.actions.plans.stop_plan import (
+    NOT_TIED,
+    STAYS,
+    frees,
+    left_alone,
+    newest,
+    number_of,
+    targets_of,
+    unseen,
+    why_not,
+    with_descendants,
+)
 from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
-from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
+from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers, lost_its_parent
 from hangtop.records.ask import Ask, LeftoversAsk
-from hangtop.records.plan import LeftAlone, LeftoversReading, OwnProcess, Plan, Refusal
+from hangtop.records.nodes import node_of
+from hangtop.records.plan import LeftAlone, LeftoversReading, NodePart, OwnProcess, Plan, Refusal
 from hangtop.records.process import Process
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
@@ -32,13 +44,16 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
     targets = targets_of([orphan for orphan in orphans if orphan.pid not in reasons])
     spared = [LeftAlone(f"pid {orphan.pid} {orphan.name}", reasons[orphan.pid]) for orphan in orphans if orphan.pid in reasons]
     spared = [*spared, *found.kept]
-    if not targets and not found.found:
+    far, left_there = _elsewhere(state, now, older_s)
+    spared += left_there
+    if not targets and not found.found and not far:
         rest = f"; {text.some(len(spared), 'thing')} looked like it: {spared[0].what}: {spared[0].why}" if spared else ""
         nothing = f"nothing left over: no file and no process of dead runs, older than {text.duration(older_s)}{rest}"
         return Refusal(nothing, nothing_to_do=True)
     size = sum(removal.allocated_bytes for removal in found.found)
-    what = [number_of(targets) if targets else "", f"{text.some(len(found.found), 'path')}" if found.found else ""]
-    had_back = [frees(targets), f"{text.size(size)} of files and shared memory" if size else ""]
+    everywhere = (*targets, *(target for part in far for target in part.targets))
+    what = [number_of(everywhere) if everywhere else "", f"{text.some(len(found.found), 'path')}" if found.found else ""]
+    had_back = [frees(everywhere), f"{text.size(size)} of files and shared memory" if size else ""]
     return Plan(
         action="clean",
         title="Clean leftovers of dead runs: " + ", ".join(word for word in what if word),
@@ -49,7 +64,29 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
         frees=", ".join(word for word in had_back if word),
         older_s=older_s,
         newest_ticks=newest(orphans),
+        elsewhere=far,
+        unseen=unseen(state),
     )
+
+
+def _elsewhere(state: RunState, now: float, older_s: float) -> tuple[tuple[NodePart, ...], list[LeftAlone]]:
+    """Ranks of this run on other nodes that lost their parent there, with what they started; and what stays, each with why."""
+    parts, spared = list[NodePart](), list[LeftAlone]()
+    left = leftovers(state).processes
+    for host in sorted(state.nodes):
+        procs = state.processes[host]
+        lost = {process.pid for process in left if procs.node is not None and lost_its_parent(process)}
+        chosen = with_descendants(procs.processes, lost)
+        if procs.node is None or not chosen:
+            continue
+        there = OwnProcess(0, frozenset(), procs.node.uid, host)
+        loose = None if procs.node.tied else NOT_TIED
+        reasons = {each.pid: why_not(each, there) or loose or _too_young(each, now, older_s) for each in chosen}
+        if targets := targets_of([each for each in chosen if reasons[each.pid] is None]):
+            parts.append(NodePart(host, procs.node, targets, newest(procs.processes)))
+        stays = [(each, why) for each in chosen if (why := reasons[each.pid]) is not None]
+        spared += [replace(left, what=f"{left.what} on {host}") for left in left_alone(stays)]
+    return tuple(parts), spared
 
 
 def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
@@ -64,8 +101,8 @@ def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
 
 
 def candidates(state: RunState) -> tuple[Process, ...]:
-    """First what the watched run was seen to leave behind, then the orphans of unknown runs."""
-    left = leftovers(state).processes
+    """On this machine: first what the watched run was seen to leave behind, then the orphans of unknown runs."""
+    left = tuple(process for process in leftovers(state).processes if not node_of(process.pid))
     known = {process.pid for process in left}
     return (*left, *(orphan for orphan in (state.procs.orphans if state.procs is not None else ()) if orphan.pid not in known))
 
@@ -77,9 +114,12 @@ def _why_not(
         return why
     if (path := found.writing.get(orphan.pid)) is not None and orphan.pid not in lost:
         return f"it lost its parent, but writes to {path}"
-    if now - orphan.started_at < older_s:
-        return f"started {text.duration(now - orphan.started_at)} ago"
-    return None
+    return _too_young(orphan, now, older_s)
+
+
+def _too_young(process: Process, now: float, older_s: float) -> str | None:
+    age_s = now - process.started_at
+    return f"started {text.duration(age_s)} ago" if age_s < older_s else None
 
 
 def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: frozenset[int]) -> dict[int, str]:

@@ -72,7 +72,7 @@ def _meant(procs: ProcessReading, rank: int | None, pid: int | None) -> list[Pro
     chosen_ids = {
         process.pid for process in procs.processes if whole or (process.rank == rank if rank is not None else process.pid == pid)
     }
-    return _with_descendants(procs.processes, chosen_ids)
+    return with_descendants(procs.processes, chosen_ids)
 
 
 def _is_here(state: RunState, me: OwnProcess, rank: int | None, pid: int | None) -> bool:
@@ -114,6 +114,11 @@ def _left_elsewhere(nodes: Iterable[ChosenElsewhere]) -> Iterable[LeftAlone]:
     for node in nodes:
         for left in left_alone(node.spared):
             yield replace(left, what=f"{left.what} on {node.host}")
+
+
+def left_on_nodes(state: RunState, me: OwnProcess) -> tuple[LeftAlone, ...]:
+    """What lives on the nodes that are reached and is not ended."""
+    return tuple(_left_elsewhere(chosen_elsewhere(state, me)))
 
 
 def unseen(state: RunState) -> tuple[str, ...]:
@@ -256,7 +261,7 @@ def gpus_here(state: RunState, me: OwnProcess) -> tuple[Gpu, ...]:
     return tuple(gpu for node in nodes if not node.reading.pids_hidden for gpu in node.reading.gpus)
 
 
-def _with_descendants(processes: Iterable[Process], pids: Collection[int]) -> list[Process]:
+def with_descendants(processes: Iterable[Process], pids: Collection[int]) -> list[Process]:
     """The processes with these pids, and their descendants."""
     listed, members = list(processes), set(pids)
     grew = bool(members)

@@ -53,7 +53,7 @@ def leftovers(state: RunState, *, over: bool = False) -> LeftoverMembers:
     if procs is None:
         return LeftoverMembers()
     living = {writer.pid for writer in procs.writers if writer.alive}
-    lost = {process.pid for process in procs.processes if _lost_its_parent(process)}
+    lost = {process.pid for process in procs.processes if lost_its_parent(process)}
     if living and not (over and living <= lost):
         return LeftoverMembers()
     if procs.writers:
@@ -84,7 +84,7 @@ def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Proce
     return held
 
 
-def _lost_its_parent(process: Process) -> bool:
+def lost_its_parent(process: Process) -> bool:
     return pid_there(process.ppid) == 1 and process.role in PARTS and not process.exited
 
 

@@ -67,6 +67,7 @@ class NodeSource(Source):
         self._tree: RunTree | None = None
         self._generation, self._looked = 0, False
         self._told: ProcessReading | None = None
+        self._met: str | None = None
 
     def read(self, now: float) -> Iterable[Value]:
         """What changed there, if anything. Raises `SourceError` where the node cannot be reached, or does not answer."""
@@ -178,10 +179,11 @@ class NodeSource(Source):
         return {pid: known for pid, known in facts.items() if number(known.environ, (*RANKS, BY_NODE)) is not None}
 
     def _own_meeting(self) -> str | None:
-        """Where the ranks on this machine meet."""
+        """Where the ranks on this machine meet, or met as long as there were any."""
         procs = self._context.procs
-        met = procs.rendezvous if procs is not None else None
-        return None if met is None else f"{met.address}:{met.port}"
+        if procs is not None and (met := procs.rendezvous) is not None:
+            self._met = f"{met.address}:{met.port}"
+        return self._met
 
 
 def _words(run: Run) -> str:
