@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 from hangtop.common.clean_text import clean_text
@@ -21,6 +22,7 @@ from hangtop.logs.extract.model_output import ModelOutput
 from hangtop.logs.extract.named_work import NamedWork
 from hangtop.logs.extract.news import News
 from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.extract.steps.step_extractor import Steps
 from hangtop.logs.extract.steps.step_times import StepTimesRead
 from hangtop.logs.extract.tail_buffer import TailBuffer
@@ -37,7 +39,8 @@ class Digest:
 
     `clock_shift_s`: what to add to the log's own clock to get unix time. `rank`: the rank that the file's name gives.
     `offset`: where in the file the first byte stands that is fed, a line start. `year`: of dates that are written without one.
-    `written_by`: when the last byte of what was there before hangtop came was written. `clock` and `ranks`: what is known by now
+    `written_by`: when the last byte of what was there before hangtop came was written.
+    `on_step`: is told each step that is read. `clock` and `ranks`: what is known by now
     of the times in it, and of its writers.
     """
 
@@ -51,6 +54,7 @@ class Digest:
         offset: int = 0,
         year: int | None = None,
         written_by: float | None = None,
+        on_step: Callable[[StepLine], None] | None = None,
     ) -> None:
         self._index = index = catalog if isinstance(catalog, LiteralIndex) else LiteralIndex(catalog)
         self._file = file
@@ -69,7 +73,8 @@ class Digest:
         # A step proves a stage and sets the pace before its values are looked at: they are compared with those before.
         self._news, self._works, self._again, self._times = News(), NamedWork(), BegunAgain(), StepTimesRead()
         early = (self._stages.add_step, self._writers.add_step, self._messages.add_step)
-        listeners = (*early, self._news.add_step, self._works.add_step, self._again.add_step, self._times.add_step)
+        late = (self._news.add_step, self._works.add_step, self._again.add_step, self._times.add_step)
+        listeners = (*early, *late, *(() if on_step is None else (on_step,)))
         self._steps = Steps(self.ranks, self._writers, index.training, listeners)
         self._unstamped = UnstampedLines(self.clock, offset)
         self._extractors: tuple[Extractor, ...] = (

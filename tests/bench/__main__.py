@@ -41,6 +41,7 @@ BENCHES = {
     "quit": "quitting",
     "pipe": "piping",
     "soak": "soak",
+    "query": "querying",
 }
 
 

@@ -1,0 +1,51 @@
+"""The commands that ask what was seen: SQL over recordings and logs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hangtop.cli.options import WATCH, config_of, options, spec_of_run
+from hangtop.cli.told_help import ToldCommand
+
+
+@click.command(cls=ToldCommand)
+@options(WATCH)
+@click.option("--live", is_flag=True, help="Instead of a FILE: the run of --log, as one look shows it.")
+@click.option("--recipe", metavar="NAME", help="A question from the list instead of SQL.")
+@click.option("--recipes", "list_recipes", is_flag=True, help="List these questions.")
+@click.option("--schema", is_flag=True, help="List tables and columns.")
+@click.option(
+    "--format", "wanted", type=click.Choice(["table", "csv", "json", "md", "parquet"]), default="table", show_default=True
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of to the terminal.")
+@click.argument("words", nargs=-1, metavar="FILE … ['SELECT …']")
+def query(words: tuple[str, ...], **given: Any) -> int:
+    """Ask recordings or log files in SQL.
+
+    \b
+    hangtop query run.jsonl 'SELECT * FROM verdicts'
+    hangtop query train.log --recipe slowest-steps
+    """
+    from hangtop.cli.commands import query as command
+
+    if given["schema"]:
+        return command.tell_schema(sys.stdout)
+    if given["list_recipes"]:
+        return command.tell_recipes(sys.stdout)
+    spec = spec_of_run(given, config_of(given["config"])) if given["live"] else None
+    named = {name: given[name] for name in ("recipe", "wanted", "output")}
+    return command.run(words, command.Wanted(**named), spec)
+
+
+@click.command(cls=ToldCommand)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The folder to write to.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="FILE …")
+def export(files: tuple[Path, ...], output: Path) -> int:
+    """Write what recordings or log files tell as Parquet, a file for each table."""
+    from hangtop.cli.commands import query as command
+
+    return command.export(files, output)

@@ -1,0 +1,120 @@
+"""The database in memory: rows in, answers out. DuckDB is the optional extra `query`, imported when it is needed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from hangtop.query.tables import NAMES, TABLES, Row, columns
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+OWN = "_rows"
+"""Behind the name of a table: the rows that are kept. The name itself is a view."""
+LONGEST_ROW_BYTES = 64 << 20
+NOT_INSTALLED = "duckdb is not installed: pip install 'hangtop[query]'"
+
+
+class QueryError(Exception):
+    """It cannot be answered; the message is one line with what mends it."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a query gives. `types`: of DuckDB, by column."""
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class Database:
+    """The tables of `hangtop.query.tables`, filled once, then asked. Rows wait in files of a folder of our own that only we may
+    read: 10 million of them must not stand in memory twice."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise QueryError(NOT_INSTALLED) from error
+        self._folder = tempfile.TemporaryDirectory(prefix="hangtop-query-", dir=folder)
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "autoinstall_known_extensions": False,
+            "temp_directory": self._folder.name,
+        }
+        self.connection: DuckDBPyConnection = duckdb.connect(":memory:", config=settings)
+        for name, row in TABLES.items():
+            wanted = ", ".join(f'"{column.name}" {column.type}' for column in columns(row))
+            self.connection.execute(f"CREATE TABLE {name}{OWN} ({wanted})")
+            self.connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {name}{OWN}")
+        self._views: dict[str, list[str]] = {}
+
+    def fill(self, rows: Iterable[Row]) -> None:
+        """Add these rows to their tables."""
+        encode = msgspec.json.Encoder().encode
+        with ExitStack() as ends:
+            files: dict[str, IO[bytes]] = {}
+            for row in rows:
+                name = NAMES[type(row)]
+                if name not in files:
+                    files[name] = ends.enter_context(Path(self._folder.name, f"{name}.jsonl").open("wb"))
+                files[name].write(encode(row) + b"\n")
+        for name, file in files.items():
+            kinds = ", ".join(f"'{column.name}': '{column.type}'" for column in columns(TABLES[name]))
+            source = (
+                f"read_json(?, format = 'newline_delimited', maximum_object_size = {LONGEST_ROW_BYTES}, columns = {{{kinds}}})"
+            )
+            self.connection.execute(f"INSERT INTO {name}{OWN} SELECT * FROM {source}", [file.name])
+            os.unlink(file.name)
+
+    def add_view(self, table: str, sql: str) -> None:
+        """This table has, besides its rows, what this query gives, each time anew."""
+        views = self._views.setdefault(table, [f"SELECT * FROM {table}{OWN}"])
+        views.append(sql)
+        self.connection.execute(f"CREATE OR REPLACE VIEW {table} AS {' UNION ALL '.join(views)}")
+
+    def ask(self, sql: str) -> Answer:
+        """The answer to one query. Raises `QueryError` in one line for one that cannot be answered."""
+        import duckdb
+
+        try:
+            found = self.connection.execute(sql)
+            described = found.description or []
+            rows = tuple(found.fetchall())
+        except duckdb.Error as error:
+            raise QueryError(" ".join(str(error).split())) from error
+        return Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), rows)
+
+    def write_parquet(self, folder: Path) -> tuple[Path, ...]:
+        """A Parquet file for each table that has rows, in this folder."""
+        written: list[Path] = []
+        for name in TABLES:
+            path = folder / f"{name}.parquet"
+            (count,) = self.connection.execute(f"SELECT count(*) FROM {name}").fetchone() or (0,)
+            if count:
+                self.connection.execute(f"COPY {name} TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
+                written.append(path)
+        return tuple(written)
+
+    def close(self) -> None:
+        """Close it, and remove its folder."""
+        self.connection.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def quoted(text: str) -> str:
+    """As a string of SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,168 @@
+"""Rows of log files as they lie on disk: each line, and each step with its metrics, of files of any size.
+
+The lines stay in the file: `lines` is a view over it. Steps are read by DuckDB, by the forms that `step_shapes` has learnt from
+pieces of the file; lines that are like these, but of another form, are read one by one by the log extractors.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from calendar import timegm
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from time import strptime
+
+from msgspec import Struct
+
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.query.database import OWN, Database, quoted
+from hangtop.query.step_shapes import Shape, StepReader, learn
+
+WINDOWS, WINDOW_BYTES = 32, 128 << 10
+"""So many pieces of the file, evenly apart, are searched for forms of step lines."""
+ROUNDS = 4
+"""Forms that were not in these pieces are learnt from the lines that are like the known ones, so many times."""
+EXAMPLES, MOST_CHECKED = 2_000, 200
+GROUPS_AT_ONCE = 4
+"""RE2 reads a line in one pass where it notes no more than these (`kMaxOnePassCapture` in its `onepass.cc` is 5, the whole
+match being one). Measured on a line of 8 numbers: 1.1 s a million lines in two passes of 4, 1.5 s in one of 8."""
+LONGEST_LINE_BYTES = 16 << 20
+
+
+class Left(Struct, frozen=True):
+    """What is not in the tables: `unread` lines that are like step lines, but of no form that was learnt, and lines that are
+    `not_text`, since they are no UTF-8."""
+
+    unread: int = 0
+    not_text: int = 0
+
+
+def add_lines(database: Database, path: Path) -> None:
+    """The lines of this file, as they lie on disk."""
+    database.add_view("lines", f"SELECT {quoted(path.name)}, NULL, 0, NULL, NULL, 'plain', '', text FROM {_lines_of(path)}")
+
+
+def add_steps(database: Database, path: Path, index: LiteralIndex, clock_shift_s: float | None) -> Left:
+    """Add the steps and metrics of this file. Raises `OSError` where it cannot be read."""
+    reader = StepReader(index, clock_shift_s)
+    shapes = tuple(learn(_sample(path), reader, naive_s))
+    if not shapes:
+        return Left()
+    not_text = _find_candidates(database, path, shapes)
+    run, unread, known = quoted(path.name), 0, shapes
+    for _ in range(ROUNDS):
+        for shape in shapes:
+            _add_shape(database, run, shape)
+        unread, examples = _unread(database, known)
+        shapes = tuple(learn(examples, reader, naive_s))
+        known += shapes
+        if not shapes:
+            break
+    is_step = [reader.read(example) is not None for example in examples[:MOST_CHECKED]]
+    return Left(unread * sum(is_step) // len(is_step) if is_step else 0, not_text)
+
+
+def _find_candidates(database: Database, path: Path, shapes: tuple[Shape, ...]) -> int:
+    """Keeps the lines that may be steps, and returns how many lines of the file are no text."""
+    ask = database.connection.execute
+    alike = " OR ".join(f"contains(text, {quoted(literal)})" for literal in sorted({shape.literal for shape in shapes}))
+    rejects = "store_rejects = true, rejects_table = 'no_text', rejects_scan = 'no_text_scan'"
+    ask("DROP TABLE IF EXISTS no_text; DROP TABLE IF EXISTS no_text_scan")
+    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text FROM {_lines_of(path, rejects)} WHERE {alike}")
+    (count,) = ask("SELECT count(DISTINCT line) FROM no_text").fetchone() or (0,)
+    return int(count)
+
+
+def _unread(database: Database, shapes: tuple[Shape, ...]) -> tuple[int, list[str]]:
+    """How many candidates are of none of these forms, and examples of them."""
+    ask = database.connection.execute
+    regexes = (quoted(_capturing(shape.regex, ())) for shape in shapes)
+    other = " AND ".join(f"NOT regexp_matches(text, {regex})" for regex in regexes)
+    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text FROM candidate WHERE {other}")
+    (count,) = ask("SELECT count(*) FROM candidate").fetchone() or (0,)
+    examples = ask(f"SELECT text FROM candidate USING SAMPLE {EXAMPLES} ROWS (reservoir, 1)").fetchall()
+    return count, [text for (text,) in examples]
+
+
+def _add_shape(database: Database, run: str, shape: Shape) -> None:
+    ask = database.connection.execute
+    metrics = [name for name in (*shape.values, *shape.fixed) if name.startswith("metric:")]
+    numbers = {name: _value(shape, name) for name in ("rank", "step", "total", "step_s", *metrics)}
+    values = ", ".join(f"{value} AS v{nth}" for nth, value in enumerate(numbers.values()))
+    at = "NULL" if shape.shift_s is None else f"{_naive(shape.stamp)} + {shape.shift_s!r}"
+    ask(
+        f"CREATE OR REPLACE TEMP TABLE got AS SELECT {at} AS time_s, {values} FROM ({_captured(shape)}) "
+        f"WHERE {shape.values['step'].group} <> ''"
+    )
+    ask(f"INSERT INTO steps{OWN} SELECT {run}, time_s, v0, v1, v2, v3, {quoted(shape.counter)} FROM got")
+    for nth, name in enumerate(metrics, start=4):
+        plain = quoted(name.removeprefix("metric:"))
+        ask(f"INSERT INTO metrics{OWN} SELECT {run}, time_s, v0, v1, {plain}, if(isfinite(v{nth}), v{nth}, NULL) FROM got")
+
+
+def _captured(shape: Shape) -> str:
+    """The groups of the candidates of this form, as SQL: a column each, empty where a line is of another form."""
+    wanted = {source.group for source in shape.values.values()} | ({"stamp"} if shape.shift_s is not None else set())
+    groups = [name for name in re.findall(r"\(\?P<(\w+)>", shape.regex) if name in wanted]
+    parts = [groups[begin : begin + GROUPS_AT_ONCE] for begin in range(0, len(groups), GROUPS_AT_ONCE)]
+    regexes = [_capturing(shape.regex, part) for part in parts]
+    columns = ", ".join(
+        f"regexp_extract(text, {quoted(regex)}, [{', '.join(map(quoted, part))}]) AS g{nth}"
+        for nth, (regex, part) in enumerate(zip(regexes, parts, strict=True))
+    )
+    each = ", ".join(f"g{nth}.*" for nth in range(len(parts)))
+    return f"SELECT {each} FROM (SELECT {columns} FROM candidate WHERE contains(text, {quoted(shape.literal)}))"
+
+
+def _capturing(regex: str, groups: Collection[str]) -> str:
+    """The regex with these groups only, and without their names."""
+    return re.sub(r"\(\?P<(\w+)>", lambda name: "(" if name[1] in groups else "(?:", regex)
+
+
+def _naive(stamp: str) -> str:
+    """Seconds of stamps like this one, read as if they were UTC, as SQL. Only what must be changed is: a million lines wait."""
+    sql = "stamp"
+    for sign, plain in (("/", "-"), ("_", " "), (",", ".")):
+        if sign in stamp:
+            sql = f"replace({sql}, '{sign}', '{plain}')"
+    return f"epoch(TRY_CAST({sql} AS TIMESTAMP))"
+
+
+def _value(shape: Shape, name: str) -> str:
+    """This reading as SQL over the groups."""
+    if (source := shape.values.get(name)) is None:
+        return repr(shape.fixed[name]) if name in shape.fixed else "NULL"
+    digits = f"replace({source.group}, ',', '')" if source.grouped else source.group
+    number = f"TRY_CAST({digits} AS DOUBLE)"
+    if source.inverse:
+        return f"({source.factor!r} / nullif({number}, 0))"
+    return number if source.factor == 1.0 else f"({number} * {source.factor!r})"
+
+
+def _lines_of(path: Path, more: str = "ignore_errors = true") -> str:
+    """The file as a table of one column, `text`; read by as many cores as there are. A carriage return ends a line too."""
+    return (
+        f"(SELECT coalesce(text, '') AS text FROM read_csv({quoted(str(path))}, columns = {{'text': 'VARCHAR'}}, header = false, "
+        f"auto_detect = false, delim = '\\x01', quote = '', escape = '', strict_mode = false, "
+        f"max_line_size = {LONGEST_LINE_BYTES}, {more}))"
+    )
+
+
+def _sample(path: Path) -> Iterator[str]:
+    size = os.stat(path).st_size
+    begins = sorted({max(0, (size - WINDOW_BYTES) * nth // (WINDOWS - 1)) for nth in range(WINDOWS)})
+    with path.open("rb") as file:
+        for begin in begins:
+            file.seek(begin)
+            lines = file.read(WINDOW_BYTES).split(b"\n")
+            for line in lines[1 if begin else 0 : -1]:
+                yield from (piece for piece in line.decode(errors="replace").split("\r") if piece)
+
+
+def naive_s(stamp: str) -> float:
+    """Seconds of a full date and time, read as if it were UTC."""
+    plain = stamp.translate(str.maketrans("/_T,", "-  .")).rstrip("Z")
+    day, _, clock = plain.partition(" ")
+    whole, _, part = clock[:8], ".", re.match(r"\.\d+", clock[8:])
+    return timegm(strptime(f"{day} {whole}", "%Y-%m-%d %H:%M:%S")) + (float(part[0]) if part else 0.0)

@@ -1,0 +1,90 @@
+"""The files that a query names, as tables: recordings of hangtop, or logs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from hangtop.common.text import some
+from hangtop.feeds.replay import STREAM, Recording, RecordingError, load
+from hangtop.logs.digest import Digest
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
+from hangtop.query import from_logs
+from hangtop.query.database import Database, QueryError
+from hangtop.query.from_readings import RecordedRows, finding_row, stage_rows
+from hangtop.query.tables import Row
+from hangtop.records.log import LogFile
+from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
+
+HEADER = b'{"file":"hangtop"'
+PIECE_BYTES = 1 << 20
+
+
+def add_runs(database: Database, paths: Sequence[Path], sql: str, index: LiteralIndex, clock_shift_s: float | None) -> list[str]:
+    """Fill the tables that this query may ask, from these files. What could not be read of them, a line each. Raises
+    `QueryError` for a file that cannot be read at all."""
+    notes: list[str] = []
+    for path in paths:
+        try:
+            if is_recording(path):
+                notes += _add_recording(database, path)
+            else:
+                notes += _add_log(database, path, sql, index, clock_shift_s)
+        except OSError as error:
+            raise QueryError(f"{path}: {error.strerror}") from error
+        except RecordingError as error:
+            raise QueryError(str(error)) from error
+    return notes
+
+
+def is_recording(path: Path) -> bool:
+    """Whether hangtop has recorded this file. Raises `OSError`."""
+    with path.open("rb") as file:
+        begin = file.read(max(len(STREAM), len(HEADER)))
+    return begin.startswith((STREAM, HEADER))
+
+
+def rows_of(run: str, spec: WatchSpec, readings: Iterable[Reading | None]) -> Iterator[Row]:
+    """All rows of one session."""
+    recorded = RecordedRows(run, spec)
+    for reading in readings:
+        if reading is not None:
+            yield from recorded.read(reading)
+    yield from recorded.end()
+
+
+def asks_for(sql: str, *tables: str) -> bool:
+    """Whether a query may ask one of these tables: what it surely does not is not made."""
+    return re.search(rf"(?i)\b(?:{'|'.join(tables)})\b", sql) is not None
+
+
+def _add_recording(database: Database, path: Path) -> Iterator[str]:
+    recording: Recording = load(path)
+    database.fill(rows_of(path.name, recording.header.spec, recording.readings()))
+    if recording.torn:
+        yield f"{path.name}: left out: {some(recording.torn, 'line')} cut short"
+
+
+def _add_log(database: Database, path: Path, sql: str, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[str]:
+    from_logs.add_lines(database, path)
+    if asks_for(sql, "steps", "metrics"):
+        left = from_logs.add_steps(database, path, index, clock_shift_s)
+        if left.unread:
+            yield f"{path.name}: not in steps and metrics: about {some(left.unread, 'step line')} of rare forms"
+        if left.not_text:
+            yield f"{path.name}: left out: {some(left.not_text, 'line')} that are no UTF-8"
+    if asks_for(sql, "stages", "findings"):
+        database.fill(_digested(path, index, clock_shift_s))
+
+
+def _digested(path: Path, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
+    digest = Digest(index, 0, clock_shift_s=clock_shift_s)
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            digest.feed(piece)
+    reading = join_logs([digest.facts()], [LogFile(str(path), size_bytes=digest.bytes)], index.catalog)
+    yield from stage_rows(path.name, reading.stages)
+    yield from (finding_row(path.name, finding) for finding in reading.findings)

@@ -1,0 +1,202 @@
+"""The forms of a log's step lines, learnt from examples, so that a database can read millions of them by itself.
+
+What a line means is for `hangtop.logs.extract` alone to say. Here it is asked what it makes of one example, and again with each
+number of the example changed: whatever changes with a number comes from that number. So no meaning is written down twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from math import isclose
+
+from msgspec import Struct
+
+from hangtop.logs.digest import Digest
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.steps.progress import StepLine
+from hangtop.logs.lines.timestamps import STAMP
+
+LONGEST = 2_000
+"""Bytes of a line."""
+LONGEST_KEY = 80
+MOST_SHAPES = 400
+"""Each is read over all lines that may have it."""
+BARS = "█▏▎▍▌▋▊▉"
+NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf|NaN|Infinity)\b"
+_DIGITS, _GROUPED = (rf"[-+]?(?:{digits}(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)" for digits in (r"[\d.]+", r"[\d.,]+"))
+"""The same for RE2, which is fast where no sign may belong to two parts: a comma only where the example has one."""
+_STAMP = re.compile(rf"(?P<stamp>{STAMP.split('|')[0]}|{STAMP.split('|')[1]})")
+_PIECE = re.compile(rf"{_STAMP.pattern}|(?P<number>(?<![\d.]){NUMBER})|(?P<bar>[ {BARS}]*[{BARS}][ {BARS}]*)|(?P<blank>\s+)")
+_KEY = re.compile(r"(?P<key>[A-Za-z_][\w/.@-]*(?: [A-Za-z][\w()]*){0,3})[\"']?\s*[:=]\s*[\"']?$")
+"""A name before a number that no profile gives a plain one."""
+
+Readings = dict[str, float]
+"""What one line tells: `step`, `total`, `step_s`, `rank`, and each metric as `metric:NAME`."""
+
+
+class Source(Struct, frozen=True):
+    """A value is the number of this group times `factor`; `inverse`: that divided by it, for a rate is told. `grouped`: with
+    commas between thousands."""
+
+    group: str
+    factor: float = 1.0
+    inverse: bool = False
+    grouped: bool = False
+
+    def of(self, number: float) -> float | None:
+        """The value that this number means."""
+        if not self.inverse:
+            return number * self.factor
+        return self.factor / number if number else None
+
+
+class Shape(Struct, frozen=True):
+    """One form. `regex`: of whole lines, in the syntax that Python and RE2 share, with the groups that are read; `literal`: the
+    longest text that each such line holds. `values`: by the name of the reading. `fixed`: what each line of this form tells.
+    `shift_s`: unix time minus the group `stamp`, `None` where the lines carry no full date; `stamp`: that of the example."""
+
+    regex: str
+    literal: str
+    counter: str
+    values: dict[str, Source]
+    fixed: Readings = {}
+    shift_s: float | None = None
+    stamp: str = ""
+
+
+class _Read(Struct, frozen=True):
+    """`counter`: what is counted. `prefix`: length of the launcher's prefix. `at`: unix time."""
+
+    counter: str
+    readings: Readings
+    prefix: int
+    at: float | None
+
+
+class StepReader:
+    """What the log extractors make of a single line."""
+
+    def __init__(self, index: LiteralIndex, clock_shift_s: float | None = None) -> None:
+        self._index, self._shift_s = index, clock_shift_s
+
+    def read(self, line: str) -> _Read | None:
+        """The first counted step in it; `None` for a line that tells none by itself."""
+        told: list[StepLine] = []
+        digest = Digest(self._index, 0, clock_shift_s=self._shift_s, on_step=told.append)
+        digest.feed(line.encode() + b"\n")
+        digest.facts()  # reads what was held back
+        found = next((each for each in told if each.seen.step is not None), None)
+        if found is None:
+            return None
+        seen = found.seen
+        readings = {f"metric:{name}": value for name, value in seen.metrics.items()}
+        more = {"step": seen.step, "total": seen.total, "step_s": seen.step_s, "rank": digest.ranks.rank_of(seen.writer)}
+        readings |= {name: float(value) for name, value in more.items() if value is not None}
+        return _Read(f"{seen.profile}:{seen.kind}", readings, len(found.line.prefix.text), seen.at)
+
+
+def learn(lines: Iterable[str], reader: StepReader, naive: Callable[[str], float]) -> Iterator[Shape]:
+    """The shapes among these example lines, each once. `naive`: seconds of a full date, read as if it were UTC."""
+    seen: set[str] = set()
+    found = 0
+    for line in lines:
+        key = shape_key(line)
+        if key in seen or found == MOST_SHAPES:
+            continue
+        seen.add(key)
+        if (shape := _learnt(line, reader, naive)) is not None:
+            found += 1
+            yield shape
+
+
+def shape_key(line: str) -> str:
+    """The line without what changes from step to step: equal for lines of one form."""
+    return _PIECE.sub(lambda piece: f"\0{piece.lastgroup}", line)
+
+
+def _learnt(line: str, reader: StepReader, naive: Callable[[str], float]) -> Shape | None:
+    if len(line) > LONGEST or not any(map(str.isdigit, line)) or (read := reader.read(line)) is None:
+        return None
+    pieces = list(_PIECE.finditer(line))
+    values: dict[str, Source] = {}
+    for nth, piece in enumerate(pieces):
+        if piece.lastgroup == "number" and (other := _changed(piece[0])) is not None:
+            after = reader.read(line[: piece.start()] + other + line[piece.end() :])
+            if after is not None and after.counter == read.counter:
+                values |= dict(_sources(f"n{nth}", piece[0], other, read.readings, after.readings))
+    if "step" not in values:
+        return None
+    values = dict(_unnamed(line, pieces, read.prefix, {source.group for source in values.values()})) | values
+    stamp = next((piece for piece in pieces if piece.lastgroup == "stamp"), None)
+    shift_s = None if stamp is None or read.at is None else read.at - naive(stamp[0])
+    wanted = {source.group for source in values.values()}
+    literal = max(re.split("\0[a-z]*", shape_key(line)), key=len)
+    fixed = {name: value for name, value in read.readings.items() if name not in values}
+    return Shape(_regex(line, pieces, wanted), literal, read.counter, values, fixed, shift_s, stamp[0] if stamp else "")
+
+
+def _sources(group: str, before: str, after: str, old: Readings, new: Readings) -> Iterator[tuple[str, Source]]:
+    """What of the old readings is told by this number, as the new ones show."""
+    first, second = _number(before), _number(after)
+    for name, value in old.items():
+        other = new.get(name)
+        if other is None or other == value:
+            continue
+        grouped = "," in before
+        for source in (
+            Source(group, value / first if first else 1.0, False, grouped),
+            Source(group, value * first, True, grouped),
+        ):
+            told = source.of(second)
+            if told is not None and isclose(told, other, rel_tol=1e-6):
+                yield name, source
+                break
+
+
+def _unnamed(line: str, pieces: list[re.Match[str]], prefix: int, known: set[str]) -> Iterator[tuple[str, Source]]:
+    """Numbers of which only the name before them tells what they are."""
+    for nth, piece in enumerate(pieces):
+        if piece.lastgroup == "number" and piece.start() >= prefix and f"n{nth}" not in known:
+            found = _KEY.search(line, max(prefix, piece.start() - LONGEST_KEY), piece.start())
+            if found is not None:
+                yield f"metric:{found['key']}", Source(f"n{nth}", grouped="," in piece[0])
+
+
+def _changed(number: str) -> str | None:
+    """Another number, as long and of the same form; `None` for one without a digit that may change."""
+    place = next((place for place, sign in enumerate(number) if sign.isdigit()), None)
+    if place is None:
+        return None
+    exponent = max(number.find("e"), number.find("E"))
+    changed = [
+        str((int(sign) + 3) % 9 + 1) if sign.isdigit() and (exponent < 0 or nth < exponent) else sign
+        for nth, sign in enumerate(number)
+    ]
+    return "".join(changed)
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def _regex(line: str, pieces: list[re.Match[str]], wanted: set[str]) -> str:
+    parts, done = ["^"], 0
+    has_stamp = False
+    for nth, piece in enumerate(pieces):
+        parts.append(re.escape(line[done : piece.start()]))
+        done = piece.end()
+        match piece.lastgroup:
+            case "stamp" if not has_stamp:
+                has_stamp = True
+                parts.append(r"(?P<stamp>\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z| ?[+-]\d\d:?\d\d)?")
+            case "number":
+                number = _GROUPED if "," in piece[0] else _DIGITS
+                parts.append(f"(?P<n{nth}>{number})" if f"n{nth}" in wanted else number)
+            case "bar":
+                parts.append(f"[ {BARS}]*")
+            case "blank":
+                parts.append(r"\s+")
+            case _:
+                parts.append(re.escape(piece[0]))
+    return "".join((*parts, re.escape(line[done:]), "$"))
