@@ -57,6 +57,14 @@ class LineWriters(Extractor):
             self.loss_spike = meter.add(seen, late=is_repeated)
             self._stood_at[kind].append((seen.offset, max(1, meter.lines - before)))
 
+    def may_be_cut(self, step: StepLine) -> bool:
+        """Whether a line without an end stops in a number that was larger before: a program that fills blocks, or was killed,
+        leaves `step 3` of `step 35`."""
+        if step.line.whole or not step.line.text[-1:].isdigit() or step.line.writer not in self._writers:
+            return False
+        before = self._writers[step.line.writer].progress.get((step.seen.profile, step.seen.kind))
+        return before is not None and (_is_less(step.seen.step, before.step) or _is_less(step.seen.total, before.total))
+
     def steps(self) -> int:
         """How many lines prove that the run goes on. A line counts once, however many steps it jumps: in a Ray driver's log the
         last lines of workers come after the traceback that ended the run, and lines that stand for many come last."""
@@ -89,3 +97,7 @@ class LineWriters(Extractor):
             for name, own in self._writers.items()
         )
         return replace(facts, writers=writers, paces=paces)
+
+
+def _is_less(now: float | None, before: float | None) -> bool:
+    return now is not None and before is not None and now < before

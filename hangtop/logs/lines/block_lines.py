@@ -50,6 +50,8 @@ _SHORT = 64  # bytes of a line's head that are likely to come again as they are
 
 _CLOCK = re.compile(rb"\d:\d\d:\d\d")
 _BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
+_BEGINS_INSIDE = re.compile(r"(?<=\S)(?=\([^\s()=]+ pid=\d+(?:, ip=[^)\s]+)?\) |\[(?:rank|default)\d+\]:)")
+"""Where the prefix of Ray or torchrun stands against a word: those who share an output write a line and its end apart."""
 
 
 class Line(Struct, frozen=True):
@@ -310,13 +312,24 @@ take 4 µs."""
 
 
 def unglued(line: Line) -> tuple[Line, ...]:
-    """The line in two, if a message was printed behind a bar without a line end between them."""
-    found = _BAR.match(line.text) if "%|" in line.text else None
-    if found is None or found.end() == len(line.text):
+    """The line in two, if a message was printed behind a bar, or the line of another behind one, without a line end between
+    them."""
+    if (end := _end_of_first(line.text)) is None:
         return (line,)
-    own, text = strip(line.text[found.end() :])
-    prefix = replace(own, time=line.prefix.time) if own.text else line.prefix  # the time is that of the line
-    return replace(line, text=found[0]), replace(line, text=text, prefix=prefix, writer=writer_of(prefix))
+    first, (own, text) = line.text[:end], strip(line.text[end:])
+    if not own.text:
+        return replace(line, text=first), replace(line, text=text)
+    before = speaker(strip(line.prefix.text + first)[0], first)  # what the second says of its writer is not true of the first
+    after = speaker(replace(own, time=line.prefix.time), text)  # the time is that of the line
+    return tuple(replace(line, text=said, prefix=by, writer=writer_of(by)) for said, by in ((first, before), (text, after)))
+
+
+def _end_of_first(text: str) -> int | None:
+    """Where the first of two that share a line ends; `None` where it is one."""
+    found = _BAR.match(text) if "%|" in text else None
+    if found is None and (" pid=" in text or "]:" in text):
+        found = _BEGINS_INSIDE.search(text)
+    return found.end() if found is not None and found.end() < len(text) else None
 
 
 def writer_of(prefix: Prefix) -> Writer:

@@ -81,6 +81,8 @@ class Steps(Extractor):
             self._tell(step)
 
     def _tell(self, step: StepLine) -> None:
+        if self._writers.may_be_cut(step):
+            return
         for listener in self._listeners:
             listener(step)
 
