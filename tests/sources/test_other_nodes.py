@@ -16,11 +16,13 @@ import pytest
 from hangtop.common import clock
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.nodes.launchers import SSH
+from hangtop.probe.nodes.node_gpus import NodeGpusTold, gpu_reading
 from hangtop.probe.nodes.node_source import NodeSource, open_nodes
 from hangtop.probe.source import SourceError
 from hangtop.probe.stacks.stack_source import StackSource
 from hangtop.records.ask import StacksAsk
-from hangtop.records.nodes import node_of, pid_there
+from hangtop.records.gpu import GpuReading
+from hangtop.records.nodes import node_of, on_node, pid_there
 from hangtop.records.process import Process, ProcessReading, Rendezvous
 from hangtop.records.stack import Stack, StacksReading
 from hangtop.records.watch_spec import WatchSpec
@@ -265,3 +267,42 @@ def test_a_log_whose_name_is_no_utf_8_is_watched_there_too(far_rank: str, tmp_pa
         found += [reading for reading in source.read(clock.now()) if isinstance(reading, ProcessReading) and reading.processes]
     context.nodes[1].close()
     assert found
+
+
+SMI = """#!/bin/sh
+no='[N/A]'
+case "$1" in
+*compute-apps*) echo "GPU-a, 1, 4096"; echo "GPU-a, 999999, 10" ;;
+*) echo "0, GPU-a, NVIDIA H100, 00000000:1B:00.0, 100, 3, 4106, 81559, 120.50, 700.00, 41, 1980, 1980, P0, 550.54"
+   echo "1, GPU-b, NVIDIA H100, 00000000:1C:00.0, [GPU is lost], $no, $no, $no, $no, $no, $no, $no, $no, $no, 550.54" ;;
+esac
+"""
+
+
+def test_the_gpus_of_another_node_are_those_that_nvidia_smi_tells_there(far_rank: str, tmp_path: Path) -> None:
+    (tmp_path / "nvidia-smi").write_text(SMI)
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    watched = Watched(far_rank.replace("env NODE={host}", f"env NODE={{host}} PATH={tmp_path}:{os.environ['PATH']}"))
+    until, found = time.monotonic() + 2 * PATIENCE_S, list[GpuReading]()
+    while time.monotonic() < until and not found:
+        found += [reading for reading in watched.source.read(clock.now()) if isinstance(reading, GpuReading)]
+        time.sleep(0.1)
+    (gpu, lost), driver = found[0].gpus, found[0].driver
+    assert (gpu.index, gpu.status, gpu.util_percent, gpu.power_w, gpu.used_bytes, driver) == (
+        0,
+        "ok",
+        100,
+        120.5,
+        4106 << 20,
+        "550.54",
+    )
+    assert [(process.pid, process.visible) for process in gpu.processes] == [(on_node(1, 1), True), (on_node(1, 999_999), False)]
+    assert (lost.status, lost.util_percent, lost.used_bytes) == ("lost", None, None)
+    assert not found[0].pids_hidden
+
+
+def test_a_driver_that_does_not_answer_there_is_told_with_what_it_said_before() -> None:
+    row = ("0", "GPU-a", "H100", "1B", "100", "3", "10", "20", "1", "2", "41", "1", "2", "P0", "550")
+    before = gpu_reading(NodeGpusTold(100.0, (row,)), 1, 40.0, None)
+    late = gpu_reading(NodeGpusTold(130.0, late=True), 1, 40.0, before)
+    assert (late.stuck_since, late.stuck_in, late.gpus) == (90.0, "nvidia-smi", before.gpus)

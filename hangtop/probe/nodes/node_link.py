@@ -17,6 +17,7 @@ import msgspec
 from hangtop.common import clock
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.nodes.far_program import program
+from hangtop.probe.nodes.node_gpus import NodeGpusTold
 from hangtop.probe.nodes.node_table import Look
 
 AGAIN_S = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -55,8 +56,8 @@ class NodeLink:
         self.problem: str | None = None
         self.generation = 0
         """How often the line was opened: a new one begins with everything."""
-        self.received: deque[tuple[int, Look | float]] = deque(maxlen=MOST_WAITING)
-        """What came in which generation: when the node was booted, by its clock, then its looks."""
+        self.received: deque[tuple[int, Look | NodeGpusTold | float]] = deque(maxlen=MOST_WAITING)
+        """What came in which generation: when the node was booted, by its clock, then its looks and its GPUs."""
         self.wake: threading.Event = threading.Event()
         self._command, self._look = command, dict(look)
         self._best_s, self._closed = float("inf"), False
@@ -168,6 +169,8 @@ class NodeLink:
             self.hello = msgspec.convert(record, Hello)
         elif "boot_at" in record:
             self.received.append((self.generation, float(record["boot_at"])))
+        elif "gpus" in record:
+            self.received.append((self.generation, msgspec.convert(record["gpus"], NodeGpusTold, strict=False)))
         else:
             self.received.append((self.generation, msgspec.convert(record, Look, strict=False)))
             self.wake.set()

@@ -13,10 +13,12 @@ from hangtop.common.text import clock as clock_of
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.stdin_pipe import STDIN
 from hangtop.probe.nodes.launchers import SSH, command
+from hangtop.probe.nodes.node_gpus import NodeGpusTold, gpu_reading
 from hangtop.probe.nodes.node_link import NodeLink
 from hangtop.probe.nodes.node_table import Look, NodeTable
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.source import Source, SourceError
+from hangtop.records.gpu import GpuReading
 from hangtop.records.nodes import OtherNode
 from hangtop.records.process import ProcessReading, unchanged
 from hangtop.records.reading import Value
@@ -68,12 +70,16 @@ class NodeSource(Source):
         self._generation, self._looked = 0, False
         self._told: ProcessReading | None = None
         self._met: str | None = None
+        self._gpus: GpuReading | None = None
+        self._news: list[GpuReading] = []
 
     def read(self, now: float) -> Iterable[Value]:
         """What changed there, if anything. Raises `SourceError` where the node cannot be reached, or does not answer."""
         looks = self._received()
         if not self._looked:
             looks += self._first_looks()
+        yield from self._news
+        self._news.clear()
         problem = None
         if looks and self._table is not None and self._tree is not None:
             roots, problem = self._roots(now)
@@ -128,6 +134,9 @@ class NodeSource(Source):
             if isinstance(told, Look):
                 self._table.take(told)
                 looks += 1
+            elif isinstance(told, NodeGpusTold):
+                self._gpus = gpu_reading(told, self._link.node, self._link.offset_s, self._gpus)
+                self._news.append(self._gpus)
             else:
                 self._table.boot_at = told
         return looks
@@ -137,7 +146,8 @@ class NodeSource(Source):
         hello = self._link.hello
         if hello.boot == read_text("/proc/sys/kernel/random/boot_id") and hello.pids == namespace("self", "pid"):
             raise SourceError(SAME_MACHINE.format(self._link.host))
-        self._generation = generation
+        self._generation, self._gpus = generation, None
+        self._news.clear()
         table = self._table = NodeTable(self._link.node, hello.ticks_per_s)
         self._tree = RunTree(self._context.spec, table, Exits(), LoginShells(table))
 

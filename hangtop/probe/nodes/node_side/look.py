@@ -102,6 +102,10 @@ class Node:
                 found.setdefault(parent, False)
         return {pid: found[pid] for pid in found if pid in self.stats and (pid not in self.own or pid in numbered)}
 
+    def has_ranks(self) -> bool:
+        """Asked by another thread."""
+        return bool(self.told)
+
     def is_rank(self, pid: int) -> bool:
         known = self.known(pid)
         return known is not None and any(name in known[1]["environ"] for name in self.ranks)

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any
 
+from hangtop.probe.nodes.node_side.gpus import tell_gpus
 from hangtop.probe.nodes.node_side.hands import obey
 from hangtop.probe.nodes.node_side.launch import launch_of
 from hangtop.probe.nodes.node_side.look import SELDOM, Node
@@ -29,6 +30,7 @@ def watch(look: dict[str, Any], asks: queue.Queue[dict[str, Any]]) -> None:
     """Until the pipe closes."""
     node = Node(look, say)
     say({"boot_at": node.boot_at})
+    threading.Thread(target=tell_gpus, args=(say, node.has_ranks), daemon=True).start()
     while True:
         due = time.monotonic() + (0.3 if node.looks < SELDOM else look["interval_s"])
         node.look()
