@@ -49,3 +49,17 @@ def export(files: tuple[Path, ...], output: Path) -> int:
     from hangtop.cli.commands import query as command
 
     return command.export(files, output)
+
+
+@click.command(cls=ToldCommand)
+@click.argument("good", type=click.Path(path_type=Path))
+@click.argument("bad", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")
+def diff(good: Path, bad: Path, *, as_json: bool) -> int:
+    """Tell where a bad run left a good one: recordings or logs.
+
+    Noise is told from change by the good run's own spread. Exit code 1: they differ.
+    """
+    from hangtop.cli.commands import diff as command
+
+    return command.run(good, bad, as_json=as_json)

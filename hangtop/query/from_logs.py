@@ -38,22 +38,22 @@ class Left(Struct, frozen=True):
     not_text: int = 0
 
 
-def add_lines(database: Database, path: Path) -> None:
+def add_lines(database: Database, path: Path, run: str) -> None:
     """The lines of this file, as they lie on disk."""
-    database.add_view("lines", f"SELECT {quoted(path.name)}, NULL, 0, NULL, NULL, 'plain', '', text FROM {_lines_of(path)}")
+    database.add_view("lines", f"SELECT {quoted(run)}, NULL, 0, NULL, NULL, 'plain', '', text FROM {_lines_of(path)}")
 
 
-def add_steps(database: Database, path: Path, index: LiteralIndex, clock_shift_s: float | None) -> Left:
-    """Add the steps and metrics of this file. Raises `OSError` where it cannot be read."""
+def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Left:
+    """Add the steps and metrics of this file, as those of `run`. Raises `OSError` where it cannot be read."""
     reader = StepReader(index, clock_shift_s)
     shapes = tuple(learn(_sample(path), reader, naive_s))
     if not shapes:
         return Left()
     not_text = _find_candidates(database, path, shapes)
-    run, unread, known = quoted(path.name), 0, shapes
+    unread, known = 0, shapes
     for _ in range(ROUNDS):
         for shape in shapes:
-            _add_shape(database, run, shape)
+            _add_shape(database, quoted(run), shape)
         unread, examples = _unread(database, known)
         shapes = tuple(learn(examples, reader, naive_s))
         known += shapes

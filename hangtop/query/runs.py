@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -27,17 +28,23 @@ def add_runs(database: Database, paths: Sequence[Path], sql: str, index: Literal
     """Fill the tables that this query may ask, from these files. What could not be read of them, a line each. Raises
     `QueryError` for a file that cannot be read at all."""
     notes: list[str] = []
-    for path in paths:
+    for path, run in zip(paths, run_names(paths), strict=True):
         try:
             if is_recording(path):
-                notes += _add_recording(database, path)
+                notes += _add_recording(database, path, run)
             else:
-                notes += _add_log(database, path, sql, index, clock_shift_s)
+                notes += _add_log(database, path, run, sql, index, clock_shift_s)
         except OSError as error:
             raise QueryError(f"{path}: {error.strerror}") from error
         except RecordingError as error:
             raise QueryError(str(error)) from error
     return notes
+
+
+def run_names(paths: Sequence[Path]) -> tuple[str, ...]:
+    """What each file is called in the tables: its name, or its path where two have the same name."""
+    names = Counter(path.name for path in paths)
+    return tuple(path.name if names[path.name] == 1 else str(path) for path in paths)
 
 
 def is_recording(path: Path) -> bool:
@@ -61,30 +68,32 @@ def asks_for(sql: str, *tables: str) -> bool:
     return re.search(rf"(?i)\b(?:{'|'.join(tables)})\b", sql) is not None
 
 
-def _add_recording(database: Database, path: Path) -> Iterator[str]:
+def _add_recording(database: Database, path: Path, run: str) -> Iterator[str]:
     recording: Recording = load(path)
-    database.fill(rows_of(path.name, recording.header.spec, recording.readings()))
+    database.fill(rows_of(run, recording.header.spec, recording.readings()))
     if recording.torn:
-        yield f"{path.name}: left out: {some(recording.torn, 'line')} cut short"
+        yield f"{run}: left out: {some(recording.torn, 'line')} cut short"
 
 
-def _add_log(database: Database, path: Path, sql: str, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[str]:
-    from_logs.add_lines(database, path)
+def _add_log(
+    database: Database, path: Path, run: str, sql: str, index: LiteralIndex, clock_shift_s: float | None
+) -> Iterator[str]:
+    from_logs.add_lines(database, path, run)
     if asks_for(sql, "steps", "metrics"):
-        left = from_logs.add_steps(database, path, index, clock_shift_s)
+        left = from_logs.add_steps(database, path, run, index, clock_shift_s)
         if left.unread:
-            yield f"{path.name}: not in steps and metrics: about {some(left.unread, 'step line')} of rare forms"
+            yield f"{run}: not in steps and metrics: about {some(left.unread, 'step line')} of rare forms"
         if left.not_text:
-            yield f"{path.name}: left out: {some(left.not_text, 'line')} that are no UTF-8"
+            yield f"{run}: left out: {some(left.not_text, 'line')} that are no UTF-8"
     if asks_for(sql, "stages", "findings"):
-        database.fill(_digested(path, index, clock_shift_s))
+        database.fill(_digested(path, run, index, clock_shift_s))
 
 
-def _digested(path: Path, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
+def _digested(path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
     digest = Digest(index, 0, clock_shift_s=clock_shift_s)
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
             digest.feed(piece)
     reading = join_logs([digest.facts()], [LogFile(str(path), size_bytes=digest.bytes)], index.catalog)
-    yield from stage_rows(path.name, reading.stages)
-    yield from (finding_row(path.name, finding) for finding in reading.findings)
+    yield from stage_rows(run, reading.stages)
+    yield from (finding_row(run, finding) for finding in reading.findings)

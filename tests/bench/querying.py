@@ -27,7 +27,7 @@ def rows(options: Options) -> Iterator[Row]:
         log, table = Path(folder, "train.log"), Path(folder, "steps.csv")
         _write(log, table, steps)
         began = time.perf_counter()
-        add_steps(database, log, index, 0.0)
+        add_steps(database, log, "run", index, 0.0)
         took_s = time.perf_counter() - began
         (count,) = database.ask("SELECT count(*) FROM steps").rows[0]
         began = time.perf_counter()

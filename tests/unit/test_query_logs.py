@@ -43,7 +43,7 @@ def test_each_kind_of_step_line_is_read_by_the_database_as_by_the_extractors(exa
     lines = [line for turn in range(8) if (line := changed(example, turn)) and READER.read(line) is not None]
     log = tmp_path / "train.log"
     log.write_text("\n".join([*lines, ""]))
-    add_steps(database, log, INDEX, 0.0)
+    add_steps(database, log, "run", INDEX, 0.0)
     said = [READER.read(line) for line in lines]
     wanted = sorted((read.readings["step"], read.readings.get("total"), read.readings.get("step_s")) for read in said)
     found = sorted(tuple(row) for row in database.ask("SELECT step, total, step_s FROM steps").rows)
@@ -60,7 +60,7 @@ def test_ranks_and_times_come_from_the_line(database, tmp_path: Path):
     log.write_text(
         "".join(f"[2026-01-11 10:00:0{n},250] [rank{n % 2}] step {n}/9 loss={n / 10} queue_len=1{n}\n" for n in range(9))
     )
-    add_steps(database, log, INDEX, 0.0)
+    add_steps(database, log, "run", INDEX, 0.0)
     rows = database.ask("SELECT rank, step, time_s FROM steps ORDER BY step").rows
     assert [row[:2] for row in rows] == [(n % 2, n) for n in range(9)]
     assert [row[2] for row in rows] == pytest.approx([1768125600.25 + n for n in range(9)])
@@ -70,8 +70,8 @@ def test_ranks_and_times_come_from_the_line(database, tmp_path: Path):
 def test_a_number_that_is_none_is_null_and_a_line_that_is_no_text_is_counted(database, tmp_path: Path):
     log = tmp_path / "train.log"
     log.write_bytes(b"step 1/9 loss=0.5\nbad \xff step 2/9 loss=0.4\nstep 3/9 loss=nan\n\nstep 4/9 loss=0.3\rstep 5/9 loss=0.2\n")
-    add_lines(database, log)
-    left = add_steps(database, log, INDEX, 0.0)
+    add_lines(database, log, "run")
+    left = add_steps(database, log, "run", INDEX, 0.0)
     assert left.not_text == 1
     assert database.ask("SELECT step, value FROM metrics ORDER BY step").rows == ((1, 0.5), (3, None), (4, 0.3), (5, 0.2))
     assert database.ask("SELECT count(*) FROM lines WHERE text LIKE 'step%'").rows == ((4,),)
@@ -86,7 +86,7 @@ def test_a_form_that_was_in_no_piece_of_the_file_is_learnt_from_lines_that_are_l
     rare = [f"step {n}/900 loss=0.{n} grad_norm=1.{n}" for n in range(300, 310)]
     log = tmp_path / "train.log"
     log.write_text("\n".join([*plain, *rare, *(line.replace("/900", "/901") for line in plain), ""]))
-    left = add_steps(database, log, INDEX, 0.0)
+    left = add_steps(database, log, "run", INDEX, 0.0)
     assert left.unread == 0
     assert database.ask("SELECT count(*) FROM steps").rows == ((410,),)
     assert database.ask("SELECT count(*) FROM metrics WHERE name = 'grad_norm'").rows == ((10,),)

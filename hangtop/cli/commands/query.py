@@ -51,7 +51,7 @@ def run(words: Sequence[str], options: Wanted, live: WatchSpec | None) -> int:
         with Database() as database:
             if live is not None:
                 database.fill(rows_of("live", live, asyncio.run(_look(live))))
-            _note(add_runs(database, paths, sql, _index(), _zone_shift_s()))
+            note(add_runs(database, paths, sql, index_of_user(), zone_shift_s()))
             _answer(database, sql, options)
     except QueryError as error:
         sys.stderr.write(f"hangtop query: {error}\n")
@@ -66,7 +66,7 @@ def export(paths: Sequence[Path], folder: Path) -> int:
             raise QueryError("no file is named: hangtop export FILE … -o DIR")
         folder.mkdir(parents=True, exist_ok=True)
         with Database() as database:
-            _note(add_runs(database, paths, " ".join(TABLES), _index(), _zone_shift_s()))
+            note(add_runs(database, paths, " ".join(TABLES), index_of_user(), zone_shift_s()))
             for path in database.write_parquet(folder):
                 click.echo(path)
     except (QueryError, OSError) as error:
@@ -147,16 +147,18 @@ async def _look(spec: WatchSpec) -> list[Reading]:
     return readings
 
 
-def _index() -> LiteralIndex:
+def index_of_user() -> LiteralIndex:
+    """The catalog with the user's own profiles and signatures."""
     return LiteralIndex(load(config_dir()))
 
 
-def _zone_shift_s() -> float:
+def zone_shift_s() -> float:
     """Times without a zone are those of this machine's."""
     offset = datetime.now().astimezone().utcoffset()
     return -offset.total_seconds() if offset is not None else 0.0
 
 
-def _note(notes: Iterable[str]) -> None:
-    for note in notes:
-        sys.stderr.write(f"hangtop query: {note}\n")
+def note(notes: Iterable[str]) -> None:
+    """Say what could not be read."""
+    for line in notes:
+        sys.stderr.write(f"hangtop: {line}\n")
