@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from hangtop.common.level_shift import Shift, shift_of
 from hangtop.common.median import median
 from hangtop.logs.attempts import Attempts
@@ -22,13 +24,16 @@ def step_times_of(facts: Sequence[FileFacts], attempts: Attempts) -> StepTimes:
     told = [_present(rows, file, attempts) for file in facts for rows in file.step_times.values()]
     rows = max(told, key=lambda rows: (len(rows), len(rows[-1].parts) if rows else 0), default=())
     rates = max((_present(file.token_rates, file, attempts) for file in facts), key=len, default=())
-    parts = _parts(rows) if len(rows) >= LEAST_TOLD else ()
+    times = StepTimes()
+    if len(rows) >= LEAST_TOLD:
+        step_s = median([row.total_s or 0.0 for row in rows[-LATELY:]])
+        times = StepTimes(_parts(rows), len(rows), step_s=_rounded(step_s))
     if len(rates) < LEAST_TOLD:
-        return StepTimes(parts, len(rows) if parts else 0)
+        return times
     tokens = [rate.tokens_s for rate in rates]
     shift = shift_of(tokens)
     were = None if shift is None else Was(shift.before, until_at=rates[shift.at - 1].at)
-    return StepTimes(parts, len(rows) if parts else 0, _now(tokens, shift), were)
+    return replace(times, tokens_s=_now(tokens, shift), tokens_were=were)
 
 
 def _present(told: Sequence[Told], file: FileFacts, attempts: Attempts) -> tuple[Told, ...]:
@@ -45,10 +50,20 @@ def _part(part: Part, rows: Sequence[TimesOfStep]) -> PartTime:
     seconds = [row.parts.get(part, 0.0) for row in rows]
     shares = [min(1.0, part_s / (row.total_s or part_s or 1.0)) for part_s, row in zip(seconds, rows, strict=True)]
     shift = shift_of(shares)
+    of_time = _rounded(_of_time(part, rows if shift is None else rows[shift.at :]))
     if shift is None:
-        return PartTime(part, _rounded(_now(shares, None)), _rounded(_now(seconds, None)))
+        return PartTime(part, _rounded(_now(shares, None)), _rounded(_now(seconds, None)), of_time=of_time)
     was = until(_rounded(shift.before), [(row.step, row.at) for row in rows[shift.at - 1 :]])
-    return PartTime(part, _rounded(shift.now), _rounded(median(seconds[shift.at :])), was, _rounded(median(seconds[: shift.at])))
+    now_s, was_s = median(seconds[shift.at :]), median(seconds[: shift.at])
+    return PartTime(part, _rounded(shift.now), _rounded(now_s), was, _rounded(was_s), of_time)
+
+
+def _of_time(part: Part, rows: Sequence[TimesOfStep]) -> float:
+    """Sums, for a loader whose workers deliver together lets most steps go at once and stops the next. Without the longest: a
+    first step that compiles or fills a cache, or one save, is no habit."""
+    told = sorted((row.parts.get(part, 0.0), row.total_s or 0.0) for row in rows)[:-1]
+    whole_s = sum(max(part_s, total_s) for part_s, total_s in told)
+    return sum(part_s for part_s, _ in told) / whole_s if whole_s else 0.0
 
 
 def _now(values: Sequence[float], shift: Shift | None) -> float:

@@ -40,20 +40,35 @@ def until(value: float, places: Sequence[tuple[float | None, float | None]]) -> 
 
 class PartTime(Struct, frozen=True, omit_defaults=True):
     """One part: its share of a step (0…1) and its seconds, medians of late. `was`: its share before; `was_s`: its
-    seconds then."""
+    seconds then. `of_time`: its share of all the time since, the longest one left out: what comes in bursts has no median."""
 
     part: Part
     share: float
     part_s: float
     was: Was | None = None
     was_s: float | None = None
+    of_time: float = 0.0
 
 
 class StepTimes(Struct, frozen=True, omit_defaults=True):
-    """`parts`: the longest first; empty where the log tells none. `told`: over how many steps. `tokens_s`: tokens that the engine
-    generates in a second while it works, as it reports them; `tokens_were`: before that changed."""
+    """`parts`: the longest first; empty where the log tells none. `told`: over how many steps. `step_s`: seconds of a step as the
+    same lines tell it, the median of late. `tokens_s`: tokens that the engine generates in a second while it works, as it reports
+    them; `tokens_were`: before that changed."""
 
     parts: tuple[PartTime, ...] = ()
     told: int = 0
     tokens_s: float | None = None
     tokens_were: Was | None = None
+    step_s: float | None = None
+
+
+class Peaks(Struct, frozen=True, omit_defaults=True):
+    """`usual_s`: the median of all steps, `peak_s`: of the long ones. `lost`: the part of all time (0…1) that these take
+    beyond the usual. `every`: each so many steps; `None` where they come without a period. `spans`: begin and end of the
+    last ones (unix time)."""
+
+    usual_s: float
+    peak_s: float
+    lost: float
+    every: int | None = None
+    spans: tuple[tuple[float, float], ...] = ()

@@ -148,6 +148,11 @@ class Verdict(Struct, frozen=True):
         return STATES[self.word]
 
     @property
+    def advised(self) -> bool:
+        """Whether there is something to do: it is not green, or a hint beside it names the place that makes it slow."""
+        return not self.state.healthy or any(fact.page for fact in self.evidence)
+
+    @property
     def rings(self) -> bool:
         """Whether the screen flashes: there is trouble, or silence for the stall limit without a sign of life, in every stage."""
         return self.state.trouble or self.quiet == "overdue"

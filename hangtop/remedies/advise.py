@@ -12,6 +12,7 @@ from hangtop.records.log import Finding, Remedy
 from hangtop.records.verdict import Verdict
 from hangtop.remedies.catalogue import Places, usable_places
 from hangtop.remedies.place import Cause, can_fill, command, filled, remedies_of, slots_of
+from hangtop.remedies.seen import of_run
 from hangtop.remedies.seen_in_log import said_last
 from hangtop.remedies.sightings import UNTOLD, Sighting, Sightings, explained, sightings
 from hangtop.remedies.within_reach import reach_of, within_reach
@@ -25,9 +26,9 @@ WHERE: dict[str, AdviceWhere] = {each: each for each in get_args(AdviceWhere)}
 
 
 def advice(snapshot: Snapshot, verdict: Verdict, user_dir: str | None = None) -> tuple[Advice, ...]:
-    """What to do, and why; empty while the verdict is green. `user_dir`: the folder of the user's own places; they are left out
-    where one of their files is wrong (`usable_places` says why)."""
-    if verdict.state.healthy:
+    """What to do, and why; empty while the verdict is green and nothing slows the run. `user_dir`: the folder of the user's own
+    places; they are left out where one of their files is wrong (`usable_places` says why)."""
+    if not verdict.advised:
         return ()
     known, _ = usable_places(user_dir)
     found = within_reach(_advice(snapshot, verdict, known), reach_of(snapshot, verdict))
@@ -35,8 +36,11 @@ def advice(snapshot: Snapshot, verdict: Verdict, user_dir: str | None = None) ->
 
 
 def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Advice]:
-    """The message that the verdict quotes, what was seen, other messages, what the log said last and its stage speak for. Of a
-    crash that a message explains, messages alone."""
+    """Of a green run the hints beside its verdict speak. Else the message that the verdict quotes, what was seen, other messages,
+    what the log said last and its stage. Of a crash that a message explains, messages alone."""
+    if verdict.state.healthy:
+        yield from _of_hints(snapshot, verdict, known)
+        return
     told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint" and finding.role != "noise"]
     crashed = verdict.word == "crashed"
     fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
@@ -51,6 +55,8 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
         yield from _of_place(snapshot, sighting)
     for finding in (each for each in others if not each.witness):
         yield from _of_told(snapshot, verdict, finding, known)
+    if verdict.state.works:
+        yield from _of_hints(snapshot, verdict, known)
     if not crashed or verdict.rule in UNTOLD:
         yield from _of_risks(snapshot)
         for sighting in (each for each in seen.by_stage if not each.place.last):
@@ -59,6 +65,17 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
         yield from _of_message(finding)
     for sighting in (each for each in seen.by_stage if each.place.last and not crashed):
         yield from _of_place(snapshot, sighting)
+
+
+def _of_hints(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Advice]:
+    """The places, and the pages of messages, that the hints beside a verdict name, in their order; each once."""
+    named = {fact.page: fact for fact in reversed(verdict.evidence) if fact.page}
+    seen = of_run(snapshot, verdict)
+    for page, fact in reversed(named.items()):
+        if page in known:
+            yield from _of_place(snapshot, Sighting(known[page], f"{fact.source}: {fact.text}", seen))
+        for finding in (finding for finding in snapshot.findings if finding.id == page):
+            yield from _of_message(finding)
 
 
 def _of_risks(snapshot: Snapshot) -> Iterator[Advice]:

@@ -164,7 +164,7 @@ class HangtopApp(Navigation):
         if alarm.rings > self.view.alarm.rings and not self.view.calm:
             self.bell()
         past = self.monitor.timeline.entries
-        told = () if shown is None or shown.state.healthy else _advice(case, shown)
+        told = () if shown is None or not shown.advised else _advice(case, shown)
         self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, past, told)
         self._tell_title()
         if self.watch_screen.is_running:

@@ -115,7 +115,7 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, wit
 
 def advised(snapshot: Snapshot, verdict: Verdict) -> tuple[tuple[Advice, ...], str]:
     """The advice, and why the user's own places are left out, if they are. A green verdict does without the catalogue."""
-    if verdict.state.healthy:
+    if not verdict.advised:
         return (), ""
     from hangtop.remedies.advise import advice
     from hangtop.remedies.catalogue import usable_places

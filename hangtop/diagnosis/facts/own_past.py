@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from hangtop.diagnosis.facts.gpu_evidence import lasting_evidence
 from hangtop.diagnosis.facts.gpu_load import gpu_load
+from hangtop.diagnosis.facts.heavy_parts import heavy_parts
 from hangtop.diagnosis.facts.learning_hints import learning_hints
 from hangtop.diagnosis.facts.machine_evidence import stall_evidence
+from hangtop.diagnosis.facts.slow_messages import slow_messages
 from hangtop.diagnosis.facts.stage_shares import stage_evidence
 from hangtop.diagnosis.facts.start_up import long_stage
-from hangtop.diagnosis.facts.step_time_evidence import breakdown, grown, seen_parts, slower
+from hangtop.diagnosis.facts.step_time_evidence import breakdown, grown, grown_parts, seen_parts, slower
+from hangtop.diagnosis.facts.tcp_between_nodes import tcp_between_nodes
+from hangtop.diagnosis.facts.uneven_steps import uneven_steps
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.verdict import Evidence
 
@@ -29,7 +33,11 @@ def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
     """All that is unusual. Of a run that is `slow` GPUs say it beside the verdict's own evidence."""
     idle = () if slow else lasting_evidence(snapshot.state, snapshot.now)
     load = gpu_load(snapshot.state, snapshot.now) if snapshot.log.progress.step is not None else ()
-    return (*grown(snapshot), *learning_hints(snapshot.log.progress), *long_stage(snapshot), *idle, *load)
+    times = snapshot.log.step_times
+    heavy = tuple(heavy_parts(times, grown_parts(times)))
+    uneven = () if heavy else uneven_steps(snapshot)
+    slowed = (*grown(snapshot), *heavy, *uneven, *tcp_between_nodes(snapshot), *slow_messages(snapshot))
+    return (*slowed, *learning_hints(snapshot.log.progress), *long_stage(snapshot), *idle, *load)
 
 
 def shares(snapshot: Snapshot) -> tuple[Evidence, ...]:

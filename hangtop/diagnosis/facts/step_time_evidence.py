@@ -26,6 +26,22 @@ WORDS: dict[Part, str] = {
     "evaluation": "evaluation",
     "other": "other work",
 }
+PAGES: dict[Part, str] = {
+    "data": "slow_data",
+    "forward": "slow_steps",
+    "backward": "slow_steps",
+    "training": "slow_update",
+    "optimizer": "slow_optimizer",
+    "sync": "slow_network",
+    "save": "slow_save",
+    "generation": "slow_generation",
+    "reward": "slow_reward",
+    "logprobs": "slow_update",
+    "teacher": "slow_reward",
+    "evaluation": "slow_save",
+    "other": "slow_steps",
+}
+"""The place that tells why a part takes long, and what to do."""
 SLOWER = 1.5
 """A step is slower when it takes this many times what it took: less is a longer batch, or a neighbour on the machine."""
 SHARE_GREW, PART_GREW = 0.15, 1.3
@@ -45,10 +61,15 @@ def grown(snapshot: Snapshot) -> tuple[Evidence, ...]:
     log = snapshot.log
     parts, tokens = _parts(log.step_times, snapshot.now), _tokens(log.step_times, snapshot.now)
     return (
-        *(Evidence("log", line, page="slow_generation" if part == "generation" else "slow_steps") for part, line in parts),
+        *(Evidence("log", line, page=PAGES[part]) for part, line in parts),
         *(Evidence("log", line, page="slow_generation") for line in tokens),
         *(Evidence("log", line, page="slow_steps") for line in _pace(log, snapshot.now)),
     )
+
+
+def grown_parts(times: StepTimes) -> tuple[Part, ...]:
+    """Those that take a larger share than they did, and longer."""
+    return tuple(part.part for part in times.parts if part.was is not None and part.was_s is not None and _grew(part))
 
 
 def breakdown(log: LogReading) -> Evidence | None:

@@ -14,6 +14,7 @@ from hangtop.diagnosis.facts.node_voices import silent_nodes
 from hangtop.diagnosis.facts.silence_limits import work_until
 from hangtop.diagnosis.facts.stacks_in_log import printed_apart
 from hangtop.diagnosis.facts.start_up import is_suspect, start_evidence, start_words
+from hangtop.diagnosis.facts.step_time_evidence import slower
 from hangtop.diagnosis.facts.watchdog_counts import launched_fewer
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.rules.verdict_builders import silent_words, stage_kind
@@ -280,7 +281,8 @@ def running(snapshot: Snapshot) -> Verdict:
     is_past = snapshot.stage is not None and snapshot.stage.done_at is not None
     starting = f"{late}." if late is not None else "Running." if is_past else "Starting."
     begun = starting if snapshot.log.bytes else "Nothing written yet." if snapshot.log.caught_up else "Reading the log."
-    headline = _with_errors(snapshot, "Running as before." if progress.step is not None else begun)
+    goes_on = "Running slower than before." if slower(snapshot.log) else "Running as before."
+    headline = _with_errors(snapshot, goes_on if progress.step is not None else begun)
     if snapshot.only_beats and (snapshot.silence_s or 0.0) > snapshot.limit.slow_s:
         headline = f"{snapshot.silence_words}: output goes on, and its own pace does not tell whether that is usual."
     if alone:

@@ -123,6 +123,8 @@ _BRACKET = _Forms(
     rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?(?: [\w.]+)? - (?:{_LEVEL.replace('level', 'level2')} - )?",
     rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?:? ?",
     rf"\[{_STAMP}[ ,|-]+{_LEVEL}\]:? ?",
+    rf"\[{_STAMP} [a-z]\w*(?:\.\w+)*\]:\s+",
+    rf"\[[a-z][\w.-]{{1,24}}\] (?={STAMP}[ ,:-])",
     rf"\[(?:{_CLOCK})\]\s*(?:{_LEVEL}\s+)?",
     rf"\[\w*INFO {_STAMP}\]\s+",
     r"\[PG (?:ID |GUID )?(?:0\b|default)[^\]]*?Rank (?P<rank>\d+)\] ",
@@ -152,6 +154,7 @@ _DIGIT = _Forms(
     rf"{_STAMP} - (?P<task>\d{{1,4}}) - [a-z_][\w.]* - \w+\.py:\d+ - {_LEVEL} :: ",
     rf"{_STAMP}(?: - | \| |: |\s+|$)",
     rf"{_CLOCK}(?: - | \| |: |\s+)(?:{_LEVEL}(?: - | \| |: |\s+))?(?=\S)",
+    rf"(?P<time>20\d{{6}}-{_CLOCK}) (?:[\w.]+ )?{_LEVEL}: ",
     r"(?P<task>\d{1,5}): (?![-\d.na]+, [-\d.na]+ avg)",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[\d+\] |(?=NCCL))",
 )

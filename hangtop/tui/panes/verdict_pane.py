@@ -1,4 +1,4 @@
-"""The verdict band: two quiet lines for a healthy run, up to six in trouble, everything on its page."""
+"""The verdict band: two quiet lines for a healthy run, five for a slow one, up to six in trouble, everything on its page."""
 
 from __future__ import annotations
 
@@ -40,24 +40,25 @@ def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] 
     if verdict is None:
         return [(("▏ ", "muted"), (say("reading …"), "muted")), (("▏", "muted"),)]
     if verdict.state.healthy and view.state.log is not None:
-        return _calm_rows(view.state, view.state.log, verdict, width, keys, whole=lines is None)
+        return _calm_rows(view, view.state.log, verdict, width, keys, whole=lines is None)
     return _trouble_rows(verdict, width, lines, keys, view.advice)
 
 
-def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
+def _calm_rows(view: View, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
+    """Two lines, and what was noted; what makes it slow with its cause and its remedy."""
     edge = ("▏ ", "ok")
     headline, told = say(verdict.headline), say(verdict.detail)
     detail = told if whole else _last_sentences(told, width - 4 - cell_len(headline))
     first: Row = ((headline, "ink bold"), ("  ", ""), (detail, "muted"))
     rows: list[Row] = [(edge, *row) for row in (folded(first, width - 2, 0) if whole else [cut(first, width - 2)])]
-    rows.append((edge, *_figures(state, log, verdict, width - 2)))
+    rows.append((edge, *_figures(view.state, log, verdict, width - 2)))
     if left := "; ".join(say(fact.text) for fact in verdict.evidence if fact.source == SOURCE):
         cleans = CLEAN in verdict.next and _is_there(CLEAN[0], keys)
         key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (say(CLEAN[1]), "ink")) if cleans else BLANK
         rows.append((edge, *cut(((left, "warn"),), width - 2 - width_of(key)), *key))
     if verdict.word == "running" and verdict.evidence:
         rows.append((edge, *cut(((say("noted "), "warn"), (say(text.first_line(verdict.evidence[0].text)), "ink")), width - 2)))
-    return rows
+    return rows + [(edge, *row) for row in brief_rows(view.advice, width - 2)]
 
 
 def _last_sentences(text_: str, cells: int) -> str:

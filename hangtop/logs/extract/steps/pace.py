@@ -12,6 +12,7 @@ from msgspec import Struct
 from hangtop.common.level_shift import shift_of
 from hangtop.common.median import median
 from hangtop.common.whole_history import WholeHistory
+from hangtop.logs.extract.steps.peaks import StepGap, peaks_of
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.records.log import Pace
 from hangtop.records.step_times import Was, until
@@ -52,6 +53,7 @@ class PaceMeter:
 
     def __init__(self) -> None:
         self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS)  # seconds, steps
+        self._lines: deque[StepGap] = deque(maxlen=_GAPS)  # the same, but for those of bars: now a rate, now whole seconds
         self._whole: WholeHistory[tuple[ProgressSeen, float]] = WholeHistory()  # the line behind a gap, seconds a step
         self._kept: ProgressSeen | None = None
         self._longest: float | None = None
@@ -108,7 +110,8 @@ class PaceMeter:
         cuts = quantiles(ordered, n=20, method="inclusive") if len(gaps) > 1 else gaps * 19
         lately_s, was = self._changed()
         mean_s = self._mean_s(gaps, ordered)
-        return Pace(self.steps, cuts[9], cuts[18], self._longest, mean_s, self._every or 1.0, lately_s, was)
+        peaks = peaks_of(self._lines)
+        return Pace(self.steps, cuts[9], cuts[18], self._longest, mean_s, self._every or 1.0, lately_s, was, peaks)
 
     def unfinished(self) -> tuple[int, float | None] | None:
         """Offset and time of the newest line of a count that is longer than the latest one, and has not reached its total: the
@@ -158,6 +161,8 @@ class PaceMeter:
             return True
         if gap:
             self._gaps.append((gap, steps))
+            if (before.at is not None and after.at is not None) or after.elapsed_s is None:
+                self._lines.append(StepGap(after.step or 0.0, gap / steps, steps, after.at))
             self._longest = max(self._longest or 0.0, gap / steps)
             self._every = min(self._every or steps, steps)
         return gap > 0

@@ -67,9 +67,12 @@ class StepTimesRead(Extractor):
             self._open[form] = replace(row, parts={**parts, **row.parts})
 
     def _begin(self, form: str, row: TimesOfStep) -> None:
-        """The row before is complete now. Many ranks may tell of one step: the first counts."""
+        """The row before is complete now. Many ranks may tell of one step: the first counts. A table tells its parts in several
+        lines."""
         before = self._open.get(form)
         if before is not None and before.step is not None and before.step == row.step:
+            if row.offset - before.offset <= BELOW_BYTES and before.parts.keys().isdisjoint(row.parts):
+                self._open[form] = _with(before, row)
             return
         if row.total_s is None:
             row = replace(row, total_s=_since(before, row))
@@ -120,6 +123,12 @@ def _below(form: str, data: bytes, at: int) -> Iterator[int]:
             for literal in other.literal:
                 for told in re.finditer(re.escape(literal.encode()), data[at : at + BELOW_BYTES]):
                     yield at + told.start()
+
+
+def _with(row: TimesOfStep, more: TimesOfStep) -> TimesOfStep:
+    """A row with the parts of another line of it."""
+    both = [each.total_s for each in (row, more) if each.total_s is not None]
+    return replace(row, total_s=sum(both) if both else None, parts={**row.parts, **more.parts})
 
 
 def _since(before: TimesOfStep | None, row: TimesOfStep) -> float | None:

@@ -1,0 +1,199 @@
+"""Why a run is slow, by the numbers of its own log: what is told beside it, which cause comes first, and what is no slowness."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.snapshot import take_snapshot
+from hangtop.logs.extract.steps.peaks import StepGap, peaks_of
+from hangtop.records.health import SourceHealth
+from hangtop.records.verdict import Verdict
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.remedies.advise import advice
+from hangtop.state.run_state import RunState
+from tests.corpus.score import NOW, read
+
+SPEC = WatchSpec(logs=("train.log",))
+
+
+def judged(log: str) -> tuple[Verdict, str]:
+    """What is said of a log that was just written to, and the first cause that is advised on."""
+    reading = read(log.encode(), 1.0)
+    state = RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
+    verdict = diagnose(state, SPEC, NOW)
+    told = advice(take_snapshot(state, SPEC, NOW), verdict)
+    return verdict, told[0].cause if told else ""
+
+
+def lines(verdict: Verdict) -> list[str]:
+    return [fact.text for fact in verdict.evidence if fact.page]
+
+
+def clock(second: float) -> str:
+    whole = int(second)
+    return f"2026-01-11 {10 + whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d},{int(second * 1e3) % 1000:03d}"
+
+
+def table(data_s: list[float], *, step_s: float = 0.3) -> str:
+    """As LeRobot prints its steps."""
+    text, at = "", 0.0
+    for step, waited_s in enumerate(data_s, 1):
+        at += waited_s + step_s
+        told = f"loss:{1 / step + 1:.3f} lr:1e-06 updt_s:{step_s:.3f} data_s:{waited_s:.3f}"
+        text += f"INFO {clock(at)} ts/train.py:232 step:{step} {told}\n"
+    return text
+
+
+def deepspeed(forward: float, backward: float, step: float, *, key: str = "") -> str:
+    return "".join(
+        f"[{clock(10 * n)}] [INFO] [logging.py:96:log_dist] [Rank 0] time (ms) | fwd{key}: {forward:.2f} "
+        f"| bwd{key}: {backward:.2f} | bwd_inner{key}: {backward - 3:.2f} | bwd_allreduce{key}: 3.00 | step{key}: {step:.2f}\n"
+        for n in range(1, 30)
+    )
+
+
+def verl(**seconds: float) -> str:
+    parts = " - ".join(f"timing_s/{name}:{told:.2f}" for name, told in seconds.items())
+    return "".join(
+        f"(TaskRunner pid=7) step:{step} - actor/pg_loss:0.01 - {parts} - timing_s/step:{sum(seconds.values()):.2f}\n"
+        for step in range(1, 12)
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "line", "cause"),
+    [
+        (table([2.0] * 20), "87 % of the step is loading of data (2.0 of 2.3 s)", "too few batches"),
+        (table(([13.3] + [0.001] * 7) * 5), "% of the time is loading of data, in bursts", "too few batches"),
+        (deepspeed(25, 900, 1547), "63 % of the step is the optimizer", "offloaded"),
+        (deepspeed(376, 860, 22_900, key="_microstep"), "95 % of the step is the optimizer", "offloaded"),
+        (verl(gen=412.0, old_log_prob=200.0, update_actor=2500.0), "80 % of the step is training", "update of the actor"),
+        (verl(gen=2800.0, old_log_prob=200.0, update_actor=400.0), "82 % of the step is generation", "long answers"),
+        (verl(gen=40.0, update_actor=30.0, reward=90.0), "56 % of the step is the reward", "rewards are computed"),
+    ],
+    ids=["data", "data in bursts", "offload", "offload by microstep", "update", "generation", "reward"],
+)
+def test_a_part_that_takes_most_of_a_step_from_the_start_is_told_with_its_cause(log: str, line: str, cause: str) -> None:
+    verdict, told = judged(log)
+    assert verdict.word == "running"
+    assert line in lines(verdict)[0]
+    assert cause in told
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        table([0.01] * 30),
+        table([60.0] + [0.01] * 29),
+        deepspeed(300, 900, 60),
+        verl(gen=40.0, old_log_prob=5.0, update_actor=20.0),
+    ],
+    ids=["data at once", "the first batch alone", "an optimizer on the GPU", "a usual step of RL"],
+)
+def test_nothing_is_told_and_advised_of_a_run_that_is_well(log: str) -> None:
+    verdict, told = judged(log)
+    assert (verdict.word, lines(verdict), told) == ("running", [], "")
+
+
+def test_an_update_is_what_a_step_without_generation_is_for() -> None:
+    log = "".join(f"step {n}: updt_s:2.0 data_s:0.0\n" for n in range(1, 40))
+    assert lines(judged(log)[0]) == []
+
+
+def test_a_step_that_takes_longer_than_it_did_is_in_the_headline() -> None:
+    steps, at = "", 0.0
+    for step in range(1, 80):
+        at += 2.0 if step <= 40 else 9.0
+        steps += f"{clock(at)} step {step}/1000 loss {3 / step + 1:.3f}\n"
+    verdict, told = judged(steps)
+    assert verdict.headline == "Running slower than before."
+    assert "a step takes 9.0 s, it took 2.0 s until about step 40" in lines(verdict)
+    assert len(lines(verdict)) == 1
+    assert told
+
+
+SOCKET = "a:1:2 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>\na:1:2 [0] NCCL INFO Using network Socket\n"
+STEPS = "".join(f"{clock(20 * step)} step {step}/1000 loss {3 / step + 1:.3f}\n" for step in range(1, 30))
+
+
+def test_tcp_is_told_between_nodes_and_not_within_one() -> None:
+    verdict, cause = judged("num_nodes: 2\n" + SOCKET + STEPS)
+    assert lines(verdict) == ["NCCL goes over TCP sockets between 2 nodes: it found no InfiniBand card"]
+    assert "TCP sockets" in cause
+    assert lines(judged("num_nodes: 1\n" + SOCKET + STEPS)[0]) == []
+    assert lines(judged("num_nodes: 2\n" + SOCKET.replace("Socket", "IB") + STEPS)[0]) == []
+
+
+RETRY = "WARNING Retrying (Retry(total={}, connect=None)) after connection broken by 'ReadTimeoutError'\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("[stage3.py:2069:step] 2 pytorch allocator cache flushes since last step. this happens when", "memory"),
+        ("  Will skip the first 0 epochs then the first 500000 batches in the first epoch.", "throws it away"),
+        ("Loading safetensors checkpoint shards:  64% Completed | 40/62 [40:29<10:35, 28.60s/it]", "slow disk"),
+        (RETRY.format(1), "tried again"),
+    ],
+)
+def test_what_the_log_says_of_its_slowness_is_told_with_its_page(message: str, cause: str) -> None:
+    verdict, told = judged(f"{STEPS}{message}\n")
+    assert lines(verdict)[0].startswith("says: ")
+    assert cause in told
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Loading safetensors checkpoint shards:  64% Completed | 40/62 [00:41<00:20, 1.03s/it]",
+        RETRY.format(4),
+        "from accelerate import skip_first_batches",
+    ],
+)
+def test_a_first_retry_and_a_fast_disk_are_no_slowness(message: str) -> None:
+    assert lines(judged(f"{STEPS}{message}\n")[0]) == []
+
+
+def test_what_was_said_long_ago_is_over() -> None:
+    flush = "[stage3.py:2069:step] 2 pytorch allocator cache flushes since last step\n"
+    later = "".join(f"{clock(600 + 2 * step)} step {30 + step}/9000 loss 1.0{step}\n" for step in range(1, 6_000))
+    assert lines(judged(STEPS + flush + later)[0]) == []
+
+
+def gaps(seconds: list[float]) -> list[StepGap]:
+    return [StepGap(float(step), each, 1.0) for step, each in enumerate(seconds, 1)]
+
+
+def test_long_steps_that_come_by_a_period_are_found_among_noise() -> None:
+    dice = random.Random(1)
+    peaks = peaks_of(gaps([(6.0 if step % 5 == 0 else 2.0) * (1 + 0.1 * dice.random()) for step in range(1, 101)]))
+    assert peaks is not None
+    assert peaks.every == 5
+    assert peaks.lost == pytest.approx(4 / 14, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        [2.0 + 0.2 * (step % 3) for step in range(60)],
+        [1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 2.0, 1.0] * 8,
+        [60.0] + [2.0] * 59,
+        [2.0, 9.0] * 30,
+    ],
+    ids=["noise", "a clock of whole seconds", "the first step", "two kinds of steps"],
+)
+def test_noise_ticks_and_a_compiling_step_are_no_peaks(seconds: list[float]) -> None:
+    assert peaks_of(gaps(seconds)) is None
+
+
+def test_each_long_step_is_told_with_what_it_costs() -> None:
+    text, at = "", 0.0
+    for step in range(1, 61):
+        at += 9.0 if step % 3 == 0 else 3.2
+        text += f"[rank0]:[titan] {clock(at)} - root - INFO - step: {step:2}  loss: {12 - step / 10:8.4f}  wps: 10,411\n"
+    verdict, cause = judged(text)
+    assert lines(verdict)[0].startswith("one step in 3 takes 9.0 s, the others 3.2 s: 38 % of the time")
+    assert "garbage collector" in cause
