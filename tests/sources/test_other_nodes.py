@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.common import clock
 from hangtop.probe.context import ProbeContext
@@ -306,3 +307,26 @@ def test_a_driver_that_does_not_answer_there_is_told_with_what_it_said_before() 
     before = gpu_reading(NodeGpusTold(100.0, (row,)), 1, 40.0, None)
     late = gpu_reading(NodeGpusTold(130.0, late=True), 1, 40.0, before)
     assert (late.stuck_since, late.stuck_in, late.gpus) == (90.0, "nvidia-smi", before.gpus)
+
+
+def test_a_launcher_there_that_meets_where_one_here_does_is_seen_before_it_has_any_rank(tmp_path: Path) -> None:
+    (tmp_path / "torchrun").write_text("import time; time.sleep(600)")
+    options = ("--nnodes=3", "--rdzv-endpoint=n1:29400", "--rdzv-id", "7", "train.py")
+    words = (sys.executable, str(tmp_path / "torchrun"), *options)
+    here = Process(100, 1.0, 100, 1, "python", " ".join(words), "S", role="launcher")
+    with node(*words, environ=dict(os.environ), log=tmp_path / "n2.log") as launcher:
+        watched, until, found = Watched(launcher), time.monotonic() + PATIENCE_S, list[ProcessReading]()
+        watched.context.procs = ProcessReading(processes=(here,))
+        while time.monotonic() < until and not (found and found[-1].processes):
+            found += [reading for reading in watched.source.read(clock.now()) if isinstance(reading, ProcessReading)]
+            time.sleep(0.1)
+        assert [process.role for process in found[-1].processes] == ["launcher"]
+        assert found[-1].node is not None
+        assert found[-1].node.tied
+        other = Watched(launcher)
+        other.context.procs = ProcessReading(processes=(replace(here, command=here.command.replace("29400", "29401")),))
+        until, told = time.monotonic() + 5.0, list[ProcessReading]()
+        while time.monotonic() < until and not told:
+            told += [reading for reading in other.source.read(clock.now()) if isinstance(reading, ProcessReading)]
+        assert told
+        assert told[-1].processes == ()

@@ -28,6 +28,7 @@ from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.proc_files import namespace, read_text
 from hangtop.system.processes.roles import BY_NODE, RANKS, number
+from hangtop.system.processes.torchrun_line import TORCHRUN, Meeting, meeting_of
 
 Run = tuple[str, str, int | None]
 """What the ranks of one run have in common: where they meet (MASTER_ADDR:MASTER_PORT), their Slurm job, their user."""
@@ -46,6 +47,7 @@ def open_nodes(spec: WatchSpec) -> dict[int, NodeLink]:
     look = {
         "ranks": (*RANKS, BY_NODE),
         "kept": KEPT,
+        "launchers": TORCHRUN.pattern,
         "logs": tuple(from_os(os.path.realpath(log)) for log in spec.logs if log != STDIN),
         "interval_s": INTERVAL_S,
     }
@@ -70,6 +72,7 @@ class NodeSource(Source):
         self._generation, self._looked = 0, False
         self._told: ProcessReading | None = None
         self._met: str | None = None
+        self._has_launchers = False
         self._gpus: GpuReading | None = None
         self._news: list[GpuReading] = []
 
@@ -83,6 +86,7 @@ class NodeSource(Source):
         problem = None
         if looks and self._table is not None and self._tree is not None:
             roots, problem = self._roots(now)
+            self._has_launchers = bool(roots) and not self._ranks(now)
             processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
             reading = ProcessReading(processes=processes, ended=self._tree.ended, node=self._node(now))
             if problem is None and self._twin() is None and (self._told is None or not unchanged(self._told, reading)):
@@ -154,7 +158,9 @@ class NodeSource(Source):
     def _roots(self, now: float) -> tuple[list[int], str | None]:
         """The processes there that have a rank's number in this run; and that only ranks of other runs are there, or that nothing
         tells which of them it is. Where some know where they meet, the others are what started these (`srun torchrun`)."""
-        runs = grouped(self._ranks(now).items(), self._run_of)
+        if not (ranks := self._ranks(now)):
+            return self._launchers(now), None
+        runs = grouped(ranks.items(), self._run_of)
         runs = {run: ranks for run, ranks in runs.items() if run[0]} or runs
         mine = self._own_meeting()
         if mine is not None:
@@ -168,11 +174,22 @@ class NodeSource(Source):
             return [], f"{host}: the ranks there meet at {there}: nothing ties one to this log"
         return [pid for ranks in runs.values() for pid, _ in ranks], None
 
+    def _launchers(self, now: float) -> list[int]:
+        """Those there that meet where a launcher here does: they have started no rank yet."""
+        procs = self._context.procs
+        here = {_place(meeting) for process in (procs.processes if procs else ()) if (meeting := meeting_of(process.command))}
+        assert self._table is not None
+        assert self._tree is not None
+        facts = self._tree.book.of(self._table.stats, now).items() if here else ()
+        return [pid for pid, known in facts if (meeting := meeting_of(known.line)) is not None and _place(meeting) in here]
+
     def _node(self, now: float) -> OtherNode:
         """Who this is, and whether its ranks are proven to be this run's."""
         hello, mine, launcher = self._link.hello, self._own_meeting(), self._context.spec.launcher
         runs = [self._run_of(rank) for rank in self._ranks(now).items()]
-        tied = any((mine and meeting == mine) or (job and f"--jobid={job} " in launcher) for meeting, job, _ in runs)
+        tied = self._has_launchers or any(
+            (mine and meeting == mine) or (job and f"--jobid={job} " in launcher) for meeting, job, _ in runs
+        )
         return OtherNode(self._link.node, hello.boot, hello.pids, hello.uid, launcher or SSH, tied=bool(tied))
 
     def _run_of(self, rank: tuple[int, ProcessFacts]) -> Run:
@@ -194,6 +211,10 @@ class NodeSource(Source):
         if procs is not None and (met := procs.rendezvous) is not None:
             self._met = f"{met.address}:{met.port}"
         return self._met
+
+
+def _place(meeting: Meeting) -> tuple[str, str]:
+    return meeting.endpoint, meeting.id
 
 
 def _words(run: Run) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,7 @@ class Node:
 
     def __init__(self, look: dict[str, Any], say: Say) -> None:
         self.ranks, self.kept = look["ranks"], look["kept"]
+        self.launchers = re.compile(look.get("launchers", "(?!)"))
         self.logs, self.say = frozenset(look["logs"]), say
         self.stats: dict[int, tuple[list[Any], list[Any]]] = {}
         self.told: dict[int, dict[str, Any]] = {}
@@ -89,7 +91,11 @@ class Node:
             children.setdefault(who[1], []).append(pid)
         numbered = {pid for pid in self.stats if self.is_rank(pid)}
         tops = {pid for pid in numbered if self.stats[pid][0][1] not in numbered}
-        roots = numbered | {pid for pid in self.stats if (known := self.known(pid)) and any(f[1] in self.logs for f in known[2])}
+        roots = (
+            numbered
+            | {pid for pid in self.stats if self.is_launcher(pid)}
+            | {pid for pid in self.stats if (known := self.known(pid)) and any(f[1] in self.logs for f in known[2])}
+        )
         found: dict[int, bool] = {}
         stack = sorted(roots)
         while stack:
@@ -109,6 +115,11 @@ class Node:
     def is_rank(self, pid: int) -> bool:
         known = self.known(pid)
         return known is not None and any(name in known[1]["environ"] for name in self.ranks)
+
+    def is_launcher(self, pid: int) -> bool:
+        """By its first words; whether it is one, and of this run, the other side tells."""
+        known = self.known(pid)
+        return known is not None and any(self.launchers.search(word) for word in known[1]["command"][:4])
 
     def row(self, pid: int) -> dict[str, Any]:
         who, now = self.stats[pid]
