@@ -63,3 +63,19 @@ def diff(good: Path, bad: Path, *, as_json: bool) -> int:
     from hangtop.cli.commands import diff as command
 
     return command.run(good, bad, as_json=as_json)
+
+
+@click.command(cls=ToldCommand)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.svg|png", help="The picture to write."
+)
+@click.option("--theme", default="dark", show_default=True, metavar="NAME", help="Its colours, as those of the screen.")
+def timeline(file: Path, output: Path, theme: str) -> int:
+    """Draw a whole run on one axis of time: a recording, or a log.
+
+    Verdicts, stages, pauses, steps, messages, restarts, saves, and of a recording what each rank did.
+    """
+    from hangtop.cli.commands import timeline as command
+
+    return command.run(file, output, theme)

@@ -45,8 +45,8 @@ LOOK_EVERY_S = 1.0
 class RecordedRows:
     """The rows of one recording, reading by reading."""
 
-    def __init__(self, run: str, spec: WatchSpec) -> None:
-        self._run = run
+    def __init__(self, run: str, spec: WatchSpec, look_every_s: float = LOOK_EVERY_S) -> None:
+        self._run, self._look_every_s = run, look_every_s
         self._state = RunState()
         self._said: list[VerdictChanged] = []
         self._monitor = Monitor(spec, (self._said.append,))
@@ -60,7 +60,7 @@ class RecordedRows:
             return
         self._state = fold(self._state, reading)
         yield from self._of_value(reading)
-        if self._state.log is not None and reading.at - self._looked_at >= LOOK_EVERY_S:
+        if self._state.log is not None and reading.at - self._looked_at >= self._look_every_s:
             yield from self._look(reading.at)
 
     def end(self) -> Iterator[Row]:

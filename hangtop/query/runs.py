@@ -11,17 +11,19 @@ from hangtop.common.text import some
 from hangtop.feeds.replay import STREAM, Recording, RecordingError, load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.joined_logs import join_logs
 from hangtop.query import from_logs
 from hangtop.query.database import Database, QueryError
-from hangtop.query.from_readings import RecordedRows, finding_row, stage_rows
-from hangtop.query.tables import Row
+from hangtop.query.from_readings import LOOK_EVERY_S, RecordedRows, finding_row, stage_rows
+from hangtop.query.tables import Row, Step
 from hangtop.records.log import LogFile
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 
 HEADER = b'{"file":"hangtop"'
 PIECE_BYTES = 1 << 20
+MOST_LOOKS = 1_000
 
 
 def add_runs(database: Database, paths: Sequence[Path], sql: str, index: LiteralIndex, clock_shift_s: float | None) -> list[str]:
@@ -54,9 +56,20 @@ def is_recording(path: Path) -> bool:
     return begin.startswith((STREAM, HEADER))
 
 
-def rows_of(run: str, spec: WatchSpec, readings: Iterable[Reading | None]) -> Iterator[Row]:
+def timeline_rows(path: Path, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
+    """What a picture of the whole run needs of this file, in about a thousand looks however long it is. Raises `OSError`,
+    `RecordingError`."""
+    if is_recording(path):
+        recording = load(path)
+        look_every_s = max(LOOK_EVERY_S, (recording.times[-1] - recording.times[0]) / MOST_LOOKS)
+        yield from rows_of(path.name, recording.header.spec, recording.readings(), look_every_s)
+    else:
+        yield from _digested(path, path.name, index, clock_shift_s, with_steps=True)
+
+
+def rows_of(run: str, spec: WatchSpec, readings: Iterable[Reading | None], look_every_s: float = LOOK_EVERY_S) -> Iterator[Row]:
     """All rows of one session."""
-    recorded = RecordedRows(run, spec)
+    recorded = RecordedRows(run, spec, look_every_s)
     for reading in readings:
         if reading is not None:
             yield from recorded.read(reading)
@@ -89,11 +102,17 @@ def _add_log(
         database.fill(_digested(path, run, index, clock_shift_s))
 
 
-def _digested(path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
-    digest = Digest(index, 0, clock_shift_s=clock_shift_s)
+def _digested(
+    path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None, *, with_steps: bool = False
+) -> Iterator[Row]:
+    told: list[StepLine] = []
+    digest = Digest(index, 0, clock_shift_s=clock_shift_s, on_step=told.append if with_steps else None)
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
             digest.feed(piece)
     reading = join_logs([digest.facts()], [LogFile(str(path), size_bytes=digest.bytes)], index.catalog)
     yield from stage_rows(run, reading.stages)
     yield from (finding_row(run, finding) for finding in reading.findings)
+    for seen in (line.seen for line in told if line.seen.counts and line.seen.step is not None):
+        assert seen.step is not None
+        yield Step(run, seen.at, None, int(seen.step), None, None, f"{seen.profile}:{seen.kind}")
