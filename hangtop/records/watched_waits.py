@@ -76,8 +76,8 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
     `cpu_s`: processor time of all threads; `main_s`: time in which the first thread ran or waited for a core; `busy_in`: windows
     in which either was more than a tenth, without `polled_s`. `polls`: threads beside the first that only asked the kernel
     whether something has come, and never slept; `polled_s`: the processor time that they took for it. `sockets`, `unix`: those
-    that moved, or that one of its threads waits at. `listens`: ports at which it accepts connections. `files`: that it reads; of
-    one that sleeps or polls alone. `ppid`: its parent.
+    that moved, that the other end has closed, or that one of its threads waits at. `listens`: ports at which it accepts
+    connections. `files`: that it reads; of one that sleeps or polls alone. `ppid`: its parent.
     """
 
     pid: int

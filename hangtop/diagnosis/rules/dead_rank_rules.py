@@ -120,7 +120,10 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
         kind="dead_process",
         confidence="likely",
         culprits=culprits,
-        evidence=(Evidence("procs", f"{name.lower()}: no process, {live or count(here)} live"),),
+        evidence=(
+            Evidence("procs", f"{name.lower()}: no process, {live or count(here)} live"),
+            *(Evidence("waits", f"{member.name} {member.text}") for member in here if member.status == "loops"),
+        ),
     )
 
 

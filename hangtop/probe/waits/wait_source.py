@@ -152,7 +152,8 @@ def _above_stopped(table: ProcessTable, pids: Collection[int]) -> Iterator[int]:
 
 
 def _tells(moves: SocketMoves) -> bool:
-    return bool(moves.received_in or moves.acked_in or moves.taken_in or moves.queued)
+    closed = moves.last.state == "close-wait"
+    return closed or bool(moves.received_in or moves.acked_in or moves.taken_in or moves.queued)
 
 
 def is_doubtful(process: WatchedProcess) -> bool:
