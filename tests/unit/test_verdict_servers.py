@@ -11,7 +11,7 @@ from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObjec
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
 from tests.fakes.members import IDLE, NOW, SPEC, THREADING, USER, process, run
-from tests.fakes.waited import at_tcp, watch, watched
+from tests.fakes.waited import at_tcp, tcp, waits, watch, watched
 
 LISTENER = OtherEnd(WaitObject("tcp", reads=True, inode=4, tcp_state="listen"), known=False)
 LIBRARY = "/usr/lib/python3.11"
@@ -79,3 +79,46 @@ def test_a_thread_that_waits_without_a_limit_is_not_woken_by_the_main_thread_tha
     assert status(replace(state, waits=watch(answers, at=NOW - 10))) == "works", "its main thread may get what that one waits for"
     sleeps = ThreadWait(BlockedCall(101, 78, "S", "sleep", "clock_nanosleep", timed=True))
     assert status(replace(state, waits=watch(kernel(at_futex(timed=False), sleeps), at=NOW - 10))) == "works"
+
+
+READS = Thread(
+    "Thread-7",
+    (Frame("SocketIO.readinto", f"{LIBRARY}/socket.py", 706), Frame("do_POST", USER, 46)),
+    tid=77,
+    state="S",
+    wait="socket",
+)
+ASKS = Thread(
+    "MainThread", (Frame("SocketIO.readinto", f"{LIBRARY}/socket.py", 706), Frame("ask", USER, 90)), state="S", wait="socket"
+)
+
+
+def at_one_connection(*threads: ThreadWait, **link: int) -> RunState:
+    """A thread of the server reads from its client, which reads from it. `threads`: others of the server."""
+    state = servers(READS, idle=(ASKS,))
+    looks = (replace(look, stacks=tuple(_client_alone(stack) for stack in look.stacks)) for look in state.looks)
+    reads = ThreadWait(BlockedCall(101, 77, "S", "receive", "recvfrom"), (at_tcp(8, 100),))
+    asks = watched(100, waits(100, at_tcp(9, 101)), sockets=(tcp(9),))
+    server = replace(kernel(reads, *threads), sockets=(tcp(8, **link),), listens=("1",))
+    assert state.procs is not None
+    client, serves = state.procs.processes
+    procs = replace(state.procs, processes=(replace(client, recent=IDLE), serves))
+    return replace(state, looks=tuple(looks), procs=procs, waits=watch(asks, server, at=NOW - 10))
+
+
+def _client_alone(stack: Stack) -> Stack:
+    return replace(stack, threads=(ASKS,)) if stack.pid == 100 else stack
+
+
+def test_two_that_read_what_the_other_does_not_send_wait_for_each_other() -> None:
+    said = diagnose(at_one_connection(), SPEC, NOW)
+    assert (said.word, {culprit.pid for culprit in said.culprits}) == ("hung", {100, 101})
+    assert said.headline == "Process 100 and pid 101 wait for each other."
+
+
+def test_a_server_that_reads_from_its_client_lives_while_anything_may_give_the_answer() -> None:
+    sleeps = ThreadWait(BlockedCall(101, 78, "S", "sleep", "clock_nanosleep", timed=True))
+    asks = ThreadWait(BlockedCall(101, 78, "S", "futex", "futex", timed=True))
+    assert diagnose(at_one_connection(sleeps), SPEC, NOW).word == "slow"
+    assert diagnose(at_one_connection(asks), SPEC, NOW).word == "slow"
+    assert diagnose(at_one_connection(received_in=2), SPEC, NOW).word == "slow", "its client sends, slowly"

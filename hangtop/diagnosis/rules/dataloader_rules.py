@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.common.text import every, some
+from hangtop.diagnosis.rules.loop_suspects import suspects_of_loader
 from hangtop.diagnosis.rules.other_end_rules import may_be_answered
 from hangtop.diagnosis.rules.verdict_builders import (
     build_culprits,
@@ -38,8 +39,10 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
     stands = with_waits(snapshot.state, statuses, snapshot.pause_s)
     if busy := [worker for worker in stands if worker.alive]:
         at_work = (Evidence("procs", f"{some(len(busy), 'data worker')} of {len(everyone)} at work"),)
-        headline = f"{names(waiting)} wait{plural_s(waiting)} for data, and the loader works."
-        return slow_verdict(snapshot, headline, "dataloader", at_work)
+        suspects = suspects_of_loader(busy, len(everyone))
+        time_tells = f": {busy[0].text}. That is work, or a loop without end: time tells." if suspects else "."
+        headline = f"{names(waiting)} wait{plural_s(waiting)} for data, and the loader works{time_tells}"
+        return replace(slow_verdict(snapshot, headline, "dataloader", at_work), culprits=suspects)
     far = [worker for worker in stands if worker.side is not None and worker.side.kind == "unseen"]
     if far and (unsure := may_be_answered(snapshot, far, waiting, "dataloader")) is not None:
         return unsure

@@ -32,6 +32,12 @@ def loop_suspects(snapshot: Snapshot, working: Sequence[MemberStatus]) -> tuple[
     return as_culprits(working, "possible", WHY) if all(map(_may_loop, working)) else ()
 
 
+def suspects_of_loader(busy: Sequence[MemberStatus], workers: int) -> tuple[Culprit, ...]:
+    """The same of data workers: a few of them burn a core each, while the trainer waits for the batch of one of them."""
+    few = busy and 2 * len(busy) <= max(workers, 2)
+    return as_culprits(busy, "possible", WHY) if few and all(map(_may_loop, busy)) else ()
+
+
 def _may_loop(member: MemberStatus) -> bool:
     known, process = member.activity, member.process
     if known is None or known.phase is not None or member.until is not None or member.figures or does_more(process):

@@ -213,8 +213,15 @@ def held_up(snapshot: Snapshot) -> Verdict | None:
     evidence += [*never_answers(snapshot, odd), *([stack_evidence(peers)] if peers else []), silence(snapshot)]
     culprits = as_culprits(locked, "likely", LOCKED) if (locked := _locked_ends(snapshot, odd)) else build_culprits(snapshot, odd)
     culprits = tuple(replace(culprit, confidence="possible") for culprit in culprits) if side.doubted else culprits
-    headline = f"{_wait_of(odd)}{_waiting(odd, peers)}."
+    waits = f"{names(odd[:1])} and {odd[1].name} wait for each other" if _face_each_other(odd) else _wait_of(odd)
+    headline = f"{waits}{_waiting(odd, peers)}."
     return hung_verdict(headline, kind, culprits, tuple(evidence), "that process works again")
+
+
+def _face_each_other(odd: Sequence[MemberStatus]) -> bool:
+    """Whether they are two, and each waits for the other."""
+    ends = [member.side.pid if member.side is not None else None for member in odd]
+    return len(odd) == 2 and ends == [odd[1].pid, odd[0].pid]
 
 
 def _locked_ends(snapshot: Snapshot, odd: Sequence[MemberStatus]) -> list[MemberStatus]:

@@ -111,7 +111,7 @@ def _told(watch: Watch, member: MemberStatus, members: Collection[int], sources:
     if found is None or (member.status == "works" and not member.doubted):
         return member
     process, thread = found
-    if _waits_for_ever(member, process):
+    if _waits_for_ever(member, process, thread):
         member = replace(member, status="waits", doubted=False)
     if _reads_terminal(member, process, thread):
         text = f"waits for a person to type at {thread.ends[0].object.path or 'its terminal'}"
@@ -197,17 +197,32 @@ def _only_asks_again(member: MemberStatus, process: WatchedProcess, thread: Thre
     return not moves and not by_turns(member.process) and not works(member.process)
 
 
-def _waits_for_ever(member: MemberStatus, process: WatchedProcess) -> bool:
+def _waits_for_ever(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
     """Whether it was taken for at work only because its main thread wakes, as that of a server that looks for its end twice a
-    second: the thread that tells, and all others beside the main one, wait for each other without a limit."""
+    second: the thread that tells, and all others beside the main one, wait without a limit, for each other or for what their
+    clients send."""
     known = member.activity
-    if known is None or known.thread.tid in (None, member.pid) or not waits_within(known) or not process.complete:
+    if known is None or known.thread.tid in (None, member.pid) or not process.complete:
+        return False
+    if not waits_within(known) and not (known.kind == "network" and _is_owed(process, thread)):
         return False
     wakes_only = member.status == "works" and member.doubted and not by_turns(member.process) and not works(member.process)
     first, others = process.threads[:1], process.threads[1:]
     looks = all(thread.call.kind == "poll" and only_listens(thread) for thread in first) and process.woken_in >= AGAIN
-    stand = bool(others) and all(each.call.kind == "futex" and each.call.timed is False for each in others)
+    stand = bool(others) and all(_stands_there(each) for each in others)
     return wakes_only and looks and stand
+
+
+def _stands_there(thread: ThreadWait) -> bool:
+    """Whether only another thread or the far side of its connection can end its wait."""
+    return thread.call.timed is False if thread.call.kind == "futex" else thread.call.kind == "receive"
+
+
+def _is_owed(process: WatchedProcess, thread: ThreadWait) -> bool:
+    """Whether this thread waits for what a process of this machine sends, and nothing is on its way anywhere."""
+    here = all(end.pids and not end.elsewhere for end in outer_ends(thread))
+    moves = any(each.received_in or each.acked_in or each.taken_in or each.queued for each in process.sockets)
+    return bool(thread.ends) and here and bool(process.sockets) and not moves
 
 
 def _stands(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
