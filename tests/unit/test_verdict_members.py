@@ -91,6 +91,21 @@ def orphan() -> RunState:
     return replace(state, procs=replace(state.procs, processes=(*state.procs.processes, dead)))
 
 
+def loader(busy: int, does: str = "__getitem__", **recent: float) -> RunState:
+    """Rank 2 waits for its data; of its two workers so many burn a core each."""
+    state = four(DATA)
+    assert state.procs is not None
+    burns = replace(BUSY, main_cpu_part=0.97, **recent)
+    workers = tuple(
+        replace(process(2, burns if number < busy else IDLE), pid=500 + number, ppid=102, role="data worker", rank=None)
+        for number in range(2)
+    )
+    in_item = Thread("MainThread", (Frame(does, USER, 31),), state="R", owns_gil=True)
+    stacks = tuple(Stack(500 + number, NOW, (in_item,), started_ticks=7) for number in range(busy))
+    looks = tuple(replace(look, stacks=(*look.stacks, *stacks)) for look in state.looks)
+    return replace(state, looks=looks, procs=replace(state.procs, processes=(*state.procs.processes, *workers)))
+
+
 def wrong_port() -> RunState:
     state = four(MEETING, peers=MEETING, stage="dist_init")
     assert state.procs is not None
@@ -120,6 +135,10 @@ def wrong_port() -> RunState:
         pytest.param(p2p(), "hung", "desync", [1, 2], id="two of four receive from each other"),
         pytest.param(four(SYNC), "hung", "weight_sync", [2], id="its functions name the kind"),
         pytest.param(four(GENERATE), "hung", "generation", [2], id="a rollout that never comes back"),
+        pytest.param(loader(1), "slow", "dataloader", [None], id="one of two data workers may loop without end"),
+        pytest.param(loader(2), "slow", "dataloader", [], id="both data workers work"),
+        pytest.param(loader(1, "save_cache"), "slow", "dataloader", [], id="its name says what takes so long"),
+        pytest.param(loader(1, passed_b_s=9e6), "slow", "dataloader", [], id="it passes bytes"),
         pytest.param(orphan(), "hung", "dataloader", [2], id="its loader process has died"),
         pytest.param(wrong_port(), "hung", "rendezvous", [2], id="all wait to meet, one is not connected"),
         pytest.param(four(PACK, process(2, BUSY, "R")), "slow", None, [], id="C code works, without the GIL"),

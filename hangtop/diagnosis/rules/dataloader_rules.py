@@ -40,7 +40,7 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
     if busy := [worker for worker in stands if worker.alive]:
         at_work = (Evidence("procs", f"{some(len(busy), 'data worker')} of {len(everyone)} at work"),)
         suspects = suspects_of_loader(busy, len(everyone))
-        time_tells = f": {busy[0].text}. That is work, or a loop without end: time tells." if suspects else "."
+        time_tells = f": pid {busy[0].pid} {busy[0].text}. That is work, or a loop without end: time tells." if suspects else "."
         headline = f"{names(waiting)} wait{plural_s(waiting)} for data, and the loader works{time_tells}"
         return replace(slow_verdict(snapshot, headline, "dataloader", at_work), culprits=suspects)
     far = [worker for worker in stands if worker.side is not None and worker.side.kind == "unseen"]

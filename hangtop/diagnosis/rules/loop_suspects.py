@@ -35,12 +35,13 @@ def loop_suspects(snapshot: Snapshot, working: Sequence[MemberStatus]) -> tuple[
 def suspects_of_loader(busy: Sequence[MemberStatus], workers: int) -> tuple[Culprit, ...]:
     """The same of data workers: a few of them burn a core each, while the trainer waits for the batch of one of them."""
     few = busy and 2 * len(busy) <= max(workers, 2)
-    return as_culprits(busy, "possible", WHY) if few and all(map(_may_loop, busy)) else ()
+    return as_culprits(busy, "possible", WHY) if few and all(_may_loop(worker, (None, "data")) for worker in busy) else ()
 
 
-def _may_loop(member: MemberStatus) -> bool:
+def _may_loop(member: MemberStatus, phases: Sequence[str | None] = (None,)) -> bool:
+    """`phases`: what its functions may be about by their names; all else is work that takes its time."""
     known, process = member.activity, member.process
-    if known is None or known.phase is not None or member.until is not None or member.figures or does_more(process):
+    if known is None or known.phase not in phases or member.until is not None or member.figures or does_more(process):
         return False
     at_one_place = member.doubted and known.kind == "user" and member.moved is not None
     gave_way = known.thread.runs and not known.thread.owns_gil  # a loop in Python has the GIL, C code that computes does not
