@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.records.parallel_layout import ParallelLayout
-from hangtop.records.step_times import Peaks, StepTimes, Was
+from hangtop.records.step_times import Change, Growth, Peaks, StepTimes, Was
 from hangtop.records.stopped import StoppedRun
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error", "border"]
@@ -118,7 +118,8 @@ class Pace(Struct, frozen=True, omit_defaults=True):
     without a single pause long ago (a compilation, a hang that is over); `None` while there are too few steps to tell.
     `every`: the least number of steps between two step lines: a log may tell each tenth step, or be written in bursts.
     `was`: what a step took before it began to take `lately_s`, and until which step; `None` where that never changed.
-    `peaks`: the steps among the last ones that take much longer than the others.
+    `grows`: where that is no single change but goes on. `peaks`: the steps among the last ones that take much longer than the
+    others. `throughput`: where it fell for good. `lengths`: tokens of an answer, at first and of late.
     """
 
     steps: int = 0
@@ -129,7 +130,10 @@ class Pace(Struct, frozen=True, omit_defaults=True):
     every: float = 1.0
     lately_s: float | None = None
     was: Was | None = None
+    grows: Growth | None = None
     peaks: Peaks | None = None
+    throughput: Change | None = None
+    lengths: Change | None = None
 
 
 class Progress(Struct, frozen=True, omit_defaults=True):

@@ -38,6 +38,23 @@ def until(value: float, places: Sequence[tuple[float | None, float | None]]) -> 
     return Was(value, int(steps[0]), places[0][1], about=steps[1] - steps[0] > 1 + steps[0] * NEAR_PART)
 
 
+class Growth(Struct, frozen=True):
+    """A step takes longer from step to step: `by_step_s` seconds each time, from `first_s` to `last_s`, since step `since`."""
+
+    by_step_s: float
+    first_s: float
+    last_s: float
+    since: int
+
+
+class Change(Struct, frozen=True):
+    """A number that the step lines tell, of late and before."""
+
+    was: float
+    now: float
+    until: Was | None = None
+
+
 class PartTime(Struct, frozen=True, omit_defaults=True):
     """One part: its share of a step (0…1) and its seconds, medians of late. `was`: its share before; `was_s`: its
     seconds then. `of_time`: its share of all the time since, the longest one left out: what comes in bursts has no median."""

@@ -25,6 +25,7 @@ BLANKS = {
     "lack": "too few there", "until": "that moment", "pids": "PIDS", "checkpoints": "CHECKPOINTS",
     "operation": "the collective", "seq": "N", "batches_differ": "N on rank I, M on rank J",
     "parameters_differ": "N on rank I, M on rank J", "ray_logs": "/tmp/ray/session_latest/logs",
+    "length_was": "few", "length_now": "more",
     "copier": "kubectl", "copier_pid": "PID", "own_copier_pid": "PID", "run_place": "behind it",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""

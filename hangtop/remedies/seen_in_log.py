@@ -17,6 +17,8 @@ ROUND_END = 0.05
 LEAST_ROUND = 10
 FEW_NUMBERS = 64
 """A barrier sums one number, a metric a few; weights and gradients are far more."""
+LONGER = 1.3
+"""Answers that grew by this factor explain steps that did."""
 SET_UP = 4
 """The first collectives of a group belong to its set-up."""
 _MEMBER = re.compile(r"GLOBAL_RANK: (?P<rank>\d{1,6}), MEMBER: \d{1,6}/(?P<world>\d{1,6})")
@@ -42,6 +44,9 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield "several", "yes"
     if _ends_round(snapshot.log.progress) and (_of_several(snapshot) or snapshot.log.framework not in ALONE):
         yield "round_end", "yes"
+    lengths = snapshot.log.pace.lengths
+    if lengths is not None and lengths.now >= LONGER * lengths.was:
+        yield from (("length_was", f"{lengths.was:,.0f}"), ("length_now", f"{lengths.now:,.0f}"))
     if _two_ranks_in_one(snapshot.state.tail):
         yield "ranks_twice", "yes"
     yield from _counts_that_differ(snapshot.state.tail)

@@ -197,3 +197,32 @@ def test_each_long_step_is_told_with_what_it_costs() -> None:
     verdict, cause = judged(text)
     assert lines(verdict)[0].startswith("one step in 3 takes 9.0 s, the others 3.2 s: 38 % of the time")
     assert "garbage collector" in cause
+
+
+def growing(length: int) -> str:
+    """verl's steps, each longer than the one before; answers `length` tokens longer each time."""
+    return "".join(
+        f"(TaskRunner pid=7) step:{step} - actor/pg_loss:0.01 - response_length/mean:{300 + length * step}.5 - "
+        f"timing_s/gen:{10 + 0.8 * step:.2f} - timing_s/update_actor:{10 + 0.8 * step:.2f} - "
+        f"timing_s/step:{22 + 1.6 * step:.2f}\n"
+        for step in range(1, 80)
+    )
+
+
+def test_steps_that_grow_all_the_time_are_no_change_at_a_step() -> None:
+    verdict, cause = judged(growing(0))
+    assert lines(verdict) == ["a step takes 148.4 s, at first 25.2 s: 160.0 s more each 100 steps"]
+    assert "kept from step to step" in cause
+
+
+def test_longer_answers_explain_longer_steps() -> None:
+    assert "the answers got longer: 370 tokens at first, 1,790 now" in judged(growing(20))[1]
+
+
+def test_a_throughput_that_fell_is_told_where_the_lines_have_no_time() -> None:
+    text = "".join(
+        f"epoch=0/micro_step={step}/global_step={step}, RunningAvgSamplesPerSec={40.0 if step < 40 else 9.5:.2f}, "
+        f"CurrSamplesPerSec={40.1 if step < 40 else 9.4:.2f}, MemAllocated=12.1GB, MaxMemAllocated=22.2GB\n"
+        for step in range(1, 80)
+    )
+    assert lines(judged(text)[0])[0].startswith("the throughput is 9.500, it was 40.000 until")

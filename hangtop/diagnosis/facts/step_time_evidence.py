@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from hangtop.common.text import count, moment, pace
+from hangtop.common.text import count, metric, moment, pace
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogReading
 from hangtop.records.step_times import Part, PartTime, StepTimes, Was
@@ -51,6 +51,7 @@ LEAST_STEP_S = 0.05
 LEAST_LOOKS = 6
 """Looks at stacks: fewer are one moment, not a share of the time."""
 MOST_PARTS = 4
+PER_STEPS = 100
 SLOW_TOKENS_S, MOSTLY = 100.0, 0.5
 """Generation that takes most of a step at fewer tokens a second is slow (troubleshooting guide of LightRFT, "generation is too
 slow")."""
@@ -63,7 +64,11 @@ def grown(snapshot: Snapshot) -> tuple[Evidence, ...]:
     return (
         *(Evidence("log", line, page=PAGES[part]) for part, line in parts),
         *(Evidence("log", line, page="slow_generation") for line in tokens),
-        *(Evidence("log", line, page="slow_steps") for line in _pace(log, snapshot.now)),
+        *(
+            Evidence("log", line, page="slow_steps" if log.pace.grows is None else "growing_steps")
+            for line in _pace(log, snapshot.now)
+        ),
+        *(Evidence("log", line, page="slow_steps") for line in _throughput(log, snapshot.now)),
     )
 
 
@@ -117,8 +122,18 @@ def _more_s(part: PartTime) -> float:
 
 
 def _pace(log: LogReading, now: float) -> Iterator[str]:
-    if slower(log) and log.pace.was is not None:
+    grows = log.pace.grows
+    if grows is not None and grows.last_s >= LEAST_STEP_S:
+        more = f"{pace(PER_STEPS * grows.by_step_s)} s more each {PER_STEPS} steps"
+        yield f"a step takes {pace(grows.last_s)} s, at first {pace(grows.first_s)} s: {more}"
+    elif slower(log) and log.pace.was is not None:
         yield f"a step takes {pace(log.pace.lately_s)} s, it took {pace(log.pace.was.value)} s {_until(log.pace.was, now)}"
+
+
+def _throughput(log: LogReading, now: float) -> Iterator[str]:
+    fell = log.pace.throughput
+    if fell is not None and fell.until is not None and not slower(log):
+        yield f"the throughput is {metric(fell.now)}, it was {metric(fell.was)} {_until(fell.until, now)}"
 
 
 def _tokens(times: StepTimes, now: float) -> Iterator[str]:

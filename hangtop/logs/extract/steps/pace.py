@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import islice
-from math import isfinite
+from itertools import islice, pairwise
+from math import inf, isfinite
 from statistics import quantiles
 
 from msgspec import Struct
 
 from hangtop.common.level_shift import shift_of
 from hangtop.common.median import median
+from hangtop.common.trend import trend_of
 from hangtop.common.whole_history import WholeHistory
 from hangtop.logs.extract.steps.peaks import StepGap, peaks_of
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.records.log import Pace
-from hangtop.records.step_times import Was, until
+from hangtop.records.step_times import Change, Growth, Was, until
 
 _GAPS = 256
 _HISTORY = 120
@@ -24,6 +25,11 @@ HEALTHY_STEPS = 3
 """A run that makes this many steps after an error has survived it."""
 _COARSE_S = 10.0  # bars show whole seconds: for shorter gaps their own rate is more exact
 _SHOWN = ("loss", "grad_norm", "reward")
+_THROUGHPUT, _LENGTH = "throughput", "response_length"
+_ENDS = 6
+"""So many numbers at each end of a history tell what was and what is."""
+_GREW = 1.5
+"""A step that takes this many times what it took is slower."""
 _ENOUGH = 10
 """Fewer gaps do not tell how long later steps take: the first evaluation, or barrier of all ranks, may still be ahead."""
 _ALIKE = 0.5
@@ -67,6 +73,7 @@ class PaceMeter:
         self.in_rounds = False
         self._counts: dict[float, ProgressSeen] = {}
         self._losses = LossWatch()
+        self._told: dict[str, WholeHistory[tuple[ProgressSeen, float]]] = {_THROUGHPUT: WholeHistory(), _LENGTH: WholeHistory()}
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
     def add(self, seen: ProgressSeen, *, late: bool = False) -> LossSpike | None:
@@ -104,14 +111,26 @@ class PaceMeter:
     def pace(self) -> Pace:
         """The pace up to now; empty as long as no line tells a time."""
         if not self._gaps:
-            return Pace(steps=self.steps)
+            return Pace(steps=self.steps, throughput=self._throughput(), lengths=self._lengths())
         gaps = [seconds / steps for seconds, steps in self._gaps]
         ordered = sorted(gaps)
         cuts = quantiles(ordered, n=20, method="inclusive") if len(gaps) > 1 else gaps * 19
         lately_s, was = self._changed()
         mean_s = self._mean_s(gaps, ordered)
-        peaks = peaks_of(self._lines)
-        return Pace(self.steps, cuts[9], cuts[18], self._longest, mean_s, self._every or 1.0, lately_s, was, peaks)
+        return Pace(
+            self.steps,
+            cuts[9],
+            cuts[18],
+            self._longest,
+            mean_s,
+            self._every or 1.0,
+            lately_s,
+            was,
+            self._grows() if was is not None else None,
+            peaks_of(self._lines),
+            self._throughput(),
+            self._lengths(),
+        )
 
     def unfinished(self) -> tuple[int, float | None] | None:
         """Offset and time of the newest line of a count that is longer than the latest one, and has not reached its total: the
@@ -136,6 +155,28 @@ class PaceMeter:
         if shift is None:
             return None, None
         return shift.now, until(shift.before, [(seen.step, seen.at) for seen, _ in told[shift.at - 1 :]])
+
+    def _grows(self) -> Growth | None:
+        """Where steps take longer and longer, in one count: not the change that one place of it explains."""
+        told = [(seen.step, step_s) for seen, step_s in self._whole.items() if seen.step is not None]
+        if any(after[0] <= before[0] for before, after in pairwise(told)):
+            return None
+        trend = trend_of(told)
+        if trend is None or trend.last < _GREW * trend.first or trend.first <= 0:
+            return None
+        return Growth(trend.slope, trend.first, trend.last, int(told[0][0]))
+
+    def _throughput(self) -> Change | None:
+        """Where it fell for good."""
+        told = self._told[_THROUGHPUT].items()
+        shift = shift_of([value for _, value in told])
+        if shift is None or shift.before < _GREW * shift.now:
+            return None
+        return Change(shift.before, shift.now, until(shift.before, [(seen.step, seen.at) for seen, _ in told[shift.at - 1 :]]))
+
+    def _lengths(self) -> Change | None:
+        told = [value for _, value in self._told[_LENGTH].items()]
+        return Change(median(told[:_ENDS]), median(told[-_ENDS:])) if len(told) >= 2 * _ENDS else None
 
     def _mean_s(self, gaps: list[float], ordered: list[float]) -> float | None:
         """The mean gap; without the longest one if no other is like it and the run made twice as many steps after it as before.
@@ -182,6 +223,9 @@ class PaceMeter:
         self._kept = seen
 
     def _remember(self, seen: ProgressSeen) -> LossSpike | None:
+        for name, history in self._told.items():
+            if isfinite(value := seen.metrics.get(name, inf)):
+                history.add(seen.offset, (seen, value))
         for name, values in self.history.items():
             if name in seen.metrics:
                 values.append(seen.metrics[name])
