@@ -23,7 +23,7 @@ class Round(NamedTuple):
     total: int | None
 
 
-class ProgressSeen(Struct, frozen=True):
+class ProgressSeen(Struct, frozen=True, gc=False):
     """One progress line, as it was read. `profile` and `kind` name the pattern; `counts`: it is the run's step, not a bar of
     loading; `coarse`: it is an epoch. `elapsed_s`: the bar's own clock;
     `round`: the epoch in which it counts. Values that the line does not carry are `None`."""
@@ -44,7 +44,7 @@ class ProgressSeen(Struct, frozen=True):
     metrics: dict[str, float] = {}
 
 
-class StageMark(Struct, frozen=True):
+class StageMark(Struct, frozen=True, gc=False):
     """A stage marker that was seen. `done`: it ends the stage. `late`: it may be older than its place in the file, as lines that
     Ray has held back and bars that are drawn once more at their end: it never moves the run back. `been`: its writer had been in
     the stage that was seen just before, so it comes from there."""
@@ -59,7 +59,7 @@ class StageMark(Struct, frozen=True):
     been: bool = False
 
 
-class WriterFacts(Struct, frozen=True):
+class WriterFacts(Struct, frozen=True, gc=False):
     """One writer: its rank if it is known, its newest progress line of each kind, its newest stage mark in each profile."""
 
     writer: Writer

@@ -12,10 +12,12 @@ from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract import layout_sizes, ray_sessions_named
 from hangtop.logs.extract.framework_votes import active, leading
-from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by, stage_of
-from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen, StageMark, WriterFacts
+from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by
+from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen, StageMark
 from hangtop.logs.findings import findings_of
+from hangtop.logs.rank_rows import RankRows
 from hangtop.logs.step_times import step_times_of
+from hangtop.logs.told_steps import best_of, metrics_of, specific
 from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog, Work
 
 LEFT_S = 60.0
@@ -39,11 +41,13 @@ def join_logs(
     beside: Sequence[FileFacts] = (),
     began_at: float | None = None,
     older: Mapping[int, int] | None = None,
+    rows: RankRows | None = None,
 ) -> LogReading:
     """The reading of all files. `profile`: the one that the user chose. `known`: ranks sent before, left out if nothing changed.
     `outputs`: files with the time of their last byte.
     `beside`: files of single ranks, which tell nothing of the stage and progress of the run. `began_at`, `older`: since when the
-    processes run that run now, and the byte of each file below which all is older than they are."""
+    processes run that run now, and the byte of each file below which all is older than they are.
+    `rows`: the ranks as they were told before."""
     profiles = active(catalog.profiles, _best_scores(facts), profile)
     everything = (*facts, *beside)
     courses = {file.file: _course(file, profiles, catalog) for file in facts}
@@ -53,7 +57,7 @@ def join_logs(
     if began_at is not None:
         attempts = since_start(attempts, everything, began_at, older or {})
     events = attempts.renumbered(course.events)
-    ranks = _ranks(everything, attempts, profiles)
+    ranks = (RankRows() if rows is None else rows).of(everything, attempts, profiles)
     progress, kind = _progress(facts, attempts, profiles)
     pace = _pace(facts, kind)
     reading = LogReading(
@@ -207,42 +211,14 @@ def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | No
     return newest.last_line if newest else None
 
 
-def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
-    """The profiles whose progress lines count, and whether each is more than a base profile. Lines that a refining profile shares
-    have the name of the profile that it refines."""
-    return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
-
-
-def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
-    """The step line that counts: the newest of this attempt by the most specific profile. A newer line of another kind counts
-    instead if it tells the same steps, up to the same total."""
-    steps = [seen for seen in _counted(progress, is_present, place) if seen.step is not None]
-    if not steps:
-        return None
-    best = max(steps, key=lambda step: (place[step.profile], not step.coarse, step.offset, step.step or 0.0))
-    newest = max(steps, key=lambda step: step.offset)
-    return newest if newest.total is not None and newest.total == best.total else best
-
-
-def _metrics(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
-    """The newest value of each metric; `None` if it is not finite."""
-    told = sorted(_counted(progress, is_present, place), key=lambda seen: seen.offset)
-    return {name: value if math.isfinite(value) else None for seen in told for name, value in seen.metrics.items()}
-
-
-def _counted(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> Iterator[ProgressSeen]:
-    """The lines that count: of this attempt, by a profile in use."""
-    return (seen for seen in progress if seen.counts and seen.profile in place and is_present(seen.offset, seen.at))
-
-
 def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:
     """The progress of the furthest writer, and the kind of line that tells it."""
-    place = _specific(profiles)
+    place = specific(profiles)
     found: list[tuple[bool, bool, float, ProgressSeen, FileFacts]] = []
     for file in facts:
         is_present = attempts.is_present(file.file)
         for writer in file.writers:
-            best = _best(writer.progress, is_present, place)
+            best = best_of(writer.progress, is_present, place)
             found += [(place[best.profile], not best.coarse, best.step or 0.0, best, file)] if best else []
     metrics = _run_metrics(facts, attempts, place)
     if not found:
@@ -292,12 +268,12 @@ def _run_metrics(facts: Sequence[FileFacts], attempts: Attempts, place: Mapping[
     merged: dict[str, float | None] = {}
     for file in facts:
         everyone = [seen for writer in file.writers for seen in writer.progress]
-        merged = _metrics(everyone, attempts.is_present(file.file), place) | merged
+        merged = metrics_of(everyone, attempts.is_present(file.file), place) | merged
     return merged
 
 
 def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[str, tuple[float | None, ...]]:
-    names = _specific(profiles)
+    names = specific(profiles)
     longest: dict[str, tuple[float | None, ...]] = {}
     for file in facts:
         for (profile, _), pace in file.paces.items():
@@ -314,47 +290,3 @@ def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | 
         left = max(0, progress.total - progress.step)
         eta_s = left * pace.mean_s if pace.mean_s else eta_s if left else 0.0
     return replace(progress, step_s=pace.p50_s or progress.step_s, eta_s=eta_s, history=history)
-
-
-def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> list[RankLog]:
-    """All ranks of all files. If two files tell of one rank, the newer one counts."""
-    table: dict[int, RankLog] = {}
-    place = _specific(profiles)
-    for file in facts:
-        is_present = attempts.is_present(file.file)
-        told = {known.rank: replace(known, world=known.world or file.world) for known in file.ranks}
-        by_rank: dict[int, list[WriterFacts]] = {number: [] for number in told}
-        for writer in file.writers:
-            if writer.rank is not None:
-                by_rank.setdefault(writer.rank, []).append(writer)
-        for number, writers in by_rank.items():
-            rank = _rank(told.get(number) or RankLog(number), writers, is_present, profiles, place)
-            table[number] = _newer(table[number], rank) if number in table else rank
-    return [table[number] for number in sorted(table)]
-
-
-def _rank(
-    known: RankLog, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
-) -> RankLog:
-    """With what its writers tell of its course."""
-    progress = [seen for writer in writers for seen in writer.progress]
-    best = _best(progress, is_present, place)
-    marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
-    return replace(
-        known,
-        stage=stage_of(marks, profiles, is_present),
-        step=int(best.step) if best and best.step is not None else None,
-        total=int(best.total) if best and best.total is not None else None,
-        step_at=best.at if best else None,
-        step_s=best.step_s if best else None,
-        last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
-        lines=sum(writer.lines for writer in writers),
-        metrics=_metrics(progress, is_present, place),
-    )
-
-
-def _newer(first: RankLog, second: RankLog) -> RankLog:
-    older, newer = sorted((first, second), key=lambda rank: (rank.step_at or 0.0, rank.step or -1))
-    filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
-    last = [at for at in (first.last_at, second.last_at) if at is not None]
-    return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": first.lines + second.lines})

@@ -46,7 +46,7 @@ class LogFile(Struct, frozen=True, omit_defaults=True):
     drain: int | None = None
 
 
-class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):
+class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True, gc=False):
     """One line as it may be shown: cleaned of control codes, `\\r` folded, `text` without its prefixes.
 
     `offset`: byte in its file. Below 0: the line stood in the file that was here before a rotation; -1 is the border."""
@@ -60,7 +60,7 @@ class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):
     kind: LineKind = "plain"
 
 
-class RankLog(Struct, frozen=True, omit_defaults=True):
+class RankLog(Struct, frozen=True, omit_defaults=True, gc=False):
     """What the log says of one rank. `last_at`: unix time of its last line, `None` if no time is known.
 
     `metrics` by plain name; a value of `None` means NaN or infinite, which JSON cannot express.

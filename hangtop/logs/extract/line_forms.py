@@ -26,7 +26,7 @@ DRAWN_S, MET_S = 2.0, 0.5
 """Lines that are drawn anew are watched for so long; one may be met so much later than another."""
 
 
-class Mark(Struct, frozen=True):
+class Mark(Struct, frozen=True, gc=False):
     """A line by its number, in the order of the file, and its time.
 
     `at`: unix time, if it is known; `no_later`: that of the next line that has one. `told_s`: the time that the lines themselves
@@ -80,6 +80,14 @@ class Form(Struct):
     told_from_s: float = 0.0
     usual_s: float | None = None
     known_at: int = -1
+    forgotten: int = 0
+
+    def forget(self, times: int) -> None:
+        """Forgets what it has seen, unless it has forgotten so many times. There may be a form for each of thousands of ranks:
+        those that are compared no more are left alone."""
+        if self.forgotten != times:
+            self.seen.clear()
+            self.forgotten = times
 
     def beats(self, stepped_at: int, at: float) -> bool:
         """Whether lines came at one rhythm while the steps went on, up to this offset, and come at it still."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -31,6 +32,7 @@ class Said(Struct, frozen=True):
     times_s: tuple[float, ...]
 
 
+@lru_cache(maxsize=256)
 def said_in(text: str) -> Said:
     """The words, numbers and times of a line. Of what is drawn (`⠙`, `|/-\\`) nothing counts but the length of a bar."""
     values: list[str] = []

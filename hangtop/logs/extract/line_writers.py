@@ -26,6 +26,7 @@ class _Writer(Struct):
     last_at: float | None = None
     last_offset: int = -1
     lines: int = 0
+    facts: WriterFacts | None = None  # as told last, until it writes again
 
 
 class LineWriters(Extractor):
@@ -41,6 +42,7 @@ class LineWriters(Extractor):
 
     def note_writer(self, line: Line) -> None:
         writer = self._writers[line.writer]
+        writer.facts = None
         if line.offset > writer.last_offset:
             writer.lines += 1
             writer.last_offset, writer.last_at = line.offset, line.at if line.at is not None else writer.last_at
@@ -49,7 +51,9 @@ class LineWriters(Extractor):
         """A line that Ray prints for many workers is activity, but not the progress of any rank."""
         seen, is_repeated = step.seen, bool(step.line.prefix.repeated)
         kind = (seen.profile, seen.kind)
-        self._writers[_MANY if is_repeated else step.line.writer].progress[kind] = seen
+        self._forget_facts(step.line.writer)  # a step proves a stage of its writer
+        writer = self._writers[_MANY if is_repeated else step.line.writer]
+        writer.progress[kind], writer.facts = seen, None
         self.loss_spike = None
         if seen.counts:
             meter = self._paces[kind]
@@ -91,12 +95,18 @@ class LineWriters(Extractor):
             kind: PaceFacts(meter.pace(), meter.values(), meter.in_rounds, meter.unfinished())
             for kind, meter in self._paces.items()
         }
-        rank_of, marks = self._ranks.rank_of, self._stages.latest
-        writers = tuple(
-            WriterFacts(name, rank_of(name), tuple(own.progress.values()), dict(marks.get(name, {})), own.last_at, own.lines)
-            for name, own in self._writers.items()
-        )
-        return replace(facts, writers=writers, paces=paces)
+        return replace(facts, writers=tuple(self._told(name, own) for name, own in self._writers.items()), paces=paces)
+
+    def _forget_facts(self, name: Writer) -> None:
+        if (own := self._writers.get(name)) is not None:
+            own.facts = None
+
+    def _told(self, name: Writer, own: _Writer) -> WriterFacts:
+        rank, told = self._ranks.rank_of(name), own.facts
+        if told is None or told.rank != rank:  # its rank may be told by the line of another one
+            marks = dict(self._stages.latest.get(name, {}))
+            told = own.facts = WriterFacts(name, rank, tuple(own.progress.values()), marks, own.last_at, own.lines)
+        return told
 
 
 def _is_less(now: float | None, before: float | None) -> bool:

@@ -39,7 +39,7 @@ def is_beside(data: bytes) -> bool:
     return mark in data and all(mark in line for line in data.splitlines() if line.strip())
 
 
-class _Steps(Struct, frozen=True):
+class _Steps(Struct, frozen=True, gc=False):
     """What a line tells of the run's steps. `redrawn`: a bar that stands where it stood."""
 
     steps: tuple[float, ...]
@@ -66,6 +66,7 @@ class News(Extractor):
         self._sure: Mark | None = None
         self._last: Mark | None = None
         self._told_s = 0.0
+        self._forgotten = 0
         self._repeats = ""
 
     def add_step(self, step: StepLine) -> None:
@@ -154,6 +155,8 @@ class News(Extractor):
         if line.offset in self._counted:  # a count that began again, as in the next trial or epoch, may tell the same values
             self._forget()
         form = self._forms.pop((line.writer, said.words), None)
+        if form is not None:
+            form.forget(self._forgotten)
         advances = steps is not None and not steps.redrawn and (form is None or form.steps != steps.steps)
         beside = BESIDE_THE_RUN in line.prefix.text
         if beside and self.read_to >= 0:  # it came while we watched, and is no output (`is_beside`)
@@ -161,6 +164,7 @@ class News(Extractor):
         if (form is None or advances) and not beside:
             self._forget()
         form = self._forms[line.writer, said.words] = form or Form()
+        form.forgotten = self._forgotten  # what it forgets now is what the others have seen
         if len(self._forms) > KEPT_WORDS:
             del self._forms[next(iter(self._forms))]
         mark = self._last = self._marked(line, form.tells_s(said, self._told_s))
@@ -193,8 +197,7 @@ class News(Extractor):
 
     def _forget(self) -> None:
         """The run went on: lines that it writes again and again in its course count anew, each once."""
-        for form in self._forms.values():
-            form.seen.clear()
+        self._forgotten += 1
 
     def _marked(self, line: Line, told_s: float | None) -> Mark:
         """The line with its times. The first time behind a line without one bounds the time of that line."""

@@ -13,8 +13,9 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
+from hangtop.logs.lines.digit_shapes import LONGEST, MOST, shape_of
 from hangtop.logs.lines.json_envelope import opened
 from hangtop.logs.lines.timestamps import STAMP
 
@@ -25,7 +26,7 @@ _STAMP = f"(?P<time>{STAMP})"
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 
 
-class Prefix(Struct, frozen=True, omit_defaults=True):
+class Prefix(Struct, frozen=True, omit_defaults=True, gc=False):
     """What the prefixes of one line say. `text` is what was taken off, `time` the outermost time as written.
 
     `rank` is global. `task`: the number of a launcher's task (srun, a file's name), a rank only if nothing better is known.
@@ -49,6 +50,8 @@ class Prefix(Struct, frozen=True, omit_defaults=True):
     repeated: int = 0
 
 
+_NOTHING = Prefix()
+
 _READ_BY: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("rank", "local_rank", "task", "part", "world", "pid"), int),
     "tag": lambda tag: tag == "P",
@@ -59,6 +62,9 @@ _SAID_BY = {"tag": "partial", "level2": "level"}
 """Groups whose names differ from their fields."""
 
 _INNERMOST = ("level", "partial")
+
+_Place = tuple[int, int, Callable[[str], Any]]
+"""Where a field stands in a line, and what reads it."""
 
 
 class _Forms:
@@ -87,15 +93,16 @@ class _Forms:
             for number, pattern in enumerate(self._patterns)
         }
 
-    def learn(self, text: str, position: int, known: dict[str, Any]) -> int:
-        """Puts what the form at `position` says into `known`. Returns where it ends; -1 if there is none."""
+    def learn(self, text: str, position: int, known: dict[str, _Place]) -> int:
+        """Puts where each field of the form at `position` stands into `known`. Returns where the form ends; -1 if there is
+        none."""
         found = self._pattern.match(text, position)
         if found is None:
             return -1
         for name, group, read in self._fields[found.lastindex or 0]:
-            value = found[group]
-            if value is not None and (name not in known or name in _INNERMOST):
-                known[name] = read(value)
+            start, end = found.span(group)
+            if start >= 0 and (name not in known or name in _INNERMOST):
+                known[name] = (start, end, read)
         return found.end()
 
 
@@ -162,7 +169,7 @@ _LETTER = _Forms(
     rf"{_LEVEL} {_STAMP} \[?[\w./]+:\d+\] ?",
     rf"{_LEVEL}\s+(?:- )?{_STAMP}(?: - |: |\s+)",
     r"(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
-    r"(?P<level>[DIWEFC])(?P<time>20\d{6} \d\d:\d\d:\d\d)(?:\.\d+)? +(?:(?P<pid>\d+) +)?(?:[\w.-]+ +)?[\w./+-]+:\d+\] ?",
+    r"(?P<level>[DIWEFC])(?P<time>\d{8} \d\d:\d\d:\d\d)(?:\.\d+)? +(?:(?P<pid>\d+) +)?(?:[\w.-]+ +)?[\w./+-]+:\d+\] ?",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[\d+\] |(?=NCCL))",
     rf"{_LEVEL}:[\w.-]+:(?!\d+\])",
     r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
@@ -179,7 +186,26 @@ _BY_FIRST = {
     **dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_", _LETTER),
 }
 
+_ONE_GROUP = "[PG "
+"""Only in this prefix one digit is told from another: group 0 is the whole run."""
+
 _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs by default\..*)?\s*$")
+
+
+class _Layout(Struct, frozen=True, gc=False):
+    """Where the prefixes of a line stand: each field, the end of all, the end of the message, and how many more lines Ray did not
+    print."""
+
+    fields: tuple[tuple[str, _Place], ...]
+    begin: int
+    end: int
+    repeated: tuple[int, int] | None = None
+
+    def read(self, text: str) -> tuple[Prefix, str]:
+        known = {name: read(text[start:end]) for name, (start, end, read) in self.fields}
+        if self.repeated is not None:
+            known["repeated"] = int(text[slice(*self.repeated)])
+        return Prefix(text=text[: self.begin], **known), text[self.begin : self.end]
 
 
 def strip(text: str) -> tuple[Prefix, str]:
@@ -187,25 +213,47 @@ def strip(text: str) -> tuple[Prefix, str]:
 
     If prefixes disagree the outermost one counts, since all lines share its clock; for the level the innermost one does.
     """
-    position, repeated, taken = 0, 0, ""
-    known: dict[str, Any] = {}
-    if text.endswith((")", "]")):
-        text, repeated = _unrepeated(text)
+    is_shaped = len(text) <= LONGEST and _ONE_GROUP not in text
+    layout = _layout_of_shape(shape_of(text)) if is_shaped else _layout(text)
+    if layout.begin < layout.end and text.startswith('{"', layout.begin):
+        return _strip_envelope(text, layout)
+    return layout.read(text)
+
+
+def _strip_envelope(text: str, layout: _Layout) -> tuple[Prefix, str]:
+    """The same where a JSON object may hold the message: with what it says, and the prefixes in the message."""
+    inside = opened(text[layout.begin : layout.end])
+    if inside is None:
+        return layout.read(text)
+    outer, _ = layout.read(text)
+    said, (inner, message) = inside[0], strip(inside[1])
+    known = {**said, **{name: getattr(outer, name) for name in ("repeated", *dict(layout.fields))}}
+    for name, value in asdict(inner).items():
+        if value != getattr(_NOTHING, name) and (name not in known or name in _INNERMOST):
+            known[name] = value
+    return Prefix(**{**known, "text": outer.text + inner.text}), message
+
+
+def _layout(text: str) -> _Layout:
+    """The prefixes, up to a JSON object if there is one."""
+    position, end, repeated = 0, len(text), None
+    known: dict[str, _Place] = {}
+    if text.endswith((")", "]")) and (found := _REPEATED.search(text)):
+        end, repeated = found.start(), found.span(1)
+        text = text[:end]
     for _ in range(_DEEPEST):
-        if text.startswith('{"', position) and (inside := opened(text[position:])) is not None:
-            known = {**inside[0], **known}
-            taken, text, position = taken + text[:position], inside[1], 0
-        end = _learn(text, position, known)
-        if end < 0:
+        behind = -1 if text.startswith('{"', position) else _learn(text, position, known)
+        if behind < 0:
             break
-        position = end
-    known["text"] = taken + text[:position]
-    if repeated:
-        known["repeated"] = repeated
-    return Prefix(**known), text[position:]
+        position = behind
+    return _Layout(tuple(known.items()), position, end, repeated)
 
 
-def _learn(text: str, position: int, known: dict[str, Any]) -> int:
+_layout_of_shape = lru_cache(maxsize=MOST)(_layout)
+"""Where the prefixes stand in all lines of one shape."""
+
+
+def _learn(text: str, position: int, known: dict[str, _Place]) -> int:
     """As `_Forms.learn`, with blanks before the prefix skipped."""
     first = text[position : position + 1]
     while first == " " or first == "\t":
@@ -213,11 +261,6 @@ def _learn(text: str, position: int, known: dict[str, Any]) -> int:
         first = text[position : position + 1]
     forms = _BY_FIRST.get(first)
     return forms.learn(text, position, known) if forms is not None else -1
-
-
-def _unrepeated(text: str) -> tuple[str, int]:
-    found = _REPEATED.search(text)
-    return (text[: found.start()], int(found[1])) if found else (text, 0)
 
 
 @lru_cache(maxsize=512)

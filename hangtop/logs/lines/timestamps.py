@@ -71,6 +71,19 @@ def _resolution_s(text: str) -> float:
     return 10.0 ** -len(found[1]) if found else 1.0
 
 
+@lru_cache(maxsize=64)
+def _iso(text: str) -> tuple[int, float] | None:
+    """The year and the seconds of `2026-03-01 12:00:07.25`; `None` for a zone behind the fraction, and what is no date.
+    A thousand ranks write in the same second."""
+    try:
+        year = int(text[:4])
+        day = _day_s(year, int(text[5:7]), int(text[8:10]))
+        fraction = float("0." + text[20:].rstrip("Z")) if text[20:] else 0.0
+        return year, day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19]) + fraction
+    except ValueError:
+        return None
+
+
 TAIL_S = 7_200.0
 """No inhabited zone is nearer to UTC, west of it: a longer time may be a zone."""
 _ZONE_S, _ZONE_ERROR_S = 1_800.0, 5.0
@@ -132,7 +145,10 @@ class LogClock:
         """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` if it is no date. A zone is subtracted."""
         self.zoned = text[-1:] == "Z"
         if text[4:5] == "-" and text[19:20] in ("", ".", ","):  # the form of most logs, without the regex
-            return self._iso(text)
+            dated = _iso(text)
+            if dated is not None:
+                self.year, stamp = dated
+                return stamp
         return self._any(text)
 
     def _any(self, text: str) -> float | None:
@@ -153,15 +169,6 @@ class LogClock:
             self.zoned = True
         fraction = float("0." + found["frac"][1:]) if found["frac"] else 0.0
         return date + clock + fraction - zone
-
-    def _iso(self, text: str) -> float | None:
-        try:
-            self.year = int(text[:4])
-            day = _day_s(self.year, int(text[5:7]), int(text[8:10]))
-            fraction = float("0." + text[20:].rstrip("Z")) if text[20:] else 0.0
-            return day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19]) + fraction
-        except ValueError:  # a zone behind the fraction, or no date at all: the regex knows
-            return self._any(text)
 
     def look_for_year(self, data: bytes) -> None:
         """Looks for a year at the start of the file, for stamps without one before the first that has it."""

@@ -11,6 +11,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from hangtop.logs.joined_logs import join_logs
+from hangtop.logs.rank_rows import RankRows
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.log_set import LogSet, WorkerLogs
@@ -157,6 +158,7 @@ class SentState:
         self.ranks: dict[int, RankLog] = {}
         self._last: dict[int, LogLine] = {}
         self._read_to: dict[int, int] = {}
+        self._rows = RankRows()
 
     def reading(self, logs: LogSet, beside: WorkerLogs, profiles: ProfileFiles) -> LogReading:
         """All that is known, less what was sent before."""
@@ -178,6 +180,7 @@ class SentState:
             fresh=fresh,
             beside=[log.facts for log in beside.logs],
             began_at=self.begun[0],
+            rows=self._rows,
             older={log.number: self.begun[1].get(os.path.realpath(log.followed.path), 0) for log in logs.logs},
         )
         self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}

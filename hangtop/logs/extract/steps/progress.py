@@ -11,6 +11,7 @@ from hangtop.logs.catalog.profile import Profile, ProgressLine, Stage
 from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.file_facts import ProgressSeen, Round
 from hangtop.logs.lines.block_lines import Line
+from hangtop.logs.lines.digit_shapes import Groups, all_groups, found_groups, shape_of
 from hangtop.logs.lines.timestamps import seconds
 
 _KILO = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -22,17 +23,14 @@ _LONGEST = 2_000
 
 _NO_LOSS_OF_TRAINING = re.compile(r"(?:^|[_/.-])(?i:val|valid|validation|eval|evaluation|test|dev|best|aux)[_/.A-Z-]")
 
-_ROUND = re.compile(
+_ROUND = (
     r"(?i)(?<![a-z])(?:epochs?|ep|round|episode|trial|fold|phase|cycle)\b(?:\([a-z]+\))?[ #:\[(=]{0,4}(?P<n>\d{1,6})\b"
     r"(?![.\d])(?: ?(?:/|of) ?(?P<of>\d{1,6})\b)?"
 )
 _ROUND_WITHIN = 120
 
-Groups = dict[str, str | None]
-"""What each group of a progress line's regex holds; `None` for one that the line does not have."""
 
-
-class StepLine(Struct, frozen=True):
+class StepLine(Struct, frozen=True, gc=False):
     """A line that tells a step. `stages`: those that it proves. `is_full_bar`: it is a progress bar at its end."""
 
     seen: ProgressSeen
@@ -43,12 +41,12 @@ class StepLine(Struct, frozen=True):
 
 def read(profile: Profile, progress: ProgressLine, line: Line) -> ProgressSeen | None:
     """What this progress line says; `None` when the line is not of this kind."""
-    found = compiled(progress.regex).search(line.text)
-    if found is None:
+    shape = shape_of(line.text)
+    groups = found_groups(progress.regex, line.text, shape)
+    if groups is None:
         return None
-    groups = found.groupdict()
     said = groups.get
-    metrics = metrics_in(progress, groups, line.text)
+    metrics = metrics_in(progress, groups, line.text, shape)
     total, step_s, step_ms = (metrics.pop(name, None) for name in _OWN)
     return ProgressSeen(
         profile=profile.name,
@@ -63,15 +61,17 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> ProgressSeen |
         step_s=_step_s(groups) or step_s or (None if step_ms is None else step_ms / 1e3),
         elapsed_s=None if (elapsed := said("elapsed")) is None else seconds(elapsed),
         eta_s=None if (eta := said("eta")) is None else seconds(eta),
-        round=None if progress.coarse else round_in(line.text),
+        round=None if progress.coarse else round_in(line.text, shape),
         metrics=metrics,
     )
 
 
-def round_in(text: str) -> Round | None:
-    """The epoch, trial or fold that the beginning of a line names."""
-    found = _ROUND.search(text[:_ROUND_WITHIN])
-    return None if found is None else Round(int(found["n"]), None if found["of"] is None else int(found["of"]))
+def round_in(text: str, shape: str) -> Round | None:
+    """The epoch, trial or fold that the beginning of a line names. `shape`: that of the text."""
+    found = found_groups(_ROUND, text[:_ROUND_WITHIN], shape[:_ROUND_WITHIN])
+    if found is None:
+        return None
+    return Round(int(found["n"]), int(found["of"]) if "of" in found else None)
 
 
 def number(text: str | None) -> float | None:
@@ -104,23 +104,23 @@ def _step_s(groups: Groups) -> float | None:
     return rate if (groups.get("unit") or "it/s").startswith("s/") else 1.0 / rate
 
 
-def metrics_in(progress: ProgressLine, groups: Groups, text: str) -> dict[str, float]:
+def metrics_in(progress: ProgressLine, groups: Groups, text: str, shape: str) -> dict[str, float]:
     """Groups that are metrics keep their names; pairs count only when the profile gives them a plain name. Of a name that a whole
     line tells twice, the first counts: what it says of evaluation stands behind. A loss by another name counts where none is
     named as the profile does."""
     plain = progress.metrics
-    raw = {name: value for name in _metric_groups(progress.regex) if (value := groups[name]) is not None}
+    raw = {name: groups[name] for name in _metric_groups(progress.regex) if name in groups}
     loss: str | None = None
     if within := text[:_LONGEST] if progress.whole else groups.get("kv"):
-        pattern = compiled(progress.pair_regex)
-        has_unit = "unit" in pattern.groupindex
-        for pair in pattern.finditer(within):
-            key = f"{pair['key']}[{pair['unit']}]" if has_unit and pair["unit"] else pair["key"]
+        for pair in all_groups(progress.pair_regex, within, shape[:_LONGEST] if progress.whole else shape_of(within)):
+            key, value = pair["key"], pair["value"]
+            if unit := pair.get("unit"):
+                key = f"{key}[{unit}]"
             name = plain.get(key) or plain.get(key.lower())
             if name is not None and not (progress.whole and name in raw):
-                raw[name] = pair["value"]
+                raw[name] = value
             elif loss is None and is_loss(key):
-                loss = pair["value"]
+                loss = value
     if loss is not None and progress.whole:
         raw.setdefault("loss", loss)
     known = [(plain.get(name, name), number(value.strip("'\" "))) for name, value in raw.items()]

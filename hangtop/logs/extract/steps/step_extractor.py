@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import Profile, Stage
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.extract.extractor import Extractor, FoundLine, ProgressReader
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_sampling import LARGE
 from hangtop.logs.extract.line_writers import LineWriters
@@ -17,8 +17,8 @@ from hangtop.logs.extract.steps.multiline_steps import MultilineSteps
 from hangtop.logs.extract.steps.progress import StepLine, read
 from hangtop.logs.extract.steps.step_heuristic import ANY, StepHeuristic
 from hangtop.logs.extract.steps.step_tables import StepTables
-from hangtop.logs.file_facts import FileFacts, Kind
-from hangtop.logs.lines.block_lines import Lines, Span
+from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen
+from hangtop.logs.lines.block_lines import Line, Lines, Span
 
 _ROWS, _ROWS_IN_LARGE = 48, 16
 """So many lines at each end of a stretch in which the scan found nothing are read as rows of an open table."""
@@ -44,26 +44,38 @@ class Steps(Extractor):
         self._heuristic = StepHeuristic()
         self._counted_to = -1
         self._totals: dict[Kind, float] = {}
+        self._seen_last: tuple[ProgressReader | None, str, ProgressSeen | None] = (None, "", None)
 
     def read(self, found: FoundLine) -> None:
         """Reads the line in the words of each profile that knows such lines."""
         self._read_totals(found)
         # A framework may know it as a part of its start (`loading checkpoint … at iteration 12000`): then it is no step.
-        is_start = any(not (marker.profile.base or marker.stage.steady or marker.stage.recurs) for marker in found.markers)
+        is_start = bool(found.markers) and any(
+            not (marker.profile.base or marker.stage.steady or marker.stage.recurs) for marker in found.markers
+        )
         told: set[str] = set()
         valued = False
         for reader in found.readers.progress:
             names = {profile.name for profile in reader.profiles}
             if names <= told or (is_start and reader.profiles[0].base and reader.progress.counts):
                 continue
-            if seen := read(reader.profiles[0], reader.progress, found.line):
+            if seen := self._seen(reader, found.line):
                 told |= names
                 for step in self._multiline.counted(seen, reader, found.line, valued=valued):
                     found.is_full_bar = seen.step is not None and seen.step == seen.total
-                    self._tell(replace(step, is_full_bar=found.is_full_bar))
+                    self._tell(replace(step, is_full_bar=True) if found.is_full_bar else step)
                 valued = valued or bool(seen.metrics)
         if not told:
             self._read_below(found)
+
+    def _seen(self, reader: ProgressReader, line: Line) -> ProgressSeen | None:
+        """What the line tells: ranks that reduce their values say the same, one after the other."""
+        known, text, seen = self._seen_last
+        if known is reader and text == line.text and seen is not None:
+            return replace(seen, offset=line.offset, at=line.at, writer=line.writer)
+        seen = read(reader.profiles[0], reader.progress, line)
+        self._seen_last = (reader, line.text, seen)
+        return seen
 
     def _read_totals(self, found: FoundLine) -> None:
         for reader in found.readers.totals:

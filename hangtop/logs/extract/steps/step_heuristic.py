@@ -16,6 +16,7 @@ from hangtop.logs.catalog.profile import ProgressLine
 from hangtop.logs.extract.steps.progress import metrics_in, number
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
+from hangtop.logs.lines.digit_shapes import shape_of
 
 ROWS = 64
 """How many of the newest lines are searched."""
@@ -110,7 +111,7 @@ def _told(shape: str, rows: list[_Row], profile: str, since: int) -> Iterator[tu
         return
     total = _total(shape, rows, column)
     for row in (row for row in rows if row.line.offset > since):
-        line, step, metrics = row.line, row.counts[column], metrics_in(ANY, {}, row.line.text)
+        line, step, metrics = row.line, row.counts[column], metrics_in(ANY, {}, row.line.text, shape_of(row.line.text))
         told = ProgressSeen(
             profile, ANY.id, line.offset, line.at, line.writer, counts=True, step=step, total=total, metrics=metrics
         )
