@@ -32,6 +32,7 @@ BENCHES = {
     "flash": "flash",
     "gpu": "gpu_source",
     "ray": "ray_source",
+    "ranks": "rank_steps",
     "scale": "scale",
     "processes": "processes_pane",
     "stacks": "stacks",
