@@ -1,8 +1,9 @@
-"""Who wrote a line, and when: the prefixes that launchers and loggers put before a message, and a rank among its values.
+r"""Who wrote a line, and when: the prefixes that launchers and loggers put before a message, and a rank among its values.
 
 Prefixes are taken off from the left, in whatever order they nest.
 
-A new prefix is one regex in the list of those with its first character; the names of its groups are fields of `Prefix`.
+A new prefix is one regex in the list of those with its first character; the names of its groups are fields of `Prefix`. Digits
+are written as `\d` in it, none by its value: where prefixes stand is remembered for all lines of one shape (`digit_shapes`).
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ _DIGIT = _Forms(
     rf"{_STAMP} - (?P<task>\d{{1,4}}) - [a-z_][\w.]* - \w+\.py:\d+ - {_LEVEL} :: ",
     rf"{_STAMP}(?: - | \| |: |\s+|$)",
     rf"{_CLOCK}(?: - | \| |: |\s+)(?:{_LEVEL}(?: - | \| |: |\s+))?(?=\S)",
-    rf"(?P<time>20\d{{6}}-{_CLOCK}) (?:[\w.]+ )?{_LEVEL}: ",
+    rf"(?P<time>\d{{8}}-{_CLOCK}) (?:[\w.]+ )?{_LEVEL}: ",
     r"(?P<task>\d{1,5}): (?![-\d.na]+, [-\d.na]+ avg)",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[\d+\] |(?=NCCL))",
 )
