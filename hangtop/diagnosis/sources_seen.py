@@ -6,6 +6,7 @@ they concern, and lower how sure a verdict is.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from hangtop.diagnosis.facts.ray_health import stale_since
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, said_of, strangers
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.records.health import SourceHealth
+from hangtop.records.nodes import is_node
 from hangtop.records.watch_spec import ASKED_SOURCES
 from hangtop.state.run_state import RunState
 
@@ -109,9 +111,26 @@ def _lacking_procs(state: RunState, now: float) -> Iterator[str]:
         yield procs.note
     elif procs.contained and nobody_writes(state):
         yield CONTAINED
+    if (named := offered_nodes(state)) is not None:
+        yield named
     hidden = sum(process.missing_right is not None for process in procs.processes)
     if hidden and procs.missing_right:
         yield f"{some(hidden, 'process')} of this run hidden: {procs.missing_right}"
+
+
+def offered_nodes(state: RunState) -> str | None:
+    """The options that show the other nodes of the run, where its processes name some, ranks are missing here, and no other is
+    seen."""
+    procs = state.procs
+    if procs is None or procs.named is None or any(is_node(name) for name in state.health):
+        return None
+    here = {process.rank for process in procs.processes if process.role == "rank" and process.rank is not None}
+    world = max((process.world or 0 for process in procs.processes), default=0)
+    if here and world <= len(here):
+        return None
+    log = ("--log", state.log.files[0].path) if state.log is not None and state.log.files else ()
+    command = shlex.join(("hangtop", *log, *procs.named.options))
+    return f"the run has other nodes ({procs.named.by}): {command} shows them"
 
 
 def _lacking_log(state: RunState, now: float) -> Iterator[str]:

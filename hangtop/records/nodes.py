@@ -56,6 +56,13 @@ def pid_text(number: int) -> str:
     return f"pid {pid_there(number)} of node {node}" if node else f"pid {number}"
 
 
+class NamedNodes(Struct, frozen=True):
+    """Nodes that the processes of the run name, which nobody asked to see. `options`: what would show them. `by`: who says so."""
+
+    options: tuple[str, ...]
+    by: str
+
+
 class OtherNode(Struct, frozen=True, omit_defaults=True):
     """Which machine a node is: its number, its boot and its PID namespace, so that a signal goes nowhere else than where a plan
     was made. `uid`: as whom it is looked at; -1: it did not tell. `launcher`: what reaches it. `tied`: a fact ties its ranks to

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.records.nodes import OtherNode
+from hangtop.records.nodes import NamedNodes, OtherNode
 
 WROTE_MOST_BYTES = 64 << 10
 """Whoever wrote more than this is simply one that writes."""
@@ -206,6 +206,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     of the run or of Ray, does not reap them. `ended`: ranks that were seen and are gone. `blocked_on`: what the processes blocked
     in the kernel wait for. `note`, `missing_right`: one line on what is missing, and the command that grants it. `contained`:
     hangtop runs in a container, and sees no process outside of it. `node`: another machine, of which this was read.
+    `named`: other nodes that the run names.
 
     If no process holds the log open: `taken`: pids that the log itself names, or names the ranks of; they are shown as its
     writers, but never stopped. `leads`: pids that may write it by their arguments, without any proof; they are not among
@@ -247,6 +248,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     loops: tuple[ShellLoop, ...] = ()
     contained: bool = False
     node: OtherNode | None = None
+    named: NamedNodes | None = None
 
 
 LONGER_S = 0.5

@@ -12,6 +12,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.orphans import adopted, is_daemon, is_orphan, lost_daemons, unreaped
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.probe.processes.log_writers import LogWriters
+from hangtop.probe.processes.named_nodes import named_nodes
 from hangtop.probe.processes.present_attempt import PresentAttempt, present
 from hangtop.probe.processes.probable_writers import ProbableWriters
 from hangtop.probe.processes.ray_ties import RayTieTable
@@ -21,6 +22,7 @@ from hangtop.probe.processes.shell_loops import ShellLoops
 from hangtop.probe.processes.told_end import ToldEnd
 from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
+from hangtop.records.nodes import NamedNodes
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous, Writer, unchanged
 from hangtop.records.reading import Value
 from hangtop.system.files.file_writers import OpenFileTable
@@ -41,6 +43,8 @@ SELDOM = 5
 """Every so many reads: what changes slowly or costs more, such as sockets, orphans and the machine."""
 EAGER_LOOKS = 60
 """So many reads search for a writer each time; a log without one is then most likely an old one."""
+FEW_NAMED = 64
+"""Of so many ranks and launchers it is looked whether they name other nodes."""
 MAX_LEFTOVERS = 256
 MANY: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
 """There may be hundreds of these, and they hold the same sockets as their rank."""
@@ -75,6 +79,8 @@ class ProcessSource(Source):
         self._nets: Guard[str | None, list[TcpConnection]] = Guard()
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
+        self._named_guard: Guard[str, NamedNodes | None] = Guard()
+        self._named: NamedNodes | None = None
         self._orphans: tuple[Process, ...] = ()
         self._pointing: tuple[int, ...] = ()
         self._held: Files = {}
@@ -109,6 +115,7 @@ class ProcessSource(Source):
             )
         if seldom:
             self._rendezvous = self._read_rendezvous(processes)
+            self._named = self._find_named(processes)
             self._orphans = self._find_orphans(files, now)
             self._pointing = () if self._writing.writers else self._find_pointing()
         self._context.procs = reading = ProcessReading(
@@ -120,6 +127,7 @@ class ProcessSource(Source):
             zombies=self._find_zombies(files, now),
             ended=self._run.ended,
             rendezvous=self._rendezvous,
+            named=self._named,
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
             blocked_on=self._blockages.find(filter(waits_for_a_mount, processes), now),
             taken=() if self._writing.alive() else tuple(self._taken),
@@ -203,6 +211,14 @@ class ProcessSource(Source):
             if orphan.ppid in found or (lead is not None and (lead.kind != "here" or of_the_log(orphan, self._told_by_log))):
                 found[orphan.pid] = None
         return tuple(found)
+
+    def _find_named(self, processes: tuple[Process, ...]) -> NamedNodes | None:
+        """Other nodes that the run names; a file of hosts may be on a dead mount."""
+        if self._context.spec.hosts:
+            return None
+        few = [process.pid for process in processes if process.role in ("rank", "launcher")][:FEW_NAMED]
+        facts, met = tuple(self._run.book.known(few).values()), self._rendezvous
+        return self._named_guard.known({"named": partial(named_nodes, facts, met)}).get("named", self._named)
 
     def _read_rendezvous(self, processes: tuple[Process, ...]) -> Rendezvous | None:
         """The run's sockets to MASTER_PORT, where the ranks' environment names one."""

@@ -14,7 +14,8 @@ from hangtop.system.guard import Guard
 from hangtop.system.processes.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_forked, role_by_name
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
-OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
+SLURM = ("SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
+OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", *SLURM)
 RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")
 KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS, *RAY_ADDRESSES)
 TITLES = ("ray::", "VLLM::", "sglang::")
