@@ -33,8 +33,9 @@ Value = TypeVar("Value")
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
 DELETED = " (deleted)"
-LATE_S, PATIENCE_S = 0.25, 3.0
-"""A process that lives and did not answer is asked again after this, for so long."""
+LATE_S, PATIENCE_S, RUNNABLE_S = 0.25, 3.0, 20.0
+"""A process that lives and did not answer is asked again after the first, for the second: for the third while it is runnable, for
+then all that it lacks is a processor."""
 GONE = (FileNotFoundError, ProcessLookupError)
 SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/")
 """Never leftovers, and most processes have some open."""
@@ -180,8 +181,11 @@ def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], gua
     of its memory is freed. One that refuses is not asked again: it would refuse again."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
     answers = guard.ask(questions)
-    patient_until = time.monotonic() + PATIENCE_S
-    while (late := _silent(table, questions, answers)) and time.monotonic() < patient_until:
+    begun_at = time.monotonic()
+    while late := _silent(table, questions, answers):
+        runs = any(table.stats[pid].state == "R" for pid in late)
+        if time.monotonic() - begun_at >= (RUNNABLE_S if runs else PATIENCE_S):
+            break
         time.sleep(LATE_S)
         answers |= guard.ask({pid: questions[pid] for pid in late})
     return {pid: holds for pid, holds in answers.items() if not isinstance(holds, OSError)}
