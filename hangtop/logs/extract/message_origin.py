@@ -30,7 +30,12 @@ _LOCAL_RANK = re.compile(
 _PID = re.compile(r"\bWorker PID: (\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(\d+)|^\s*pid: (\d+)$|, pid=(\d+), memory used=")
 _SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
 _ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
-_LINES_ABOVE, _LINES_BELOW = 5, 8
+_LINES_ABOVE, _LINES_BELOW, _LINES_OF_MEMORY = 5, 8, 48
+_LOW_ON_MEMORY = "low on memory"
+_SELECTED = "Selected to kill: ("
+_ITS_RANK = re.compile(r"\btask name=\w*_0:(?P<rank>\d+):")
+_ITS_PID = re.compile(r" pid=(?P<pid>\d+), actual memory used=(?P<size>[\d.]+)GB")
+"""Ray's memory monitor tells whom it chose behind its figures (src/ray/raylet/worker_killing_policy.cc)."""
 
 
 class MessageOrigin(Struct, frozen=True):
@@ -57,6 +62,8 @@ def origin_of(line: Line, lines: Lines, span: Span) -> MessageOrigin | None:
         above = chain(lines.drawn_over(span), lines.above(span))
         rows = (_SUMMARY_RANK.match(line.text) for line in islice(above, _LINES_ABOVE))
         return next((MessageOrigin(rank=int(row["rank"])) for row in rows if row), None)
+    if _LOW_ON_MEMORY in line.text:
+        return _selected(lines, span)
     return _below(lines, span) if "ctor" in line.text else None
 
 
@@ -78,6 +85,17 @@ def _below(lines: Lines, span: Span) -> MessageOrigin | None:
             return MessageOrigin(rank=int(found["rank"]))
         pid = pid_in(below.text) or pid
     return MessageOrigin(pid=pid) if pid else None
+
+
+def _selected(lines: Lines, span: Span) -> MessageOrigin | None:
+    """Of those that were chosen the one that used most: the newest is often chosen first, and holds next to nothing."""
+    below = (line.text for line in islice(lines.below(span), _LINES_OF_MEMORY))
+    chosen = [(text, pid) for text in below if text.startswith(_SELECTED) and (pid := _ITS_PID.search(text))]
+    if not chosen:
+        return None
+    text, told = max(chosen, key=lambda each: float(each[1]["size"]))
+    rank = _ITS_RANK.search(text)
+    return MessageOrigin(rank=None if rank is None else int(rank["rank"]), pid=int(told["pid"]))
 
 
 def pid_in(text: str) -> int | None:
