@@ -32,7 +32,7 @@ from hangtop.cli.options import (
     watch_look,
     watch_spec,
 )
-from hangtop.cli.query_options import diff, export, query, timeline
+from hangtop.cli.query_options import diff, export, profile, query, timeline
 from hangtop.cli.told_help import ToldCommand, ToldGroup
 from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
@@ -163,7 +163,7 @@ def run(words: tuple[str, ...], **given: Any) -> int:
     return code
 
 
-for _command in (*action_commands(), guard, notify, picture, wrap, mcp, query, export, diff, timeline):
+for _command in (*action_commands(), guard, notify, picture, wrap, mcp, query, export, diff, timeline, profile):
     hangtop.add_command(_command)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hangtop.cli.finite_range import FiniteRange
 from hangtop.cli.options import WATCH, config_of, options, spec_of_run
 from hangtop.cli.told_help import ToldCommand
 
@@ -79,3 +80,23 @@ def timeline(file: Path, output: Path, theme: str) -> int:
     from hangtop.cli.commands import timeline as command
 
     return command.run(file, output, theme)
+
+
+@click.command(cls=ToldCommand)
+@options(WATCH)
+@click.option("--seconds", type=FiniteRange(min=1), default=30.0, show_default=True, help="For so long.")
+@click.option("--rate", type=click.IntRange(1, 100), default=20, show_default=True, help="Samples a second.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.json|svg", help="For speedscope, or a flame graph."
+)
+@click.option("--theme", default="dark", show_default=True, metavar="NAME", help="Its colours, as those of the screen.")
+def profile(seconds: float, rate: int, output: Path | None, theme: str, **given: Any) -> int:
+    """Sample what all ranks are in for a while, side by side, the odd ones first.
+
+    No process is stopped; what it costs is said.
+    """
+    from hangtop.cli.commands import profile as command
+    from hangtop.feeds.probe_feed import ProbeFeed
+
+    spec = spec_of_run(given, config_of(given["config"]))
+    return command.run(ProbeFeed(spec), command.ProfileOptions(seconds, rate, output, theme), sys.stdout, sys.stderr)
