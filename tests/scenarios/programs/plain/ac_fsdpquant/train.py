@@ -11,7 +11,7 @@ from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel
 def codebook(row, size):
     """Lloyd's means of one row."""
     means = torch.quantile(row, torch.linspace(0.02, 0.98, size))
-    for _ in range(110):
+    for _ in range(180):
         nearest = (row[:, None] - means[None]).abs().argmin(1)
         sums = torch.zeros(size).index_add_(0, nearest, row)
         means = sums / torch.bincount(nearest, minlength=size).clamp(min=1)

@@ -31,7 +31,7 @@ if attempt == 1:
 print(f"attempt {attempt}: resuming from it 30", flush=True)
 rng = random.Random(1)
 size = 0
-for part in range(75):
+for part in range(150):
     order, twice = index("".join(rng.choices("acgt", k=160000)) for _ in range(1))
     size += twice
 train(60, 31)

@@ -34,7 +34,7 @@ def check(number, rows):
 
 def pairs(number):
     rng = random.Random(number)
-    size = {38: 20, 40: 420, 41: 440}.get(number, 25)
+    size = {38: 20, 40: 350, 41: 370}.get(number, 25)
     rows = ["".join(rng.choices("abcdef ", k=30)) for _ in range(size)]
     if number == 38:
         rows[12] = rows[12][:10] + "\x0c" + rows[12][10:]
