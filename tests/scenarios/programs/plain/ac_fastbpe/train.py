@@ -41,7 +41,7 @@ class Raw(Dataset):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--big", type=int, default=100000, help="pages of the biggest shard")
+    parser.add_argument("--big", type=int, default=60000, help="pages of the biggest shard")
     given = parser.parse_args()
     rng = random.Random(3)
     tokenizer = Tokenizer(models.BPE())
