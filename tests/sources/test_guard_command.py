@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.cli.guard_options import guard
 from hangtop.records.stopped import FOR_GUARD
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.receiver import Receiver
@@ -196,59 +194,6 @@ def test_a_run_that_hangtop_did_not_start_is_not_to_be_ended(tmp_path: Path, dee
     code, _, said = ended("guard", "--log", "train.log", "--policy", "p.toml", folder=folder)
     assert code == 2
     assert "a run that hangtop did not start" in said
-
-
-def printed(name: str, folder: Path) -> str:
-    code, out, _ = ended("guard", "--print", name, folder=folder)
-    assert code == 0
-    return out
-
-
-def test_the_systemd_unit_is_one(tmp_path: Path) -> None:
-    analyze = shutil.which("systemd-analyze")
-    if analyze is None:
-        pytest.skip("no systemd-analyze here")
-    unit = tmp_path / "hangtop-guard@.service"
-    unit.write_text(printed("systemd", tmp_path).replace("%h/.local/bin/hangtop", "/bin/true"))
-    checked = subprocess.run([analyze, "--user", "verify", str(unit)], capture_output=True, text=True, timeout=60)
-    assert str(unit) not in checked.stderr, checked.stderr
-
-
-def test_the_options_of_the_sidecar_are_those_of_the_guard(tmp_path: Path) -> None:
-    yaml = pytest.importorskip("yaml", reason="no PyYAML here")
-    pod = yaml.safe_load(printed("k8s", tmp_path))
-    beside = pod["spec"]["containers"][1]
-    known = {option for parameter in guard.params for option in parameter.opts}
-    assert {word for word in beside["command"] if word.startswith("--")} <= known
-    assert beside["command"][:2] == ["hangtop", "guard"]
-    assert f"0.0.0.0:{beside['livenessProbe']['httpGet']['port']}" in beside["command"]
-
-
-SLURM = {
-    "hangtop": "while [ $1 != -- ]; do shift; done; shift; exec $@",
-    "torchrun": 'trap "exit 9" TERM; echo started; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done',
-    "scontrol": 'echo "$@" >> requeued',
-}
-
-
-@pytest.mark.parametrize(
-    ("program", "code", "requeued"), [("exit 75", 75, True), ("exit 3", 3, False), (SLURM["torchrun"], 9, False)]
-)
-def test_the_slurm_job_ends_as_the_run_and_is_requeued_only_if_that_hung(
-    tmp_path: Path, program: str, code: int, *, requeued: bool
-) -> None:
-    for name, text in (SLURM | {"torchrun": program}).items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "job").write_text(printed("slurm", tmp_path))
-    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
-    with running("bash", "job", cwd=tmp_path, env=environ, stdout=subprocess.PIPE) as job:
-        if "started" in program:
-            assert job.stdout is not None
-            assert job.stdout.readline() == b"started\n"
-            job.send_signal(signal.SIGTERM)
-        job.wait(PATIENCE_S)
-        assert (job.returncode, (tmp_path / "requeued").exists()) == (code, requeued)
 
 
 def test_a_guard_tells_over_http_that_it_looks(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import urllib.parse
 import urllib.request
 from importlib.resources import files
 from pathlib import Path
-from socket import socket
 from typing import Any
 
 import pytest
@@ -23,15 +22,10 @@ from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.guard.metrics import MetricsError, serve
 from hangtop.state.run_state import RunState, fold
 from tests.app.play import session
+from tests.fakes.ports import free_port
 from tests.fakes.processes import eventually, running
 
 OPEN_METRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}
-
-
-def free_port() -> int:
-    with socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
 
 
 @pytest.fixture(scope="module")

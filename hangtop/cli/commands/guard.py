@@ -32,6 +32,7 @@ from hangtop.guard.own_run import launched, lives, may_harm, refusal
 from hangtop.guard.policy import HARMFUL, ONLY_TELL, WRAPPED, Policy, with_urls
 from hangtop.guard.read_policy import PolicyError, read_policy
 from hangtop.guard.send_notice import problems_of
+from hangtop.guard.service_manager import ServiceManager
 from hangtop.guard.teller import Teller
 from hangtop.guard.watch import GuardWatch
 from hangtop.records.plan import Target
@@ -71,6 +72,7 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         _refuse(policy, spec, wanted)
         metrics = None if wanted.metrics is None else serve(wanted.metrics)
         alive = None if wanted.alive is None else Liveness(wanted.alive)
+        manager = ServiceManager()
         book = BookFile(spec, dry_run=wanted.dry_run)
         out = _events(wanted.events) if wraps else sys.stdout.fileno()
     except (PolicyError, MetricsError, HeldError) as error:
@@ -91,7 +93,7 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         dry_run=wanted.dry_run,
         may_harm=partial(may_harm, spec, policy),
         has_ended=partial(_has_ended, spec) if wanted.words else lambda: False,
-        lookers=tuple(each.look for each in (metrics, alive, request) if each is not None),
+        lookers=tuple(each.look for each in (metrics, alive, manager, request) if each is not None),
     )
     try:
         code = asyncio.run(_watched(watch, spec, alive, echo, request, early))
