@@ -219,6 +219,46 @@ def test_replaced_by_rename(log, watcher, tmp_path):
     assert data(new) == b"another\n"
 
 
+def put_in_place(log: Path, text: bytes, at: float) -> None:
+    """Another file, written at unix time `at`, is moved over the log."""
+    other = log.with_name("other")
+    other.write_bytes(text)
+    os.utime(other, (at, at))
+    other.rename(log)
+
+
+def test_a_run_that_goes_on_writing_the_file_of_before_is_read_on(log, watcher):
+    with log.open("ab", buffering=0) as writer:
+        put_in_place(log, b"one\ntwo\n", time.time() + 1)
+        assert whys(watcher.poll()) == ["replaced"]
+        writer.write(b"three\n")
+        new = watcher.poll()
+        writer.write(b"four\n")
+        os.utime(log, (1.0, 1.0))
+        new += watcher.poll()
+    assert (whys(new), data(new)) == (["switched"], b"one\ntwo\nthree\nfour\n")
+    assert (watcher.followed.status, "another file is in its place" in watcher.followed.problem) == ("gone", True)
+
+
+def test_a_file_that_took_the_place_and_is_written_is_the_log_from_then_on(log, watcher):
+    with log.open("ab", buffering=0) as writer:
+        put_in_place(log, b"new\n", time.time() + 1)
+        watcher.poll()
+        append(log, b"newer\n")
+        assert data(watcher.poll()) == b"newer\n"
+        writer.write(b"late words of the old run\n")
+        assert watcher.poll() == []
+
+
+def test_a_new_log_is_followed_though_its_clock_was_set_back(log, watcher):
+    put_in_place(log, b"new\n", 1000.0)
+    assert watcher.poll()[0].status == "gone"
+    append(log, b"newer\n")
+    os.utime(log, (1001.0, 1001.0))
+    new = watcher.poll()
+    assert (whys(new), data(new), watcher.followed.status) == (["replaced"], b"new\nnewer\n", "ok")
+
+
 def test_deleted_and_recreated(log, watcher):
     writer = log.open("ab")
     log.unlink()

@@ -63,6 +63,15 @@ class Skipped(Struct, frozen=True):
 Event = Opened | Appended | Skipped | ReadError
 
 
+class Former(Struct, frozen=True):
+    """The open file that was followed before, read up to `size_bytes`. `successor_bytes`: what stood then in the one that took
+    its place."""
+
+    fd: int
+    size_bytes: int
+    successor_bytes: int
+
+
 class Followed:
     """One file. All calls from one thread. `offset` is the byte after the last one read."""
 
@@ -83,6 +92,8 @@ class Followed:
         self.offset = 0
         self._network = network
         self._fd: int | None = None
+        self._former: Former | None = None
+        self._left: os.stat_result | None = None
         self._opened_at = 0.0
         self._identity = (0, 0)
         self._real = ""
@@ -100,10 +111,9 @@ class Followed:
             successor, fault = self._look_at_path(now)
             yield from self._grown(now)
             if successor is not None and self._fd is not None and self.offset >= os.fstat(self._fd).st_size:
-                why = self._why_replaced()
-                self.close()
-                yield self._open(why, now)
-                yield from self._grown(now)
+                yield from self._go_over(successor, now)
+            elif self._former is not None and self._fd is not None:
+                yield from self._go_back(self._former, self._fd, now)
             yield from self._noted(fault)
         except OSError as error:
             self.close()
@@ -118,6 +128,35 @@ class Followed:
         if self._fd is not None:
             os.close(self._fd)
         self._fd = None
+        self._forget_former()
+
+    def _forget_former(self) -> None:
+        if self._former is not None:
+            os.close(self._former.fd)
+        self._former = None
+
+    def _go_over(self, successor: os.stat_result, now: float) -> Iterator[Event]:
+        """Follow the file that took the place of this one, which is at its end; keep this one: its writer may still have it."""
+        why = self._why_replaced()
+        kept, self._fd = self._fd, None
+        assert kept is not None
+        self.close()
+        if why == "switched":
+            os.close(kept)
+        else:
+            self._former = Former(kept, self.offset, successor.st_size)
+        yield self._open(why, now)
+        yield from self._grown(now)
+
+    def _go_back(self, former: Former, fd: int, now: float) -> Iterator[Event]:
+        """Follow the file of before again, if the run goes on writing that one, and nobody the one that took its place."""
+        if os.fstat(fd).st_size != former.successor_bytes:
+            self._forget_former()
+        elif (found := os.fstat(former.fd)).st_size > former.size_bytes:
+            os.close(fd)
+            self._fd, self._former, self._identity = former.fd, None, (found.st_dev, found.st_ino)
+            yield self._begin("switched", now)
+            yield from self._grown(now)
 
     def _open(self, why: Why, now: float) -> Opened:
         fd = open_log(self.path)
@@ -138,7 +177,7 @@ class Followed:
         self._live_from = 0 if live else found.st_size
         self._before = os.pread(self._fd, min(FINGERPRINT_BYTES, self.offset), max(0, self.offset - FINGERPRINT_BYTES))
         self._head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
-        self._settled = None
+        self._settled = self._left = None
         return Opened(why, self.offset)
 
     def _grown(self, now: float) -> Iterator[Event]:
@@ -189,12 +228,12 @@ class Followed:
             return None
 
     def _look_at_path(self, now: float) -> tuple[os.stat_result | None, ReadError | None]:
-        """Another file at the path, or why there is none. An empty successor is left alone: until the writer has reopened its
-        log, it still writes into the old one."""
+        """Another file at the path, or why there is none. A successor that is empty, or older than what was written last into
+        this one and does not grow, is left alone: until the writer has reopened its log, it still writes into the old one."""
         try:
             found = os.stat(self.path)
             if (found.st_dev, found.st_ino) != self._identity:
-                return (found if found.st_size else None), None
+                return (found, None) if found.st_size and self._is_later(found) else (None, self._left_alone(found))
             if self._network and now - self._opened_at >= REOPEN_S:
                 self._reopen(now)
         except FileNotFoundError:
@@ -202,6 +241,20 @@ class Followed:
         except OSError as error:
             return None, in_words(self.path, error)
         return None, None
+
+    def _is_later(self, successor: os.stat_result) -> bool:
+        """By the clock of the files, which may have been set back meanwhile: then by its bytes."""
+        assert self._fd is not None
+        before, self._left = self._left, successor
+        if before is not None and before.st_ino == successor.st_ino and before.st_size != successor.st_size:
+            return True
+        return os.path.realpath(self.path) != self._real or successor.st_mtime_ns >= os.fstat(self._fd).st_mtime_ns
+
+    def _left_alone(self, successor: os.stat_result) -> ReadError | None:
+        if not successor.st_size:
+            return None
+        said = "another file is in its place; what is written into the one that was there is read on"
+        return ReadError("gone", f"{shown(self.path)}: {said}")
 
     def _reopen(self, now: float) -> None:
         """Open the file again: only then a network file system must show fresh sizes and bytes (close-to-open consistency)."""
