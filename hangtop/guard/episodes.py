@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.diagnosis.rules.end_rules import by_you
+from hangtop.diagnosis.rules.end_rules import by_you, is_run
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.guard.policy import HARMFUL, Deed, Event
 from hangtop.guard.post import Post
@@ -37,7 +37,8 @@ Key = tuple[Event, float, Deed, float]
 
 class Seen(Struct, frozen=True):
     """An event that stands now. `news_at`: when the run last told anything new, in unix time; `None` where that is not known.
-    `mark`: how far the run has come: it changes with what a run tells, not with a heartbeat. `attempt`: which start of it."""
+    `mark`: how far the run has come: it changes with what a run tells, not with a heartbeat. `attempt`: which start of it, in
+    its log; `started_at`: when the newest process that writes it was started."""
 
     event: Event
     said: str
@@ -45,6 +46,7 @@ class Seen(Struct, frozen=True):
     news_at: float | None = None
     mark: str = ""
     attempt: int = 1
+    started_at: float = 0.0
 
 
 class Episode(Struct, frozen=True):
@@ -106,7 +108,9 @@ def seen_of(snapshot: Snapshot, verdict: Verdict, signs: Mapping[Event, str]) ->
     """The word of the verdict, and the signs beside it."""
     now = snapshot.now
     news_at = None if verdict.silence_s is None else now - verdict.silence_s
-    word = Seen(event_of(verdict), verdict.headline, verdict.confidence, news_at, mark_of(snapshot), snapshot.log.attempt)
+    started_at = max((writer.started_at for writer in snapshot.procs.writers if is_run(writer)), default=0.0)
+    told = mark_of(snapshot), snapshot.log.attempt, started_at
+    word = Seen(event_of(verdict), verdict.headline, verdict.confidence, news_at, *told)
     return (word, *(replace(word, event=sign, said=said, confidence="likely") for sign, said in signs.items()))
 
 
@@ -136,7 +140,7 @@ def _is_another(book: Book, known: Episode, seen: Seen) -> bool:
     """Whether the run was started again, or has told something new, since this hang or crash began."""
     restarted = known.began < book.restarted_at
     if seen.event == "crashed":
-        return restarted or seen.attempt != known.attempt
+        return restarted or seen.attempt != known.attempt or seen.started_at > known.began
     told = seen.news_at is not None and seen.news_at >= book.restarted_at
     return seen.event in RESTS and ((restarted and told) or _has_moved(known, seen))
 

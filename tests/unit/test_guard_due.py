@@ -94,6 +94,8 @@ def test_a_crash_of_the_next_attempt_is_another_one_and_its_last_words_are_not()
     later = replace(crashed, news_at=203.0, mark="b")
     assert deeds(policy, stands(204.0, later, book=book), 204.0, later) == []
     assert deeds(policy, stands(300.0, replace(later, attempt=2), book=book), 300.0, later) == ["notify"]
+    by_another_process = replace(later, started_at=201.0)
+    assert deeds(policy, stands(210.0, by_another_process, book=book), 210.0, later) == ["notify"], "in a log made anew"
 
 
 def test_what_the_guard_itself_started_again_hangs_anew() -> None:

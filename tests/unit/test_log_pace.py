@@ -71,3 +71,12 @@ def test_a_long_first_step_delays_the_time_to_go_no_longer_than_a_few_steps_and_
     assert read(text(1, 12)).progress.eta_s == pytest.approx(999 - 11)
     assert read(text(50, 60)).progress.eta_s is None
     assert read(text(50, 160)).progress.eta_s == pytest.approx(999 - 159)
+
+
+def rounds(count: int, each: int, total: str) -> str:
+    return "".join(f"step {i}{total} loss {2.0 - i / each:.2f}\n" for _ in range(count) for i in range(each))
+
+
+@pytest.mark.parametrize(("total", "kept"), [("/1000", 14), ("/15", 29)])
+def test_the_losses_before_a_run_that_begins_anew_are_not_its_own_those_of_the_round_before_are(total: str, kept: int) -> None:
+    assert len(read(rounds(2, 15, total)).progress.history["loss"]) == kept

@@ -161,7 +161,7 @@ def _finished(headline: str, sure: Confidence, *evidence: Evidence, refute: str 
 def _failed_after(snapshot: Snapshot) -> bool:
     """All that wrote the log have ended, and one with an error of its own. A signal from outside ends what stands by, done."""
     writers = present_writers(snapshot.procs)
-    codes = [writer.exit_code for writer in writers if _is_run(writer)]
+    codes = [writer.exit_code for writer in writers if is_run(writer)]
     return not any(writer.alive for writer in writers) and any(code and -code not in FROM_OUTSIDE for code in codes)
 
 
@@ -230,7 +230,7 @@ def writer_gone(snapshot: Snapshot) -> Verdict | None:
 
     Stands before `broke_off`: how a process ended says more than that nobody is left.
     """
-    writers = tuple(filter(_is_run, present_writers(snapshot.procs)))
+    writers = tuple(filter(is_run, present_writers(snapshot.procs)))
     if not writers or any(writer.alive for writer in writers):
         return None
     written_at = snapshot.log.last_output_at
@@ -278,6 +278,6 @@ def broke_off(snapshot: Snapshot) -> Verdict | None:
     )
 
 
-def _is_run(writer: Writer) -> bool:
+def is_run(writer: Writer) -> bool:
     """Whoever wrote a line and left at once (`echo … >> train.log`, a cron job) is not the run, unless hangtop started it."""
     return writer.alive or writer.started_here or (writer.gone_at or 0.0) - writer.started_at >= SHORT_LIFE_S

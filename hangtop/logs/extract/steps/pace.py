@@ -34,6 +34,8 @@ _ENOUGH = 10
 """Fewer gaps do not tell how long later steps take: the first evaluation, or barrier of all ranks, may still be ahead."""
 _ALIKE = 0.5
 """A gap longer than this fraction of the longest one is a pause of the same kind: such pauses come again."""
+_NEAR_END = 0.9
+"""A count that has come so far of its total may begin its next round."""
 _MATTERS = 1.5
 """A pause that makes the mean longer by this factor dominates it."""
 
@@ -103,6 +105,9 @@ class PaceMeter:
             return self._remember(seen)
         if step < top.step and seen.writer == top.writer:
             anew = step <= (self._lowest or 0.0) and top.step - step >= HEALTHY_STEPS * (self._every or 1.0)
+            if anew and not _at_end(top):  # another attempt: what the one before told is no past of this one
+                for values in self.history.values():
+                    values.clear()
             self.in_rounds |= seen.total is not None and seen.total == top.total and top.step >= seen.total
             self._top = self._since = self._kept = seen  # a new epoch or a new attempt counts from its beginning
             self.lines += 0 if late else HEALTHY_STEPS if anew else 1
@@ -231,6 +236,12 @@ class PaceMeter:
                 values.append(seen.metrics[name])
         loss = seen.metrics.get("loss")
         return self._losses.add(seen.step, loss) if loss is not None and isfinite(loss) else None
+
+
+def _at_end(seen: ProgressSeen) -> bool:
+    """Whether a count that begins anew after this line is its next round: the last line of a round may come some steps before
+    its total."""
+    return seen.step is not None and seen.total is not None and seen.step >= _NEAR_END * seen.total
 
 
 def _between(before: ProgressSeen, after: ProgressSeen, steps: float) -> float | None:
