@@ -37,7 +37,7 @@ def said(own: WatchedProcess, lines: tuple[str, ...] = READS, loop: Loop = "asks
 def test_it_waits_for_the_dead_and_the_rank_that_is_gone_is_named() -> None:
     told = said(spins(), lost=True)
     assert (told.word, told.kind, [culprit.rank for culprit in told.culprits]) == ("hung", "dead_process", [1])
-    assert "rank 2 reads again and again from a connection that its other end has closed" in told.evidence[1].text
+    assert "rank 2 reads again and again in take (train.py:71) from a connection" in told.evidence[1].text
 
 
 def test_where_nobody_is_gone_it_is_named_itself() -> None:

@@ -14,8 +14,7 @@ from hangtop.diagnosis.facts.held_in_turn import turn_of
 from hangtop.diagnosis.facts.long_sleeps import Sleep, clock_of, sleep_of
 from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
-from hangtop.diagnosis.status.closed_ends import TEXT as CLOSED_TEXT
-from hangtop.diagnosis.status.closed_ends import reads_a_closed_end
+from hangtop.diagnosis.status.closed_ends import closed_end
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, COROUTINES, MemberStatus, silent_since, works
 from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends
 from hangtop.records.watched_waits import AGAIN, WatchedProcess
@@ -105,9 +104,8 @@ def _told(watch: Watch, member: MemberStatus, members: Collection[int], sources:
     if member.status == "stopped":
         return _in_turn(watch, member)
     found = watched(watch, member) if member.status in OPEN else None
-    if found is not None and member.status == "works" and reads_a_closed_end(member, found[0], sources):
-        where = "" if member.activity is None else f", in {member.activity.own.name} ({member.activity.where})"
-        return replace(member, status="loops", text=f"{CLOSED_TEXT}{where}", doubted=False)
+    if found is not None and member.status == "works" and (spins := closed_end(member, found[0], sources)) is not None:
+        return replace(member, status="loops", text=spins, doubted=False)
     if found is None or (member.status == "works" and not member.doubted):
         return member
     process, thread = found

@@ -13,23 +13,30 @@ from hangtop.stacks.loops import LOOKS_AGAIN, Sources, does_more
 
 CLOSED = "close-wait"
 """The other end has closed, and this process has not (RFC 9293, 3.3.2)."""
-TEXT = "reads again and again from a connection that its other end has closed"
 _READS = re.compile(r"\b(?:recv|read)\w*\(")
 
 
-def reads_a_closed_end(member: MemberStatus, process: WatchedProcess, sources: Sources) -> bool:
-    """Whether it spins so: a core is busy, no byte moves anywhere, a connection was closed by its other end and all of it was
-    taken, and the loop in which it stands reads and comes back until something has changed."""
+def closed_end(member: MemberStatus, process: WatchedProcess, sources: Sources) -> str | None:
+    """What it does, if it spins so: a core is busy, no byte moves, a connection was closed by its other end and all of it
+    was taken, and the loop in which it stands reads and comes back until something has changed."""
+    known = member.activity
+    if known is None or not _may_spin(member, process) or not _reads_in_a_loop(known.thread.frames, sources):
+        return None
+    return f"reads again and again in {known.own.name} ({known.where}) from a connection that its other end has closed"
+
+
+def _may_spin(member: MemberStatus, process: WatchedProcess) -> bool:
     ended = any(moves.last.state == CLOSED and not moves.last.unread_bytes for moves in process.sockets)
     if not ended or member.moved is not False or process.busy_in < AGAIN or process.moves or does_more(member.process):
         return False
-    if any(moves.received_in or moves.acked_in or moves.taken_in for moves in process.sockets):
+    return not any(moves.received_in or moves.acked_in or moves.taken_in for moves in process.sockets)
+
+
+def _reads_in_a_loop(frames: tuple[Frame, ...], sources: Sources) -> bool:
+    """Whether the innermost line of the user's own stands in a loop that reads, and comes back."""
+    place = next((frames[inner] for inner in own(frames)), None)
+    if place is None:
         return False
-    places = own(member.frames)
-    return bool(places) and _reads_in_a_loop(member.frames[places[0]], sources)
-
-
-def _reads_in_a_loop(place: Frame, sources: Sources) -> bool:
     found = next((excerpt for excerpt in sources if (excerpt.file, excerpt.at) == (place.file, place.line)), None)
     if found is None or found.loop not in (*LOOKS_AGAIN, "endless"):
         return False
