@@ -112,6 +112,14 @@ def test_beats_that_came_between_the_steps_are_told_from_those_that_came_only_la
     assert not read(*STEPS, *every(5.0, *["waiting for quota"] * 20, since=41.0)).beats_in_course
 
 
+def test_the_course_of_a_run_may_be_told_by_lines_that_are_known_for_no_steps() -> None:
+    goes_on = every(4.0, *(f"gain {(number * 7) % 11 / 10:+.2f} lag {number % 3}" for number in range(9)))
+    beats = every(5.0, *["monitor tasks=3"] * 20, since=20.5)
+    assert read(*sorted((*goes_on, *beats))).beats_in_course
+    assert not read(*sorted((*goes_on[:2], *beats))).beats_in_course, "two lines are no course"
+    assert not read(*goes_on, *every(5.0, *["waiting for quota"] * 20, since=80.0)).beats_in_course
+
+
 def test_numbered_lines_at_even_pauses_may_come_from_a_clock() -> None:
     facts = read(*STEPS, *every(10.0, *(f"heartbeat {number}" for number in range(30))))
     assert facts.idle_s == 0

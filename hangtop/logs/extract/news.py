@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.extract.extractor import Extractor
 from hangtop.logs.extract.known_pauses import KnownPauses
-from hangtop.logs.extract.line_forms import KEPT_NUMBERS, Form, Mark
+from hangtop.logs.extract.line_forms import BEATS, KEPT_NUMBERS, Form, Mark
 from hangtop.logs.extract.line_values import said_in
 from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.file_facts import FileFacts, Kind
@@ -143,9 +143,16 @@ class News(Extractor):
             beats_untimed=sure.is_untimed and any(form.is_untimed(sure) for form in self._forms.values()),
             beat_s=max((form.pause_s for form in beating), default=0.0),
             repeats=self._repeats if moved.number < last.number else "",
-            beats_in_course=bool(beating) and all(form.numbers[0] < self._step_number for form in beating),
+            beats_in_course=bool(beating) and all(form.numbers[0] < self._course(beating) for form in beating),
             paused_until=self._pauses.until(),
         )
+
+    def _course(self, beating: list[Form]) -> int:
+        """The number of the newest line of the run's course: of a step, or of lines that came again and again and told something
+        each time, whether or not they are known for steps."""
+        others = (form for form in self._forms.values() if form not in beating and form.told_at >= 0)
+        again = (form.numbers[-1] for form in others if len(form.numbers) > BEATS)
+        return max(self._step_number, *again, -1)
 
     def _compare(self, line: Line) -> None:
         said = said_in(line.text)
