@@ -12,7 +12,7 @@ from hangtop.records.verdict import Evidence
 
 HEAVY: Mapping[Part, float] = {
     "data": 0.3,
-    "optimizer": 0.4,
+    "optimizer": 0.35,
     "sync": 0.4,
     "save": 0.3,
     "reward": 0.4,
