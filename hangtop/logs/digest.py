@@ -71,7 +71,7 @@ class Digest:
         self._writers = LineWriters(self.ranks, self._stages)
         self._messages = KnownMessages(index, self.ranks, self._writers, self._stages)
         # A step proves a stage and sets the pace before its values are looked at: they are compared with those before.
-        self._news, self._works, self._again, self._times = News(), NamedWork(), BegunAgain(), StepTimesRead()
+        self._news, self._works, self._again, self._times = News(), NamedWork(), BegunAgain(), StepTimesRead(self.ranks)
         early = (self._stages.add_step, self._writers.add_step, self._messages.add_step)
         late = (self._news.add_step, self._works.add_step, self._again.add_step, self._times.add_step)
         listeners = (*early, *late, *(() if on_step is None else (on_step,)))

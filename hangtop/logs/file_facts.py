@@ -90,6 +90,15 @@ class TimesOfStep(Struct, frozen=True):
     parts: Mapping[Part, float]
 
 
+class OwnTimes(NamedTuple):
+    """The times that one rank prints: how many, the place and time of the last, and means of late of each part, in seconds."""
+
+    offset: int
+    at: float | None
+    told: int
+    parts: Mapping[Part, float]
+
+
 class TokenRate(NamedTuple):
     """What an engine generates, as one line tells it."""
 
@@ -107,7 +116,8 @@ class FileFacts(Struct, frozen=True):
     kept coming; `beat_s`: the longest pause between such lines; `beats_untimed`: nothing tells yet since when only such lines
     come; `beats_in_course`: all of these came between the steps, too. `begun_again`: offset and time of lines with which another
     attempt may begin. `works`: what each writer does, as it said last. `paused_until`: how long silence like that after its last
-    line lasted before. `step_times`: samples over the whole file, oldest first, by the form of the line; `token_rates`: so too.
+    line lasted before. `step_times`: samples over the whole file, oldest first, by the form of the line; `token_rates`: so too;
+    `own_times`: of each rank, by the form of the line.
     """
 
     file: int
@@ -142,4 +152,5 @@ class FileFacts(Struct, frozen=True):
     beats_in_course: bool = False
     ray: RaySaid | None = None
     step_times: Mapping[str, tuple[TimesOfStep, ...]] = {}
+    own_times: Mapping[str, Mapping[int, OwnTimes]] = {}
     token_rates: tuple[TokenRate, ...] = ()

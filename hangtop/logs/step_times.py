@@ -11,11 +11,16 @@ from hangtop.common.level_shift import Shift, shift_of
 from hangtop.common.median import median
 from hangtop.logs.attempts import Attempts
 from hangtop.logs.file_facts import FileFacts, TimesOfStep, TokenRate
-from hangtop.records.step_times import Part, PartTime, StepTimes, Was, until
+from hangtop.records.step_times import Part, PartTime, SlowRank, StepTimes, Was, until
 
 LATELY = 12
 """Of so many of the newest steps the medians are those of now, where nothing changed."""
 LEAST_TOLD = 5
+LEAST_RANKS = 3
+"""Of two nobody knows which is the odd one."""
+APART, LEAST_MORE_S = 1.5, 0.1
+TOGETHER: frozenset[Part] = frozenset({"sync", "save", "evaluation"})
+"""What takes as long for all."""
 Told = TypeVar("Told", TimesOfStep, TokenRate)
 
 
@@ -23,17 +28,40 @@ def step_times_of(facts: Sequence[FileFacts], attempts: Attempts) -> StepTimes:
     """By the form of line that tells of most steps of this attempt, then of most parts."""
     told = [_present(rows, file, attempts) for file in facts for rows in file.step_times.values()]
     rows = max(told, key=lambda rows: (len(rows), len(rows[-1].parts) if rows else 0), default=())
+    slow_rank = slow_rank_of(facts, attempts)
     rates = max((_present(file.token_rates, file, attempts) for file in facts), key=len, default=())
-    times = StepTimes()
+    times = StepTimes(slow_rank=slow_rank)
     if len(rows) >= LEAST_TOLD:
         step_s = median([row.total_s or 0.0 for row in rows[-LATELY:]])
-        times = StepTimes(_parts(rows), len(rows), step_s=_rounded(step_s))
+        times = StepTimes(_parts(rows), len(rows), step_s=_rounded(step_s), slow_rank=slow_rank)
     if len(rates) < LEAST_TOLD:
         return times
     tokens = [rate.tokens_s for rate in rates]
     shift = shift_of(tokens)
     were = None if shift is None else Was(shift.before, until_at=rates[shift.at - 1].at)
     return replace(times, tokens_s=_now(tokens, shift), tokens_were=were)
+
+
+def slow_rank_of(facts: Sequence[FileFacts], attempts: Attempts) -> SlowRank | None:
+    """The rank that needs longest of its own, where each rank prints its times. What ranks do together takes as long for all: a
+    collective in the backward pass too, in which the others wait for the slow one (traceopt-ai/traceml#252)."""
+    told: dict[int, dict[Part, float]] = {}
+    for file in facts:
+        by_rank = max(file.own_times.values(), key=len, default={})
+        is_present = attempts.is_present(file.file)
+        for rank, own in by_rank.items():
+            if own.told >= LEAST_TOLD and is_present(own.offset, own.at):
+                told[rank] = {part: seconds for part, seconds in own.parts.items() if part not in TOGETHER}
+    if len(told) < LEAST_RANKS:
+        return None
+    sums = {rank: sum(parts.values()) for rank, parts in told.items()}
+    slowest = max(sums, key=sums.__getitem__)
+    others_s = median([own_s for rank, own_s in sums.items() if rank != slowest])
+    if sums[slowest] < APART * others_s or sums[slowest] - others_s < LEAST_MORE_S:
+        return None
+    others = [parts for rank, parts in told.items() if rank != slowest]
+    more = {part: own_s - median([parts.get(part, 0.0) for parts in others]) for part, own_s in told[slowest].items()}
+    return SlowRank(slowest, _rounded(sums[slowest]), _rounded(others_s), max(more, key=more.__getitem__))
 
 
 def _present(told: Sequence[Told], file: FileFacts, attempts: Attempts) -> tuple[Told, ...]:

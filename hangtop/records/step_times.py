@@ -67,16 +67,27 @@ class PartTime(Struct, frozen=True, omit_defaults=True):
     of_time: float = 0.0
 
 
+class SlowRank(Struct, frozen=True):
+    """A rank that needs longer than its peers for what it does alone, as each of them prints it: `own_s` of a step where the
+    median of the others is `others_s`; most of that in this part."""
+
+    rank: int
+    own_s: float
+    others_s: float
+    part: Part
+
+
 class StepTimes(Struct, frozen=True, omit_defaults=True):
     """`parts`: the longest first; empty where the log tells none. `told`: over how many steps. `step_s`: seconds of a step as the
     same lines tell it, the median of late. `tokens_s`: tokens that the engine generates in a second while it works, as it reports
-    them; `tokens_were`: before that changed."""
+    them; `tokens_were`: before that changed. `slow_rank`: the slowest, where it stands out."""
 
     parts: tuple[PartTime, ...] = ()
     told: int = 0
     tokens_s: float | None = None
     tokens_were: Was | None = None
     step_s: float | None = None
+    slow_rank: SlowRank | None = None
 
 
 class Peaks(Struct, frozen=True, omit_defaults=True):

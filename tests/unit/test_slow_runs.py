@@ -226,3 +226,23 @@ def test_a_throughput_that_fell_is_told_where_the_lines_have_no_time() -> None:
         for step in range(1, 80)
     )
     assert lines(judged(text)[0])[0].startswith("the throughput is 9.500, it was 40.000 until")
+
+
+def by_rank(data_s: dict[int, float], ranks: int = 4) -> str:
+    text = ""
+    for step in range(1, 20):
+        for rank in range(ranks):
+            own_s = data_s.get(rank, 0.02) * (1 + 0.1 * (step % 3))
+            text += f"[rank{rank}]: {clock(4 * step)} Epoch(train) [1][{step}/900] lr: 1.0e-03 eta: 1:00:00 time: 4.0 data_time: "
+            text += f"{own_s:.4f} memory: 12231 loss: 3.6{step}\n"
+    return text
+
+
+def test_the_rank_that_needs_longer_of_its_own_is_named() -> None:
+    verdict, _ = judged(by_rank({2: 1.1}))
+    assert lines(verdict)[0] == "rank 2 needs 1.2 s of its own in a step, the others 0.02 s: loading of data"
+
+
+@pytest.mark.parametrize("log", [by_rank({}), by_rank({1: 1.0}, ranks=2)], ids=["alike", "of two"])
+def test_no_rank_is_named_where_none_stands_out(log: str) -> None:
+    assert not [line for line in lines(judged(log)[0]) if line.startswith("rank")]

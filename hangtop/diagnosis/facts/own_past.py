@@ -8,6 +8,7 @@ from hangtop.diagnosis.facts.heavy_parts import heavy_parts
 from hangtop.diagnosis.facts.learning_hints import learning_hints
 from hangtop.diagnosis.facts.machine_evidence import stall_evidence
 from hangtop.diagnosis.facts.slow_messages import slow_messages
+from hangtop.diagnosis.facts.slow_rank import slow_rank
 from hangtop.diagnosis.facts.stage_shares import stage_evidence
 from hangtop.diagnosis.facts.start_up import long_stage
 from hangtop.diagnosis.facts.step_time_evidence import breakdown, grown, grown_parts, seen_parts, slower
@@ -36,7 +37,7 @@ def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
     times = snapshot.log.step_times
     heavy = tuple(heavy_parts(times, grown_parts(times)))
     uneven = () if heavy else uneven_steps(snapshot)
-    slowed = (*grown(snapshot), *heavy, *uneven, *tcp_between_nodes(snapshot), *slow_messages(snapshot))
+    slowed = (*grown(snapshot), *slow_rank(times), *heavy, *uneven, *tcp_between_nodes(snapshot), *slow_messages(snapshot))
     return (*slowed, *learning_hints(snapshot.log.progress), *long_stage(snapshot), *idle, *load)
 
 

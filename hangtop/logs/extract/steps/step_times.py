@@ -11,13 +11,16 @@ from msgspec.structs import replace
 from hangtop.common.whole_history import WholeHistory
 from hangtop.logs.catalog.timing import BELOW_BYTES, TimingLine, timings
 from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.steps.progress import StepLine
-from hangtop.logs.file_facts import FileFacts, TimesOfStep, TokenRate
+from hangtop.logs.file_facts import FileFacts, OwnTimes, TimesOfStep, TokenRate
 from hangtop.logs.lines.split import Block
 from hangtop.records.step_times import Part
 
 SPREAD, WITHIN = 16, 64 << 10
 """So many places of a block are looked at, and so many bytes behind each."""
+LATELY = 8
+"""The means of a rank are those of about so many of its last steps."""
 LEAST_BYTES = 4_096
 """All lines of a smaller block are read."""
 LITERALS = (
@@ -31,7 +34,9 @@ class StepTimesRead(Extractor):
 
     literals = LITERALS
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: RankTable) -> None:
+        self._ranks = ranks
+        self._own: dict[str, dict[int, OwnTimes]] = defaultdict(dict)
         self._rows: dict[str, WholeHistory[TimesOfStep]] = defaultdict(WholeHistory)
         self._open: dict[str, TimesOfStep] = {}
         self._rates: WholeHistory[TokenRate] = WholeHistory()
@@ -59,7 +64,11 @@ class StepTimesRead(Extractor):
             self._add_below(form.below, found.line.offset, parts)
         elif parts or total_s:
             whole_s = sum(parts.values()) if form.whole and total_s is None else total_s
-            self._begin(form.id, TimesOfStep(found.line.offset, found.line.at, self._step[1], whole_s, parts))
+            row = TimesOfStep(found.line.offset, found.line.at, self._step[1], whole_s, parts)
+            rank = self._ranks.rank_of(found.line.writer)
+            if rank is not None and parts:
+                self._own[form.id][rank] = _with_own(self._own[form.id].get(rank), row)
+            self._begin(form.id, row)
 
     def _add_below(self, form: str, offset: int, parts: dict[Part, float]) -> None:
         row = self._open.get(form)
@@ -105,7 +114,8 @@ class StepTimesRead(Extractor):
         """With the rows that are complete, and those that are as complete as they will be for now."""
         newest = {form: (row,) for form, row in self._open.items() if row.total_s and row.parts}
         rows = {form: (*self._rows[form].items(), *newest.get(form, ())) for form in (*self._rows, *newest)}
-        return replace(facts, step_times=rows, token_rates=self._rates.items())
+        own = {form: dict(ranks) for form, ranks in self._own.items()}
+        return replace(facts, step_times=rows, token_rates=self._rates.items(), own_times=own)
 
 
 def _evenly(data: bytes, begin: int, texts: Sequence[str]) -> Iterator[int]:
@@ -129,6 +139,17 @@ def _with(row: TimesOfStep, more: TimesOfStep) -> TimesOfStep:
     """A row with the parts of another line of it."""
     both = [each.total_s for each in (row, more) if each.total_s is not None]
     return replace(row, total_s=sum(both) if both else None, parts={**row.parts, **more.parts})
+
+
+def _with_own(known: OwnTimes | None, row: TimesOfStep) -> OwnTimes:
+    """The means of a rank with one more step: those of all steps at first, then each step fades."""
+    if known is None:
+        return OwnTimes(row.offset, row.at, 1, row.parts)
+    told = known.told + 1
+    weight = 1 / min(told, LATELY)
+    names = known.parts.keys() | row.parts.keys()
+    means = {part: known.parts.get(part, 0.0) * (1 - weight) + row.parts.get(part, 0.0) * weight for part in names}
+    return OwnTimes(row.offset, row.at, told, means)
 
 
 def _since(before: TimesOfStep | None, row: TimesOfStep) -> float | None:
