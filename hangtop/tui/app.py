@@ -265,6 +265,12 @@ class HangtopApp(Navigation):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
+    def action_palette(self) -> None:
+        """Every command, found by its words."""
+        from hangtop.tui.dialogs.palette import palette
+
+        self.push_screen(palette())
+
     def action_theme(self) -> None:
         """The next theme; with NO_COLOR only ANSI themes."""
         names = [name for name, palette in self.palettes.items() if not self.no_color or palette.ansi]

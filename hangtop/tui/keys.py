@@ -47,6 +47,7 @@ LOOK: tuple[Key, ...] = (
     Key("right_square_bracket", "]", "file(1)", "", "log of the next file"),
     Key("t", "t", "theme", "theme", "theme"),
     Key("question_mark", "?", "help", "help", "this help"),
+    Key("ctrl+p", "Ctrl-P", "palette", "", "all commands, found by their words"),
     Key("ctrl+z", "Ctrl-Z", "suspend_process", "", "to the shell; fg comes back"),
     Key("q", "q", "quit", "quit", "quit, at once"),
 )
