@@ -60,6 +60,8 @@ class ProbeContext:
         # by the Ray source
         self.ray_workers: frozenset[Identity] = frozenset()
         """The run's workers on this machine."""
+        self.ray_daemons: frozenset[Identity] = frozenset()
+        """What keeps the clusters of this machine, whoever works on them."""
         self.workers: tuple[WorkerLog, ...] = ()
         """The output files of all its workers."""
         self.access: Mapping[str, Cluster] = {}

@@ -17,7 +17,8 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.waits.wait_source import WaitSource
 from hangtop.records.ask import WaitsAsk
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.records.watched_waits import WaitsReading
+from hangtop.records.watched_waits import WaitsReading, WatchedProcess
+from hangtop.system.processes.table import Identity
 from tests.fakes.processes import eventually, python
 from tests.fakes.waits import doing, wait_of, watch
 
@@ -171,3 +172,16 @@ def beside_a_sleeper(turn: str) -> Iterator[subprocess.Popen[bytes]]:
     with python(f"import hashlib, os, threading, time\n{asks}threading.Thread(target=run).start()\ntime.sleep(600)") as process:
         wait_of(process, lambda thread: thread.call.kind == "sleep")
         yield process
+
+
+def test_what_ray_s_daemons_and_we_tell_each_other_keeps_no_watch_open() -> None:
+    """They are at the other ends of all workers, and a few of their bytes move in each second: a hung run was watched three times
+    as long for them."""
+    context = ProbeContext(WatchSpec())
+    source = WaitSource(context)
+    context.ray_daemons = frozenset({Identity(31_538, 700)})
+    told = [
+        WatchedProcess(pid, ticks, "S", "python")
+        for pid, ticks in ((31_538, 700), (31_538, 900), (29_942, 800), (os.getpid(), 1))
+    ]
+    assert source._of_the_run(told) == (told[1], told[2]), "of a pid that was reused nothing is known"

@@ -61,6 +61,7 @@ class RaySource(Source):
         if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.read(now)
+        self._context.ray_daemons = frozenset(daemon.identity for daemon in here.daemons if daemon.gone_at is None)
         reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
         self._context.access = {cluster.name: cluster for cluster in self._clusters.values()}
         state = self.run_with(reading)

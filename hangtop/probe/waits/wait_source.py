@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -49,7 +50,7 @@ class WaitSource(Source):
     """Answers `WaitsAsk`."""
 
     def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
-        del context  # which processes, the question says
+        self._context = context
         self._table = table or open_table()
         self._surroundings = Surroundings(self._table)
         self._sampler = Sampler()
@@ -82,8 +83,10 @@ class WaitSource(Source):
             if windows >= WINDOWS:
                 polling = self._pollers.since()
                 told = tuple(self._watched(pid, around, moments, polling.get(pid, NO_POLLING)) for pid in around.threads)
-                is_open = windows < MOST_WINDOWS and any(is_doubtful(each) for each in told)
-                done = not (is_open or (windows < QUEUE_WINDOWS and any(is_queued(each, members, ask.pids) for each in told)))
+                may_live = self._of_the_run(told)
+                is_open = windows < MOST_WINDOWS and any(is_doubtful(each) for each in may_live)
+                is_open = is_open or (windows < QUEUE_WINDOWS and any(is_queued(each, members, ask.pids) for each in may_live))
+                done = not is_open
                 yield WaitsReading(
                     ask.ask, now, ask.pids, told, windows, round(at - began, 2), around.hidden, done, around.note, beside, near
                 )
@@ -91,6 +94,12 @@ class WaitSource(Source):
                     self._last = moments[-1]
                     return
             time.sleep(max(0.0, moments[0].at + len(moments) * WINDOW_S - time.monotonic()))
+
+    def _of_the_run(self, told: Sequence[WatchedProcess]) -> tuple[WatchedProcess, ...]:
+        """Without Ray's own daemons, at the other ends of all its workers, and without us, who ask them: all of these talk for as
+        long as they live, which is no life of the run."""
+        daemons = {(identity.pid, identity.start_ticks) for identity in self._context.ray_daemons}
+        return tuple(each for each in told if each.pid != os.getpid() and (each.pid, each.start_ticks) not in daemons)
 
     def _before(self, at: float) -> Moment | None:
         """The end of the watch before this one, if that was not long ago: what moved since is a window too."""
