@@ -54,6 +54,7 @@ def versions(subject: Subject) -> Iterator[Check]:
         return
     yield ok("packages", "interpreter", ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found))
     yield from clashes(found)
+    yield from debug_server(found)
     try:
         yield from unmet(pins(subject.python), found)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
@@ -104,6 +105,20 @@ def clashes(found: Mapping[str, str]) -> Iterator[Check]:
             yield fail("packages", f"{name} build", detail, f"pip install --force-reinstall {name} from the index of {of_torch}")
     if of_torch == "cpu" and not found.keys() & {"torch-rocm", "intel-extension-for-pytorch"}:
         yield warn("packages", "torch build", f"torch {found['torch']} has no GPU support", "pip install torch (a CUDA build)")
+
+
+def debug_server(found: Mapping[str, str]) -> Iterator[Check]:
+    """Whether PyTorch's debug server can be opened, by which hangtop sees the ranks of all nodes. Pure.
+
+    torch/distributed/debug: since 2.10, its front end needs Jinja2 and aiohttp, which torch does not bring."""
+    if (_release(found.get("torch")) or ()) < (2, 10):
+        return
+    missing = [name for name in ("jinja2", "aiohttp") if name not in found]
+    call = "torch.distributed.debug.start_debug_server() on every rank, after init_process_group"
+    if missing:
+        yield ok("packages", "debug server", f"{call} shows the ranks of all nodes; first: pip install {' '.join(missing)}")
+    else:
+        yield ok("packages", "debug server", f"{call} shows the ranks of all nodes to hangtop")
 
 
 def extensions(subject: Subject, found: Mapping[str, str]) -> Iterator[Check]:

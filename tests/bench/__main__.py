@@ -34,6 +34,7 @@ BENCHES = {
     "ray": "ray_source",
     "ranks": "rank_steps",
     "scale": "scale",
+    "nodes": "nodes",
     "processes": "processes_pane",
     "stacks": "stacks",
     "check": "judging",

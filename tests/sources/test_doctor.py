@@ -533,3 +533,14 @@ def test_a_trial_that_stands_is_ended_at_its_bound_and_says_where(tmp_path: Path
     (tmp_path / "b.jsonl").write_text("{}\n")
     stands = trial.carry_out("data", subject("python", f"--data={tmp_path}/b.jsonl", cwd=tmp_path, PYTHONPATH=str(tmp_path)), 1.0)
     assert (stands.status, "it stands in load_dataset (datasets.py:3)" in stands.detail) == ("fail", True)
+
+
+def test_a_torch_that_has_a_debug_server_says_how_it_is_opened_and_what_it_lacks() -> None:
+    whole = {"torch": "2.13.0+cpu", "jinja2": "3.1", "aiohttp": "3.9"}
+    (said,) = packages.debug_server(whole)
+    assert (said.status, said.title) == ("ok", "debug server")
+    assert "start_debug_server() on every rank" in said.detail
+    (lacks,) = packages.debug_server({"torch": "2.10.0", "jinja2": "3.1"})
+    assert lacks.detail.endswith("first: pip install aiohttp")
+    assert not list(packages.debug_server({"torch": "2.9.1"}))
+    assert not list(packages.debug_server({}))

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hangtop.actions.execute.signals import VerifiedProcess
 from hangtop.probe.nodes.far_program import program
 from hangtop.probe.nodes.launchers import BEGIN, SSH, LauncherError, command
 from hangtop.probe.nodes.node_link import NodeLink
@@ -24,6 +25,10 @@ from hangtop.probe.nodes.node_side.stacks import spy_for
 from hangtop.probe.nodes.node_stacks import NodeStacks
 from hangtop.probe.nodes.node_table import Look, NodeTable
 from hangtop.records.nodes import node_of, on_node, pid_text, pid_there
+from hangtop.records.plan import Target
+from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.open_table import open_table
+from hangtop.system.processes.table import Stat
 from tests.fakes.processes import eventually
 
 PID_MAX = (4 << 20) - 1
@@ -168,3 +173,15 @@ def test_an_answer_of_another_form_ends_the_question_to_that_node_and_says_so() 
     link._answers[7] = deque([{"stack": 7, "pid": 42, "at": 1.0, "start": 3, "state": "S", "dump": None}])
     (stack,) = stacks.answers()
     assert (stack.pid, "no stack" in (stack.problem or "")) == (on_node(1, 42), True)
+
+
+@pytest.mark.parametrize("node", [1, 511, 512, 100_000])
+def test_a_number_of_another_node_is_never_asked_of_this_kernel(node: int) -> None:
+    """From the 512th node on it does not even fit into the argument of a system call."""
+    stat = Stat(on_node(node, 42), "python", "Z", on_node(node, 1), 42, 42, 700, 0, 1, 0, exit_status=256)
+    exits = Exits()
+    exits.watch(stat)
+    assert exits.code(stat.identity) == 1
+    target = Target(on_node(node, 42), 700, 0.0, "python", "S")
+    with pytest.raises(LookupError, match="of another node"):
+        VerifiedProcess(target, open_table(), frozenset(), os.geteuid())

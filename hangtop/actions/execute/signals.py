@@ -12,6 +12,7 @@ import select
 import signal
 from collections.abc import Mapping
 
+from hangtop.records.nodes import node_of
 from hangtop.records.plan import Target
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import ancestors
@@ -41,6 +42,8 @@ class VerifiedProcess:
         self.target = target
         self._table = table
         self._fd: int | None = None
+        if node_of(target.pid):
+            raise LookupError("it is a process of another node")
         if target.pid <= 1 or target.pid in own:
             raise LookupError("it is hangtop itself, or what hangtop runs in")
         with contextlib.suppress(AttributeError, OSError):

@@ -13,6 +13,7 @@ import struct
 import sys
 from contextlib import suppress
 
+from hangtop.records.nodes import node_of
 from hangtop.system.processes.table import Identity, Stat
 
 PIDFD_GET_INFO = 0xC040_FF0B
@@ -36,7 +37,7 @@ class Exits:
             self._codes[stat.identity] = os.waitstatus_to_exitcode(stat.exit_status)
             if stat.identity in self._handles:  # needed no more
                 os.close(self._handles.pop(stat.identity))
-        known = stat.identity in self._handles or stat.identity in self._codes
+        known = stat.identity in self._handles or stat.identity in self._codes or node_of(stat.pid) > 0  # no pid of this machine
         if known or len(self._handles) >= MAX_HANDLES or sys.platform != "linux":
             return
         try:

@@ -4,10 +4,12 @@ or process group that only targets were in; what only runs the same command unde
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 from hangtop.probe.nodes.node_side.proc import as_text, read, stat_of
 
+PATIENCE_S = 0.25
 Identity = tuple[int, int]
 GROUP, SESSION, KERNEL, START = 2, 3, 5, 6
 """Places in the first part of `stat_of`."""
@@ -90,4 +92,9 @@ def all_stats() -> dict[int, list[Any]]:
 
 
 def command_of(pid: int) -> str:
-    return as_text(read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" "))[:400]
+    """Empty where the kernel does not give it in time: that read may wait for a process that is stuck (moby#15204)."""
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(read(f"/proc/{pid}/cmdline")), daemon=True)
+    reader.start()
+    reader.join(PATIENCE_S)
+    return as_text(found[0].rstrip(b"\0").replace(b"\0", b" "))[:400] if found else ""
