@@ -6,7 +6,9 @@ import multiprocessing
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import median
 
@@ -24,15 +26,17 @@ RANKS, STEP_S, AT_A_TIME = 1024, 5.0, 64
 LINE = re.compile(r"n(\d{9})n")
 STEP = re.compile(r"1,024 of 1,024 in step (\d+)")
 SIZE = (160, 50)
+TOGETHER_S = 0.004
+"""Writes nearer to each other are parts of one paint."""
 
 
 def rows(options: Options) -> Iterator[Row]:
     for rate, budget in ((1_000, 0.25), (100_000, 0.5)):
-        ages = _ages(LINE, write_lines, rate, options.seconds)
-        yield Row(f"newest line on the screen at {rate:,} lines/s, p50", median(ages), "s", budget)
-    ages = _ages(STEP, write_steps, max(4, round(options.seconds / STEP_S)), options.seconds)
-    yield Row(f"new step of {RANKS:,} ranks on the screen, p50", median(ages), "s", 0.5)
-    yield Row("the same, worst", max(ages), "s")
+        waited = _ages(LINE, write_lines, rate, options.seconds)
+        yield Row(f"newest line on the screen at {rate:,} lines/s, p50", median(waited), "s", budget)
+    waited = _ages(STEP, write_steps, max(4, round(options.seconds / STEP_S)), options.seconds)
+    yield Row(f"new step of {RANKS:,} ranks on the screen, p50", median(waited), "s", 0.5)
+    yield Row("the same, worst", max(waited), "s")
 
 
 def _ages(shown: re.Pattern[str], write: Callable[..., None], *given: float) -> list[float]:
@@ -50,30 +54,34 @@ def _ages(shown: re.Pattern[str], write: Callable[..., None], *given: float) -> 
             while writer.is_alive():
                 terminal.read(0.1)
             terminal.read(AFTER_S)
-            seen = list(_seen(shown, terminal.chunks, first))
-        written = [line.split() for line in moments.read_text().splitlines()]
-    ages, newest = [], iter([*seen, (float("inf"), sys.maxsize)])
-    at, number = next(newest)
-    for name, moment in written:
-        while number < int(name):
-            at, number = next(newest)
-        ages.append(began + at - float(moment))
-    return ages
+            seen = [(began + moment, numbers) for moment, numbers in _seen(shown, terminal.chunks, first)]
+        notes = [line.split() for line in moments.read_text().splitlines()]
+    return ages(seen, [(int(number), float(moment)) for number, moment in notes])
 
 
-def _seen(shown: re.Pattern[str], chunks: list[tuple[float, bytes]], first: int) -> Iterator[tuple[float, int]]:
-    """When the screen showed a greater number than ever before, and which."""
+def ages(seen: Iterable[tuple[float, list[int]]], written: list[tuple[int, float]]) -> list[float]:
+    """For each number written, in seconds: until it or a greater one was seen. `seen`: when, and which numbers. A number that was
+    not written by then is none: the digits of two paints."""
+    left, found = deque(written), list[float]()
+    moments = [moment for _, moment in written]
+    for at, numbers in seen:
+        known = bisect_right(moments, at)
+        newest = written[min(known, len(written) - 1)][0]  # its first lines may stand there before its last
+        most = max((number for number in numbers if number <= newest), default=-1)
+        while left and left[0][0] <= most and left[0][1] <= at:
+            found.append(at - left.popleft()[1])
+    return [*found, *(float("inf") for _ in left)]
+
+
+def _seen(shown: re.Pattern[str], chunks: list[tuple[float, bytes]], first: int) -> Iterator[tuple[float, list[int]]]:
+    """The numbers on the screen after each paint: what comes together is one, and its parts are no picture."""
     screen = pyte.Screen(*SIZE)
-    stream, most = pyte.ByteStream(screen), -1
+    stream = pyte.ByteStream(screen)
     for at, (moment, chunk) in enumerate(chunks):
         stream.feed(chunk)
-        if (
-            at >= first
-            and (numbers := [int(found) for found in shown.findall("\n".join(screen.display))])
-            and max(numbers) > most
-        ):
-            most = max(numbers)
-            yield moment, most
+        is_whole = at + 1 == len(chunks) or chunks[at + 1][0] - moment > TOGETHER_S
+        if at >= first and is_whole:
+            yield moment, [int(found) for found in shown.findall("\n".join(screen.display))]
 
 
 def write_lines(path: str, moments: str, rate: int, seconds: float) -> None:
