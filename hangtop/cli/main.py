@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import io
 import os
 import sys
@@ -132,11 +133,17 @@ def check(wait: float | None, as_json: bool, with_why: bool, **given: Any) -> in
     Exit code 0: running, slow or finished; 1: stalled, hung or waiting; 2: wrong usage; 3: crashed; 4: blind, for the log
     cannot be read.
     """
-    from hangtop.cli.commands import check as command
+    gc.disable()  # nothing that is loaded is garbage, and to look for some takes a tenth of the start
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, config_of(given["config"]))
-    return command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, with_why=with_why, out=sys.stdout)
+    feed = ProbeFeed(spec)
+    feed.begin()  # it loads what it needs while we load the rules
+    from hangtop.cli.commands import check as command
+
+    gc.freeze()
+    gc.enable()
+    return command.run(feed, spec, wait_s=wait, as_json=as_json, with_why=with_why, out=sys.stdout)
 
 
 @hangtop.command()

@@ -13,6 +13,8 @@ from graphlib import TopologicalSorter
 import pytest
 from grimp import build_graph
 
+from hangtop.probe.source import SOURCES
+
 SCREEN = {"textual", "rich"}
 BLOCKS = {"pynvml", "ray", "psutil", "watchfiles"}
 CORE = ("records", "logs", "stacks", "state", "diagnosis", "actions.plans", "monitor.monitor")
@@ -71,3 +73,8 @@ def test_no_file_imports_another_in_a_circle() -> None:
     graph = build_graph("hangtop", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     TopologicalSorter(imports).prepare()  # a `CycleError` names the circle
+
+
+def test_sources_load_http_and_tls_with_their_first_request() -> None:
+    modules = ", ".join(sorted({place.partition(":")[0] for place in SOURCES.values()}))
+    assert {"http.client", "ssl", "email"}.isdisjoint(loaded(f"import {modules}"))

@@ -12,13 +12,11 @@ from hangtop.common.clean_text import clean_text
 from hangtop.probe.http.answer import Answer
 from hangtop.probe.http.connection import MOST_BYTES, Allowance, Connection
 from hangtop.probe.nccl import flight_recorder
-from hangtop.probe.torch_debug.worker_servers import Address
+from hangtop.probe.torch_debug.worker_servers import LIMIT_S, Address
 from hangtop.records.nccl import FlightGroup
 from hangtop.records.stack import Thread
 from hangtop.stacks.printed_stacks import dumped_threads
 
-LIMIT_S = 3.0
-"""All that one server is asked takes so long at most; a dump of stacks takes 5 ms, one of 2,000 collectives 50 ms."""
 NAMES, STACKS = "/handler/", "/handler/dump_traceback"
 FLIGHT = {"fr_trace_json": "", "dump_nccl_trace_json": "nccl"}
 """Handlers of flight recorders, and the backend that each tells of, where that is known."""

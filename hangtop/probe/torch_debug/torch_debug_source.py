@@ -1,7 +1,8 @@
 """The source "torchdebug": what the debug servers of a run tell of its ranks, wherever these are.
 
 A look finds the servers on this machine and sends nothing. They are asked only on a question, which comes when the run is quiet.
-The front end is asked for ranks elsewhere alone, and once: it writes a line about each visitor into the log of the run.
+The front end is asked for ranks elsewhere alone, and once: it writes a line about each visitor into the log of the run. What asks
+them is imported with the first question: HTTP and pickles cost 20 ms and 5 MB, and most runs have no such server.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,8 +18,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.http.at_once import run_at_once
 from hangtop.probe.source import Absent, Source
 from hangtop.probe.stacks import source_lines
-from hangtop.probe.torch_debug.server_replies import LIMIT_S, ServerReply, ask_server, front_end_page
-from hangtop.probe.torch_debug.worker_servers import Address, LocalServers, addresses, local_servers
+from hangtop.probe.torch_debug.worker_servers import LIMIT_S, Address, LocalServers, addresses, local_servers
 from hangtop.records.ask import KnownRank, TorchDebugAsk
 from hangtop.records.nccl import FlightDump, NcclReading
 from hangtop.records.nodes import node_of
@@ -27,6 +28,9 @@ from hangtop.records.stack import Stack, StacksReading, Thread
 from hangtop.records.torch_debug import TorchDebugReading
 from hangtop.system.processes.kernel_threads import kernel_thread
 from hangtop.system.processes.open_table import open_table
+
+if TYPE_CHECKING:
+    from hangtop.probe.torch_debug.server_replies import ServerReply
 
 AT_ONCE = 16
 WHOLE_S = 10.0
@@ -116,6 +120,8 @@ class TorchDebugSource(Source):
         return {**self._elsewhere, **here}
 
     def _told_by_front_end(self) -> Mapping[int, Address]:
+        from hangtop.probe.torch_debug.server_replies import front_end_page
+
         self._problem = None
         host, _, port = self._context.spec.torch_debug.rpartition(":")
         fronts = (Address(host.strip("[]"), int(port)),) if host else self._local.front_ends
@@ -132,10 +138,14 @@ def _server_of(ports: tuple[Address, ...]) -> Address:
     """The one of these that answers as a server does; the first where none does, which then says why."""
     if len(ports) == 1:
         return ports[0]
+    from hangtop.probe.torch_debug.server_replies import ask_server
+
     return next((each for each in ports if ask_server(each, stacks=False).problem is None), ports[0])
 
 
 def _ask_all(servers: Mapping[int, Address], seen: frozenset[int]) -> dict[int, ServerReply]:
+    from hangtop.probe.torch_debug.server_replies import ServerReply, ask_server
+
     replies = dict.fromkeys(servers, ServerReply(problem=LATE))
 
     def ask(rank: int) -> None:
