@@ -239,7 +239,7 @@ def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence
 def _is_partial(best: ProgressSeen, where: FileFacts, is_present: IsPresent) -> bool:
     """Whether the run is not over when this count reaches its total: its line tells that time is left, or that more epochs come;
     or it is within a longer count that goes on; or the epochs that the file counts tell it; or the count began again after its
-    total before."""
+    total before; or another count was begun behind it, and stands before its end."""
     if best.round is not None and best.round.total is not None:
         return best.round.number < best.round.total - 1  # some count from 0
     own = where.paces.get((best.profile, best.kind))
@@ -247,7 +247,9 @@ def _is_partial(best: ProgressSeen, where: FileFacts, is_present: IsPresent) -> 
         return True
     if own is not None and own.unfinished is not None and is_present(*own.unfinished):
         return True
-    everyone = (seen for writer in where.writers for seen in writer.progress)
+    everyone = [seen for writer in where.writers for seen in writer.progress]
+    if any(seen.offset > best.offset and seen.counts and seen.total and (seen.step or 0) < seen.total - 1 for seen in everyone):
+        return True
     told = (seen for seen in everyone if seen.coarse and seen.counts and seen.total and is_present(seen.offset, seen.at))
     epochs = max(told, key=lambda seen: seen.offset, default=None)
     if epochs is not None and epochs.step is not None and epochs.total is not None:

@@ -19,6 +19,8 @@ from hangtop.remedies.within_reach import reach_of, within_reach
 
 MOST = 24
 """Pieces of advice: the fifth cause is hardly ever the one."""
+STOPPED = frozenset({"proc.interrupt"})
+"""Messages of a run that a person stopped, perhaps because it stood: its last stack tells where."""
 RISKS = frozenset({"hang", "either"})
 """What the program itself says may hang: a cause of a run that stands right behind it."""
 WHERE: dict[str, AdviceWhere] = {each: each for each in get_args(AdviceWhere)}
@@ -45,7 +47,7 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
     crashed = verdict.word == "crashed"
     fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
     first = next((finding for finding in snapshot.findings if finding.cause and finding.id == verdict.message), fatal)
-    seen = sightings(snapshot, verdict, known) if first is None or not crashed else Sightings((), ())
+    seen = sightings(snapshot, verdict, known) if first is None or not crashed or first.id in STOPPED else Sightings((), ())
     others = [each for each in told if each is not first and not each.survived and each.role in ("cause", "victim", "evidence")]
     for sighting in seen.ahead:
         yield from _of_place(snapshot, sighting)

@@ -26,6 +26,9 @@ BLANKS = {
     "operation": "the collective", "seq": "N", "batches_differ": "N on rank I, M on rank J",
     "parameters_differ": "N on rank I, M on rank J", "ray_logs": "/tmp/ray/session_latest/logs",
     "length_was": "few", "length_now": "more",
+    "parted": "rank I in one collective, rank J in another", "branch": "rank I says one thing, the others another",
+    "fewer": "collective number N, not number M", "alone_of": "N", "asked_gpus": "N GPUs on a node",
+    "engine_stands": "N requests", "unknown_name": "HOST",
     "copier": "kubectl", "copier_pid": "PID", "own_copier_pid": "PID", "run_place": "behind it",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
+from hangtop.common.grouped import grouped
+from hangtop.diagnosis.facts.missing_voice import other_ways
+from hangtop.diagnosis.facts.stacks_in_log import parted
 from hangtop.diagnosis.facts.timed_out import TimedOut, timed_out
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.logs.finding_order import began_after
 from hangtop.records.log import Finding, LogLine, Progress
+from hangtop.remedies.seen_in_words import LAST_BYTES, MEMBER, of_words
 
-LAST_BYTES = 4096
-"""What stands in so much of the end of a log is what it said last: a screenful, with the lines of other ranks between."""
 ROUND_END = 0.05
 """The last part of an epoch in which ranks with fewer batches have none left."""
 LEAST_ROUND = 10
@@ -21,7 +23,6 @@ LONGER = 1.3
 """Answers that grew by this factor explain steps that did."""
 SET_UP = 4
 """The first collectives of a group belong to its set-up."""
-_MEMBER = re.compile(r"GLOBAL_RANK: (?P<rank>\d{1,6}), MEMBER: \d{1,6}/(?P<world>\d{1,6})")
 _COUNT = re.compile(
     r"(?:\b[Rr]ank[ =:#]{0,2}(?P<rank>\d{1,6})\b[^\r\n\d]{0,60}?)?\b(?:[Nn]um(?:ber)?(?: of |_| ))?"
     r"(?P<what>[Bb]atches|[Ss]amples|[Ee]xamples|[Ss]teps_per_epoch|[Pp]arameters|[Pp]arams)\b\W{1,4}(?P<number>\d[\d,]{0,15})\b"
@@ -53,6 +54,12 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for collective in timed_out(snapshot)[:1]:
         yield from (("operation", collective.operation), ("seq", f"{collective.seq:,}"))
     yield from ((name, "yes") for name in _kinds(timed_out(snapshot)))
+    yield from _behind(timed_out(snapshot))
+    yield from of_words(snapshot)
+    if together := parted(snapshot):
+        yield "parted", together
+    for rank, (own, others) in list(other_ways(snapshot).items())[:1]:
+        yield "branch", f"rank {rank}: “{own}”, the others: “{others}”"
 
 
 def said_last(snapshot: Snapshot, finding: Finding) -> bool:
@@ -82,7 +89,7 @@ def _ends_round(progress: Progress) -> bool:
 
 def _two_ranks_in_one(lines: Iterable[LogLine]) -> bool:
     """Whether a rank has said twice that it joins the group, while others have not come: two processes take themselves for it."""
-    told = [(int(member["rank"]), int(member["world"])) for line in lines for member in _MEMBER.finditer(line.text)]
+    told = [(int(member["rank"]), int(member["world"])) for line in lines for member in MEMBER.finditer(line.text)]
     ranks, world = [rank for rank, _ in told], max((world for _, world in told), default=0)
     return len(set(ranks)) < len(ranks) and len(set(ranks)) < world
 
@@ -102,6 +109,14 @@ def _counts_that_differ(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
                 "parameters_differ" if what.startswith("param") else "batches_differ",
                 f"{counts[most]:,} {what} on rank {most}, {counts[least]:,} on rank {least}",
             )
+
+
+def _behind(collectives: Collection[TimedOut]) -> Iterator[tuple[str, str]]:
+    """Where a rank stands that is behind its peers in another operation of their group: `ALLREDUCE number 8, not SEND …`."""
+    for group in grouped(collectives, lambda each: each.group).values():
+        least, most = (end(group, key=lambda each: each.seq) for end in (min, max))
+        if least.seq < most.seq and least.operation != most.operation:
+            yield "fewer", f"{least.operation} number {least.seq:,}, not {most.operation} number {most.seq:,}"
 
 
 def _kinds(collectives: Collection[TimedOut]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from hangtop.common.text import first_line
-from hangtop.diagnosis.facts.stacks_in_log import stacks_in_log
+from hangtop.diagnosis.facts.stacks_in_log import printed
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.log import Finding
@@ -18,7 +18,8 @@ from hangtop.remedies.catalogue import Places
 from hangtop.remedies.place import Place
 from hangtop.remedies.seen import Seen, evidence_of, kernel_ends, of_member, of_run, since_words
 from hangtop.remedies.seen_in_log import said_last
-from hangtop.stacks.activity import Activity, activity_of
+from hangtop.remedies.seen_in_stacks import of_printed
+from hangtop.stacks.activity import Activity
 
 MOST_MEMBERS = 4
 """Members in question that are looked at: more of them mostly stand alike."""
@@ -94,15 +95,13 @@ def _by_words(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Si
 
 def _printed(snapshot: Snapshot, run: Seen, places: Places) -> Iterator[Sighting]:
     """The places of stacks that somebody printed into the log, of those first that do not wait for peers."""
-    doing = [(stack.rank, known) for stack in stacks_in_log(snapshot) if (known := activity_of(stack)) is not None]
-    for rank, known in sorted(doing, key=lambda each: each[1].waits_for_peers)[:MOST_MEMBERS]:
-        seen = run | {"own": known.own.name, "where": known.where, "does": known.text}
-        if known.kind == "collective":
-            seen["in_collective"] = "yes"
+    for each in sorted(printed(snapshot), key=lambda each: each.does.waits_for_peers)[:MOST_MEMBERS]:
+        known = each.does
+        seen = run | of_printed(each)
         found = list(_places_of(known.thread.frames, known.kind, known, places))
         for place in sorted(found, key=lambda place: known.phase not in place.phases):
-            who = "" if rank is None else f"rank {rank}: "
-            yield Sighting(place, f"{who}a stack in the log: {known.text} ({known.where})", seen)
+            who = "" if each.stack.rank is None else f"rank {each.stack.rank}: "
+            yield Sighting(place, f"{who}a stack in the log: {each.words}", seen)
 
 
 def _by_stage(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Sighting]) -> Iterator[Sighting]:

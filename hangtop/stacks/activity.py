@@ -118,6 +118,12 @@ def activity_of(stack: Stack) -> Activity | None:
     others = [_thread(thread) for thread in stack.threads if thread is not main and thread.frames]
     if peer := next((other for other in others if other.kind == "collective"), None):
         return peer
+    if (
+        ours
+        and ours.kind == "backward"
+        and (busy := next((each for each in others if each.kind == "gpu" and each.thread.runs), None))
+    ):
+        return busy
     if ours is None or ours.kind in ("idle", "join"):
         return _busiest(others) or ours or next(iter(others), None)
     return _at_work_for(ours, others) or ours
@@ -139,7 +145,8 @@ def waits_within(seen: Activity) -> bool:
     files = [frame.file for frame in seen.thread.frames[:inner]]
     if any(part in file for file in files for part in ("multiprocessing/", "concurrent/futures/")):
         return False
-    return any(file.endswith(("/threading.py", "/queue.py")) for file in files) or (seen.kind == "lock" and not files)
+    of_python = any(file.endswith(("/threading.py", "/queue.py", "/logging/__init__.py")) for file in files)
+    return of_python or (seen.kind == "lock" and (not files or owner(files[0]) == "native"))
 
 
 def activities(stacks: Iterable[Stack]) -> list[Activity]:
@@ -159,8 +166,9 @@ def _thread(thread: Thread) -> Activity:
     frames = thread.frames
     owned = own(frames)
     innermost = owned[0] if owned else len(frames) - 1
-    caller = next((frames[place] for place in owned if frames[place].name not in NAMELESS), frames[innermost])
-    known = [(kind, frame) for frame in frames[: innermost + 1] if (kind := rule(frame))]
+    of_library = next((frame for frame in frames if owner(frame.file) == "plumbing"), frames[innermost])
+    caller = next((frames[place] for place in owned if frames[place].name not in NAMELESS), of_library)
+    known = [(kind, frame) for place, frame in enumerate(frames[: innermost + 1]) if (kind := rule(frame, frames[:place]))]
     kind, call = min(known, key=lambda rule: STRENGTH[rule[0]], default=(None, frames[innermost]))
     plain = kind in WEAK or (kind in FOR_PEERS and owner(call.file) == "python")  # a Barrier serves any collective of the user's
     if not thread.runs and plain and (names := _by_name(thread, owned)):

@@ -21,17 +21,19 @@ DoingKind = Literal[
 """What a thread does; down to `lock` the strongest explanation first. `backward` computes, or waits for its peers in C++.
 `prompt` waits for a person.
 `user` works in its own code, `waits` in an unknown way."""
-Phase = Literal["weights", "checkpoint", "load", "eval", "compile", "generate", "data"]
+Phase = Literal["weights", "checkpoint", "load", "reward", "eval", "compile", "generate", "data"]
 Owner = Literal["user", "package", "framework", "plumbing", "python", "native"]
 """Whose code: nobody's package, a package not known here, a training framework, libraries below it, the standard library, C."""
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A frame in one of `files` (none: any) says `kind`, if its function is one of `functions` (none: any)."""
+    """A frame in one of `files` (none: any) says `kind`, if its function is one of `functions` (none: any). `bare`: only where
+    all that it called is Python's own."""
 
     kind: DoingKind
     files: tuple[str, ...] = ()
     functions: frozenset[str] = frozenset()
+    bare: bool = False
 
     def says(self, frame: Frame) -> bool:
         if self.functions and frame.name not in self.functions and frame.function not in self.functions:
@@ -63,7 +65,7 @@ def table() -> Table:
 
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")
 _STANDARD = re.compile(r"^<frozen |/lib(?:64)?/python3(?:\.\d+)?t?/|/lib/python3\d+\.zip/|Python\.framework/.*/lib/")
-_NATIVE = re.compile(r"^<compiled>$|\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$")
+_NATIVE = re.compile(r"^<compiled>$|\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$|^/?python3(?:\.\d+)?t?$")
 
 NO_FILE = "<string>"
 COMPILED = "<compiled>"
@@ -92,25 +94,32 @@ def own(frames: tuple[Frame, ...]) -> tuple[int, ...]:
     """Places of the frames that are the user's own; where there are none those of packages not known, else of the framework.
 
     Code without a file counts only where there is no other: libraries make some (the shared values of multiprocessing), and
-    `python -c` runs the user's.
+    `python -c` runs the user's. Its outermost line alone says less than a package: so multiprocessing starts a process anew.
     """
-    named = any(owner(frame.file) == "user" and frame.file != NO_FILE for frame in frames)
-    owners = ["python" if named and frame.file == NO_FILE else owner(frame.file) for frame in frames]
+    owners = [owner(frame.file) for frame in frames]
+    named = any(whose == "user" and frame.file != NO_FILE for whose, frame in zip(owners, frames, strict=True))
+    packed = not {"package", "framework"}.isdisjoint(owners)
+    for place, frame in enumerate(frames):
+        if frame.file == NO_FILE and (named or (packed and frame.name == "<module>")):
+            owners[place] = "python"
     for wanted in ("user", "package", "framework"):
         if wanted in owners:
             return tuple(place for place, whose in enumerate(owners) if whose == wanted)
     return ()
 
 
-def rule(frame: Frame) -> DoingKind | None:
-    """What a frame of a known library says."""
-    return _rule(frame.function, frame.file)
+def rule(frame: Frame, inner: tuple[Frame, ...] = ()) -> DoingKind | None:
+    """What a frame of a known library says. `inner`: what it called."""
+    says = _rule(frame.function, frame.file)
+    if says is None or (says.bare and any(owner(each.file) not in ("python", "native") for each in inner)):
+        return None
+    return says.kind
 
 
 @lru_cache(maxsize=4096)
-def _rule(function: str, file: str) -> DoingKind | None:
+def _rule(function: str, file: str) -> Rule | None:
     frame = Frame(function, file, 0)
-    return next((rule.kind for rule in table().rule if rule.says(frame)), None)
+    return next((rule for rule in table().rule if rule.says(frame)), None)
 
 
 def named(frame: Frame) -> DoingKind | None:

@@ -11,48 +11,72 @@ from msgspec.structs import replace
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.frames import table
 
-_PROCESS = re.compile(r"^\s*Process (?P<pid>\d{1,10}): ")
+_PROCESS = re.compile(r"^\s*Process (?P<pid>\d{1,10}): (?P<title>.*)")
+_RANK = re.compile(r"(?i)\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?P<part>\d{1,4})\b")
+"""In the title or the command of a process: `train.py (rank 5)`, `--node_rank` does not look so; `sglang::scheduler_TP3`,
+`VLLM::Worker_TP3`."""
 _PYTHON = re.compile(r"^\s*Python v\d")
-_THREAD = re.compile(r'^\s*Thread (?:0x)?[0-9a-fA-F]{1,16} \((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?\s*$')
+_THREAD = re.compile(r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?\s*$')
 """py-spy: `Thread 31422 (idle): "MainThread"`, with `active+gil` for one that runs."""
 _DUMP = re.compile(r"^\s*(?:Current thread|Thread) 0x[0-9a-f]{1,16}(?: \[[^\]]{1,40}\])? \(most recent call first\):\s*$")
 """faulthandler. Its last thread is the main one."""
-_PYSPY_FRAME = re.compile(r"^\s{2,12}(?P<function>[\w<>.]{1,120}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$")
+_PYSPY_FRAME = re.compile(
+    r"^\s{2,12}(?P<function>[\w<>.:~,*&$@\[\]]{1,200}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$"
+)
 _DUMP_FRAME = re.compile(r'^\s{0,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
 MAIN = "MainThread"
+
+
+def begins_stack(text: str) -> bool:
+    """Whether the stack of a process begins with this line: what it names, that process did not say."""
+    return _PROCESS.match(text) is not None
 
 
 def printed_stacks(lines: Iterable[str]) -> tuple[Stack, ...]:
     """The stacks in these lines, in their order. Threads with other words between them are of two processes, but for those that
     py-spy puts below the name of one."""
-    stacks: list[tuple[int, list[Thread]]] = []
+    stacks: list[tuple[int, int | None, list[Thread]]] = []
     frames: list[Frame] | None = None
     apart = True
     for line in lines:
         thread, dump = _THREAD.match(line), _DUMP.match(line)
         frame = _PYSPY_FRAME.match(line) or _DUMP_FRAME.match(line) if frames is not None else None
         if (process := _PROCESS.match(line)) is not None:
-            stacks.append((int(process["pid"]), []))
+            stacks.append((int(process["pid"]), _rank_in(process["title"]), []))
             frames, apart = None, False
         elif thread is not None or dump is not None:
-            stacks += [(0, [])] if apart or not stacks else []
-            name = MAIN if thread is None else thread["name"] or ""
-            stacks[-1][1].append(Thread(name, (), state="R" if thread is not None and "active" in thread["state"] else "S"))
+            stacks += [(0, None, [])] if apart or not stacks else []
+            stacks[-1][2].append(_begun(thread))
             frames, apart = [], False
         elif frame is not None and frames is not None:
             frames.append(Frame(frame["function"], _located(frame["file"]), int(frame["line"] or 0)))
-            threads = stacks[-1][1]
-            threads[-1] = Thread(threads[-1].name, tuple(frames), state=threads[-1].state)
+            threads = stacks[-1][2]
+            threads[-1] = replace(threads[-1], frames=tuple(frames))
         elif line.strip() and _PYTHON.match(line) is None:
             frames, apart = None, True
-    return tuple(Stack(pid, 0.0, tuple(_one_main(threads))) for pid, threads in stacks if any(each.frames for each in threads))
+    told = [each for each in stacks if any(thread.frames for thread in each[2])]
+    return tuple(Stack(pid, 0.0, tuple(_one_main(threads)), rank=rank) for pid, rank, threads in told)
+
+
+def _rank_in(title: str) -> int | None:
+    """The rank that the title of a process names, if it is one."""
+    ranks = {found["rank"] or found["part"] for found in _RANK.finditer(title)}
+    return int(ranks.pop()) if len(ranks) == 1 else None
+
+
+def _begun(thread: re.Match[str] | None) -> Thread:
+    """A thread whose frames follow. What faulthandler prints does not tell whether it runs."""
+    if thread is None:
+        return Thread(MAIN, ())
+    state = thread["state"]
+    return Thread(thread["name"] or "", (), owns_gil="gil" in state, state="R" if "active" in state else "S")
 
 
 def dumped_threads(lines: Iterable[str]) -> tuple[Thread, ...]:
     """The threads of one process that faulthandler printed, those without a Python frame left out. It does not tell whether they
     run."""
     stacks = printed_stacks(line for line in lines if _DUMP.match(line) or _DUMP_FRAME.match(line))
-    return tuple(replace(thread, state=None) for stack in stacks[:1] for thread in stack.threads if thread.frames)
+    return tuple(thread for stack in stacks[:1] for thread in stack.threads if thread.frames)
 
 
 def _located(file: str) -> str:
@@ -70,4 +94,4 @@ def _one_main(threads: Iterable[Thread]) -> Iterable[Thread]:
     told = list(threads)
     last = max((nth for nth, thread in enumerate(told) if thread.name == MAIN), default=-1)
     for nth, thread in enumerate(told):
-        yield thread if thread.name != MAIN or nth == last else Thread("", thread.frames, state=thread.state)
+        yield thread if thread.name != MAIN or nth == last else replace(thread, name="")

@@ -180,14 +180,16 @@ def _answers(label: dict[str, Any], reading: LogReading, verdict: Verdict) -> It
         if not ALIVE.isdisjoint(label["verdict"]):
             yield Answer("alarm", word in ALIVE, word)
     if label["first"]:
-        yield Answer("recall", not set(label["first"]).isdisjoint(ids), str(ids))
-        yield Answer("first", bool(ids) and ids[0] in label["first"], str(ids[:3]))
+        names = [_names(finding) for finding in reading.findings]
+        yield Answer("recall", any(not each.isdisjoint(label["first"]) for each in names), str(ids))
+        yield Answer("first", bool(names) and not names[0].isdisjoint(label["first"]), str(ids[:3]))
     if kinds := label.get("kind"):
         kind = next((finding.groups.get("kind", "none") for finding in reading.findings if finding.id == ids[0]), "none")
         yield Answer("kind", kind in kinds, kind)
     if "only" in label:
-        causes = {finding.id for finding in reading.findings if _is_cause(finding)}
-        yield Answer("extra", causes <= set(label["only"]), str(sorted(causes.difference(label["only"]))))
+        causes = [finding for finding in reading.findings if _is_cause(finding)]
+        extra = {finding.id for finding in causes if _names(finding).isdisjoint(label["only"])}
+        yield Answer("extra", not extra, str(sorted(extra)))
     if label["forbid"]:
         fatal = {finding.id for finding in reading.findings if finding.severity == "fatal"}
         unwanted = fatal if label["forbid"] == ["*"] else fatal.intersection(label["forbid"])
@@ -201,6 +203,11 @@ def _why(label: dict[str, Any], look: Look) -> Iterator[Answer]:
         yield Answer("line", line in shown or shown in line, shown[:100])
     if causes := label.get("advice"):
         yield Answer("advice", any(cause in look.cause for cause in causes), look.cause[:100])
+
+
+def _names(finding: Finding) -> set[str]:
+    """Its id, and the page that explains it, where that is of its kind alone (`kind.timeout` of a traceback)."""
+    return {finding.id, finding.groups.get("kind", finding.id)}
 
 
 def _is_cause(finding: Finding) -> bool:

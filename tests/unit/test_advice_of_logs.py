@@ -54,7 +54,8 @@ KERNEL = "Detected kernel version 5.4.250, which is below the recommended minimu
             f"{MEMBER.format(1, 2)}{MEMBER.format(1, 2)}{MEMBER.format(0, 1)}{MEMBER.format(0, 1)}",
             "two processes take the same rank",
         ),
-        (f"{MEMBER.format(0, 1)}", "MEMBER line is missing"),
+        (f"{MEMBER.format(0, 1)}{MEMBER.format(1, 2)}", "MEMBER line is missing"),
+        (f"{MEMBER.format(0, 1)}", "of 8 ranks one has come"),
         ("Map (num_proc=16):  93%|#  | 866000/930514 [15:01<01:02, 1030.1 examples/s]\n", "a process of map died"),
         (f"{KERNEL}***** Running training *****\n  0%|          | 0/3750 [00:00<?, ?it/s]\n", "kernel is older than 5.5"),
         ("***** Running training *****\n  0%|          | 0/3750 [00:00<?, ?it/s]\n", "the first step stands"),
@@ -84,6 +85,97 @@ KERNEL = "Detected kernel version 5.4.250, which is below the recommended minimu
     ],
 )
 def test_the_first_cause_is_the_one_that_the_log_speaks_for(log: str, cause: str) -> None:
+    assert cause in first_cause(log)
+
+
+VLLM_0 = (
+    "INFO 02-01 06:3{}:05 llm_engine.py:921] Avg prompt throughput: {} tokens/s, Avg generation throughput: {} tokens/s, "
+    "Max iteration time: 386.7 ms, Avg time/tok:149.4 ms, Running: {} reqs, Swapped: 0 reqs, Pending: {} reqs, "
+    "GPU KV cache usage: 99.0%, CPU KV cache usage: 0.0%\n"
+)
+VLLM_1 = (
+    "INFO 09-06 04:0{}:18 [loggers.py:122] Engine 000: Avg prompt throughput: {} tokens/s, "
+    "Avg generation throughput: {} tokens/s, Running: {} reqs, Waiting: {} reqs, "
+    "GPU KV cache usage: 6.0%, Prefix cache hit rate: 0.0%\n"
+)
+READY = "[2026-01-11 10:00:00] The server is fired up and ready to roll!\n"
+SGLANG = (
+    "[2026-01-11 10:0{}:00 TP0] Decode batch. #running-req: {}, #token: 8000, token usage: 0.1, cuda graph: True, "
+    "gen throughput (token/s): {}, #queue-req: {}, \n"
+)
+CONNECTED = "2026-01-11 10:00:00,000\tINFO worker.py:1918 -- Connected to Ray cluster. View the dashboard at 10.0.0.1:8265\n"
+LOADED = "[2026-01-11 10:02:47] rank{} shards loaded\n"
+WATCHDOG = (
+    "[rank{}]:[E ProcessGroupNCCL.cpp:607] [Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, "
+    "OpType={}, NumelIn=4096, NumelOut=4096, Timeout(ms)=600000) ran for 600041 milliseconds before timing out.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        (
+            VLLM_0.format(6, "382.6", "118.5", 35, 115) + VLLM_0.format(7, "0.0", "0.0", 35, 115),
+            "the engine has 35 requests in work and makes no token",
+        ),
+        (
+            VLLM_1.format(1, "0.0", "598.3", 32, 0)
+            + VLLM_1.format(2, "0.0", "0.0", 32, 0)
+            + VLLM_1.format(3, "0.0", "0.0", 32, 9),
+            "the engine has 32 requests in work and makes no token",
+        ),
+        (
+            VLLM_1.format(1, "0.0", "598.3", 32, 0) + VLLM_1.format(2, "0.0", "31.0", 1, 0),
+            "the answers are made; what follows stands",
+        ),
+        (
+            VLLM_0.format(1, "9.0", "598.3", 32, 0) + VLLM_0.format(2, "0.0", "3.0", 0, 0),
+            "the answers are made; what follows stands",
+        ),
+        (READY + SGLANG.format(1, 64, "2110.0", 0) + SGLANG.format(2, 1, "40.2", 0), "the answers are made; what follows stands"),
+        (
+            "initializing deepspeed distributed: GLOBAL_RANK: 0, MEMBER: 1/16\n",
+            "of 16 ranks one has come: the others were not started",
+        ),
+        ("Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/2\n", "of 2 ranks one has come: the others were not started"),
+        ("ping: bert-launcher-0: Name or service not known\n", "name cannot be resolved (bert-launcher-0)"),
+        (
+            "dial tcp: lookup llama-master-0.ml.svc.cluster.local: no such host\n",
+            "name cannot be resolved (llama-master-0.ml.svc.cluster.local)",
+        ),
+        ("curl: (6) Could not resolve host: huggingface.co\n", "A host name cannot be resolved"),
+        (
+            CONNECTED + "{'actor_rollout_ref': {}, 'trainer': {'n_gpus_per_node': 8, 'nnodes': 2}}\n",
+            "it asks for 8 GPUs on a node (n_gpus_per_node)",
+        ),
+        (CONNECTED + "Namespace(actor_num_gpus_per_node=16, critic_num_gpus_per_node=8)\n", "it asks for 16 GPUs on a node"),
+        ("All done, closing the pool\n", "it is done and does not leave"),
+        (
+            "wandb: Waiting for W&B process to finish, PID 4711\nwandb: Program ended successfully.\n",
+            "it is done and does not leave",
+        ),
+        (
+            "2026-01-11 10:00:01 Experiment finished\n",
+            "it is done and does not leave",
+        ),
+        ("rank0[1][MainThread]: INFO: streaming.base.util: Cleaned up 3 stale shared memory\n", "killed runs left shared memory"),
+        ("step 9/10 loss 1.0\nBuilding the train dataloader with 8 workers\n", "the workers idle"),
+        ("Initializing DataLoader (num_workers=16)\n", "the workers idle"),
+        ("UserWarning: GPU backend initialization is taking more than 60.0 seconds.\n", "not started on all hosts"),
+        (
+            "".join(WATCHDOG.format(rank, rank, 900, "ALLREDUCE") for rank in (0, 1, 3))
+            + WATCHDOG.format(2, 2, 871, "BROADCAST"),
+            "rank 2 took another path: it waits in BROADCAST number 871, not ALLREDUCE number 900",
+        ),
+        (
+            "".join(LOADED.format(rank) for rank in range(4))
+            + "".join(f"[2026-01-11 10:02:48] rank{rank} cache index.bin found\n" for rank in (0, 1, 3))
+            + "[2026-01-11 10:02:48] rank2 no cache index.bin, building it\n",
+            "a rank took another path: rank 2",
+        ),
+    ],
+)
+def test_the_last_words_tell_the_place(log: str, cause: str) -> None:
     assert cause in first_cause(log)
 
 

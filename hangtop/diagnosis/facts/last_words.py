@@ -62,7 +62,7 @@ _RUN_DONE = re.compile(
     r"(?i)\ball (?:done|finished)\b"
     r"|\b(?:run|job|script|experiment|everything|pretraining|fine-?tuning|fit|program) (?:is |has |was )?"
     r"(?:done|finished|completed?|ended|over)\b"
-    r"|\b(?:finished|completed|ended) (?:all|the run|training)\b"
+    r"|\b(?:finished|completed|ended|done) (?:all|the run|training)\b"
     r"|\b(?:saved|wrote|written|exported|saving) (?:the )?(?:final|last|trained)\b|\bfinal (?:model|checkpoint|weights)\b"
     r"|\btotal (?:training |run |elapsed )?time\b|全部完成|训练完成|运行结束"
     r'|"(?:event|type|status|state|phase|msg|message)": ?"(?:run_|train_|training_)?'
@@ -215,6 +215,11 @@ def reported(snapshot: Snapshot) -> LogLine | None:
     if line is None or _falls_short(snapshot) or _LEFT_BEHIND.search(line.text) is None:
         return None
     return line if _counted_out(snapshot) or caught(snapshot.state.tail) >= OFTEN else None
+
+
+def said_over(snapshot: Snapshot) -> bool:
+    """Whether the run itself, not a part of it, said last that it is over, and no known total was left to reach."""
+    return not _falls_short(snapshot) and any(_RUN_DONE.search(line.text) for line in _last(snapshot))
 
 
 def any_end_said(snapshot: Snapshot) -> bool:

@@ -18,13 +18,16 @@ from hangtop.diagnosis.facts.named_voices import Voices, form_of, named_missing,
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Culprit
+from hangtop.stacks.printed_stacks import begins_stack
 
 VOICES = 3
 """Of two voices nothing tells which is the usual one."""
 SILENT_PART = 3
 """That a rank never spoke means something where three times as many did."""
+SHORT = 60
 BEATS = 3
 """A line that a rank says so often in a row tells where it stands."""
+_WORD = re.compile(r"(?i)(?!(?:rank|info|warning|error|debug)\b)[a-z_][\w.]{3,}")
 _WAITS = re.compile(
     r"(?i)all_?(?:reduce|gather|to_?all)|reduce|gather|scatter|broadcast|barrier|collective|sync|wait|recv|nccl|gloo|idle"
 )
@@ -41,12 +44,13 @@ class Unfinished(Struct, frozen=True):
 @memoized
 def missing_voices(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """The ranks that did not say what most said last, or never spoke at all; nobody where that is not plain."""
-    own, named = _voices(snapshot), named_voices(snapshot.state.tail)
+    own, named = _voices(snapshot), named_voices(_said(snapshot))
     odd = (
         _few(own, _left_out(own))
         or _few(own, _a_step_less(snapshot, own))
         or _few(own, _elsewhere(own))
-        or named_missing(snapshot.state.tail)
+        or {rank: f"it says “{said}”, the others “{most}”" for rank, (said, most) in other_ways(snapshot).items()}
+        or named_missing(_said(snapshot))
         or _few(named, _left_out(named))
         or _few(named, _elsewhere(named))
         or dict(_never_spoke(snapshot))
@@ -59,7 +63,7 @@ def missing_voices(snapshot: Snapshot) -> tuple[Culprit, ...]:
 @memoized
 def unfinished(snapshot: Snapshot) -> Unfinished:
     """The ranks that began what all others have ended, or went on from, by their own lines or by lines about them."""
-    for voices in (_voices(snapshot), named_voices(snapshot.state.tail)):
+    for voices in (_voices(snapshot), named_voices(_said(snapshot))):
         if odd := _few(voices, _left_out(voices)):
             began = {form_of(voices[rank][-1]) for rank in odd}
             peers = (lines for rank, lines in voices.items() if rank not in odd)
@@ -77,6 +81,12 @@ def _few(voices: Voices, odd: Iterator[tuple[int, str]]) -> dict[int, str]:
     """What is told of some ranks, if these are the fewer."""
     told = dict(odd) if len(voices) >= VOICES else {}
     return told if 2 * len(told) < len(voices) else {}
+
+
+def _said(snapshot: Snapshot) -> Sequence[LogLine]:
+    """The last lines, but for those behind the title of a stack that somebody printed."""
+    tail = snapshot.state.tail
+    return tail[: next((place for place, line in enumerate(tail) if begins_stack(line.text)), len(tail))]
 
 
 def _voices(snapshot: Snapshot) -> Voices:
@@ -146,6 +156,34 @@ def _elsewhere(voices: Voices) -> Iterator[tuple[int, str]]:
         own = " ".join(word for word in form.split() if word not in most.split())
         if 2 * size > len(voices) and own and not _WAITS.search(own) and _WAITS.search(most):
             yield rank, f"it stands elsewhere than its peers: {short(voices[rank][-1].text, 60)}"
+
+
+@memoized
+def other_ways(snapshot: Snapshot) -> dict[int, tuple[str, str]]:
+    """The ranks that said what all others said, and then another line than these: what they said last, and what most did."""
+    return _other_ways(_voices(snapshot)) or _other_ways(named_voices(_said(snapshot)))
+
+
+def _other_ways(voices: Voices) -> dict[int, tuple[str, str]]:
+    ends = {rank: tuple(form_of(line) for line in lines[-2:]) for rank, lines in voices.items() if len(lines) > 1}
+    if len(voices) < VOICES or not ends:
+        return {}
+    (before, last), size = Counter(ends.values()).most_common(1)[0]
+    odd = [
+        rank
+        for rank, (first, second) in ends.items()
+        if first == before and second not in (last, before) and _share(second, last)
+    ]
+    if before == last or 2 * size <= len(voices) or 2 * len(odd) >= len(voices):
+        return {}
+    said = {rank: short(voices[rank][-1].text, SHORT) for rank in ends}
+    most = next(said[rank] for rank, end in ends.items() if end == (before, last))
+    return {rank: (said[rank], most) for rank in odd}
+
+
+def _share(one: str, other: str) -> bool:
+    """Whether two lines are about the same thing, by a word of both: then they are two answers to one question."""
+    return not set(_WORD.findall(one)).isdisjoint(_WORD.findall(other))
 
 
 def _may_precede(line: LogLine, other: LogLine) -> bool:

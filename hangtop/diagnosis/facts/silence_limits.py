@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from hangtop.diagnosis.members.writer_presence import nobody_writes
+from hangtop.logs.extract.wait_reports import NO_TOKEN
 from hangtop.records.log import LogReading, StageEvent, StagePlan
 from hangtop.records.rank import Rank
 from hangtop.records.watch_spec import WatchSpec
@@ -20,6 +21,8 @@ WORK_S = 900.0
 """For so long work explains silence, of which only its name is known: as long as the profiles give to the load of a model."""
 TOLD = 1.5
 """Work takes somewhat longer than a line says beforehand."""
+NO_TOKEN_S = 300.0
+"""For so long vLLM itself lets an engine make nothing (vllm/envs.py, VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS)."""
 LIKE_BEFORE = 2.0
 """What is as long as twice a pause before is of its kind."""
 MIN_STEPS = 4
@@ -71,6 +74,8 @@ def _explained(log: LogReading, spec: WatchSpec, stage: StageEvent | None) -> Li
     limit, since = _of_stage(log, spec, stage), log.moved_at
     if since is None:
         return limit
+    if since != log.last_output_at and NO_TOKEN.search(log.repeats):  # its own word that nothing is made: no stage explains it
+        return Limit(limit.slow_s, min(limit.stalled_s, NO_TOKEN_S * spec.stall_s / CEILINGS_FOR_S))
     until = max(log.paused_until or since, work_until(log, spec) or since)
     first_s = 0.0 if log.pace.steps else min(LIKE_BEFORE * (log.longest_silence_s or 0.0), WORK_S * spec.stall_s / CEILINGS_FOR_S)
     return Limit(limit.slow_s, max(limit.stalled_s, until - since, first_s))

@@ -1,36 +1,148 @@
-"""Stacks that ranks printed into their log before it fell silent (py-spy, faulthandler), and who by them stands apart."""
+"""Stacks that ranks or people printed into the log (py-spy, faulthandler, gdb, Ctrl+C), and who by them stands apart."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.grouped import grouped
+from hangtop.common.memo import memoized
+from hangtop.common.text import numbered
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.log import LogLine
 from hangtop.records.stack import Stack
 from hangtop.records.verdict import Culprit
-from hangtop.stacks.activity import Activity, activity_of
+from hangtop.stacks.activity import Activity, activity_of, waits_within
+from hangtop.stacks.gdb_stacks import gdb_stacks
+from hangtop.stacks.interrupted import interrupted_stacks
 from hangtop.stacks.printed_stacks import printed_stacks
 
+_PID = re.compile(r"\bpid=(\d{1,10})\)")
+"""In the prefix of a line: `(TaskRunner pid=812)`."""
+_DUMPED = re.compile(r"\bPID (\d{1,10})\b")
+"""SGLang says so before what py-spy prints: `Pyspy dump for PID 812:`."""
+TO_ONE = frozenset(
+    {"send", "recv", "isend", "irecv", "batch_isend_irecv", "wait", "_communicate", "_p2p_ops", "_batched_p2p_ops"}
+)
+"""Calls between two ranks: the other end of one may be in another."""
+MOST_NAMED = 4
 
+
+class Printed(Struct, frozen=True):
+    """What one process did, by the last stack of it in the log."""
+
+    stack: Stack
+    does: Activity
+
+    @property
+    def name(self) -> str:
+        return f"rank {self.stack.rank}" if self.stack.rank is not None else f"pid {self.stack.pid}" if self.stack.pid else "it"
+
+    @property
+    def words(self) -> str:
+        """`in all_reduce (loss.py:12)`."""
+        return f"{self.does.text} ({self.does.where})"
+
+
+@memoized
 def stacks_in_log(snapshot: Snapshot) -> tuple[Stack, ...]:
-    """Those in the last lines, each with the rank that printed it."""
-    writers = grouped(snapshot.state.tail, key=lambda line: (line.rank, line.file))
-    return tuple(
-        replace(stack, rank=rank) for (rank, _), lines in writers.items() for stack in printed_stacks(line.text for line in lines)
+    """Those behind the last step, each with the rank that printed it, or that its process is told to be. A
+    number that two processes have is no rank of the run: each node counts its own."""
+    every = snapshot.state.tail
+    tail = every[max((place + 1 for place, line in enumerate(every) if line.kind == "progress"), default=0) :]
+    dumped = {int(pid): line.rank for line in tail for pid in _DUMPED.findall(line.text) if line.rank is not None}
+    stacks = list(_printed_stacks(tail, dumped))
+    named = Counter(rank for rank, _ in {(stack.rank, stack.pid) for stack in stacks})
+    return tuple(stack if named[stack.rank] == 1 else replace(stack, rank=None) for stack in stacks)
+
+
+def _printed_stacks(tail: Iterable[LogLine], dumped: Mapping[int, int]) -> Iterator[Stack]:
+    for (rank, _, pid), lines in grouped(tail, key=lambda line: (line.rank, line.file, _pid_of(line))).items():
+        texts = [line.text for line in lines]
+        for stack in (*printed_stacks(texts), *gdb_stacks(texts), *interrupted_stacks(texts)):
+            known = (each for each in (rank, stack.rank, dumped.get(stack.pid)) if each is not None)
+            yield replace(stack, rank=next(known, None), pid=stack.pid or pid)
+
+
+def _pid_of(line: LogLine) -> int:
+    """The pid in the prefix of a line; 0 without one."""
+    return int(found[1]) if (found := _PID.search(line.prefix)) is not None else 0
+
+
+@memoized
+def printed(snapshot: Snapshot) -> tuple[Printed, ...]:
+    """What each process did, by its last stack in the log."""
+    last: dict[tuple[int | None, int], Printed] = {}
+    for stack in stacks_in_log(snapshot):
+        if (known := activity_of(stack)) is not None:
+            last[stack.rank, stack.pid] = Printed(stack, known)
+    return tuple(last.values())
+
+
+def parted(snapshot: Snapshot) -> str:
+    """Where the processes stand that printed their stacks, if not together: `rank 0 in all_reduce (loss.py:8), ranks 1 and 2 in
+    broadcast (sync.py:40)`; empty where nothing is told. Of what goes on between two ranks each end has its own call."""
+    told = printed(snapshot)
+    waiting = [each for each in told if each.does.waits_for_peers]
+    if not waiting or any(each.does.called in TO_ONE for each in waiting) or not _all_stand(told):
+        return ""
+    places = grouped(told, lambda each: _call(each.does))
+    return ", ".join(f"{_names(group)} {group[0].words}" for group in places.values()) if len(places) > 1 else ""
+
+
+def _call(does: Activity) -> str:
+    return does.called if does.waits_for_peers else does.text
+
+
+def _all_stand(told: Iterable[Printed]) -> bool:
+    """Whether each waits for its peers, in a collective or in a kernel launched ahead: any other tells more by itself."""
+    return all(each.does.waits_for_peers or each.does.kind == "gpu" for each in told)
+
+
+def _names(group: Iterable[Printed]) -> str:
+    ranks = [each.stack.rank for each in group if each.stack.rank is not None]
+    pids = [each.name for each in group if each.stack.rank is None]
+    return ", ".join(
+        [*([numbered("rank", ranks)] if ranks else []), *pids[:MOST_NAMED], *(["…"] if len(pids) > MOST_NAMED else [])]
     )
 
 
 def printed_apart(snapshot: Snapshot) -> tuple[Culprit, ...]:
-    """The ranks whose last stack is in no collective while those of most others are."""
-    last: dict[int, Activity] = {}
-    for stack in stacks_in_log(snapshot):
-        if stack.rank is not None and (known := activity_of(stack)) is not None:
-            last[stack.rank] = known
-    apart = {rank: known for rank, known in sorted(last.items()) if not known.waits_for_peers}
-    if 2 * len(apart) >= len(last):
-        return ()
+    """The processes whose last stack is in no collective while those of most others are, or in another one than most; of a single
+    stack its process, if nobody else can end what it does."""
+    told = printed(snapshot)
+    apart = [each for each in told if not each.does.waits_for_peers]
+    if 2 * len(apart) >= len(told):
+        alone = len(told) == 1 and (told[0].does.kind == "user" or waits_within(told[0].does))
+        return _accused(snapshot, told) if alone else ()
+    return _accused(snapshot, apart or _other_than_most(told))
+
+
+def _other_than_most(told: Sequence[Printed]) -> list[Printed]:
+    """Those in another collective than most; nobody where the other end of a call may rightly be in another."""
+    calls = Counter(each.does.called for each in told)
+    most, size = calls.most_common(1)[0]
+    if 2 * size <= len(told) or not TO_ONE.isdisjoint(calls):
+        return []
+    return [each for each in told if each.does.called != most]
+
+
+def _accused(snapshot: Snapshot, whom: Iterable[Printed]) -> tuple[Culprit, ...]:
     pids = snapshot.pid_of
+    named = sorted(
+        (each for each in whom if each.stack.rank is not None or each.stack.pid), key=lambda each: each.stack.rank or 0
+    )
     return tuple(
-        Culprit(rank, pids.get(rank), None, "likely", (f"{known.text} ({known.where}), by the stack that it printed",))
-        for rank, known in apart.items()
+        Culprit(
+            each.stack.rank,
+            each.stack.pid or (None if each.stack.rank is None else pids.get(each.stack.rank)),
+            None,
+            "likely",
+            (f"{each.words}, by the stack that it printed",),
+        )
+        for each in named
     )

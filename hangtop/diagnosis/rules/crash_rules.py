@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hangtop.common.text import moment, some
 from hangtop.diagnosis.facts.author_fate import SOON_S, ended_well, ends_alone, fate_of, goes_on, living, present_writers
 from hangtop.diagnosis.facts.collective_fingerprints import MISMATCH, ran_another
@@ -23,6 +25,9 @@ DOUBTS = {
     "attempt": "it may be of an earlier attempt: its log does not tell when it was written",
 }
 """What the times in several logs do not tell."""
+BARRIER = "jax.barrier"
+TASK = re.compile(r"^\s*/job:\w{1,40}/replica:0/task:(\d{1,6})\s*$")
+"""The coordination service lists those that did not come so (xla/tsl/distributed_runtime/coordination)."""
 FIRST_TO_FAIL, EXCEPTION = "elastic.rank_failed", "1"
 """torchrun's line on the first rank that ended, and the exit code of an exception that nobody caught."""
 BY_LAUNCHER = "proc.sigterm"
@@ -133,7 +138,7 @@ def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
     one does."""
     if finding.id == MISMATCH:  # each rank reports it
         return ran_another(snapshot)
-    if culprits := _accused(snapshot, finding):
+    if culprits := _accused(snapshot, finding) or (_missing_tasks(snapshot) if finding.id == BARRIER else ()):
         return culprits
     if finding.rank is not None and finding.role != "victim":
         sure: Confidence = "possible" if finding.doubt else "certain" if finding.role == "cause" else "likely"
@@ -155,6 +160,13 @@ def _accused(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
     return tuple(Culprit(rank, pids.get(rank), None, "likely", why) for rank in ranks)
 
 
+def _missing_tasks(snapshot: Snapshot) -> tuple[Culprit, ...]:
+    """The processes that JAX lists below a barrier that ran out of time, each in a line of its own."""
+    tasks = {int(found[1]): line.text for line in snapshot.state.tail if (found := TASK.match(line.text)) is not None}
+    pids = snapshot.pid_of
+    return tuple(Culprit(rank, pids.get(rank), None, "likely", (short(text),)) for rank, text in sorted(tasks.items()))
+
+
 def _accused_by_peer(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """Named in the message of a peer that missed it: others lost their connection to that peer, not to the one it missed."""
     told = (_accused(snapshot, finding) for finding in snapshot.findings if not finding.survived)
@@ -173,7 +185,8 @@ def _named_in_obituary(snapshot: Snapshot) -> tuple[Culprit, ...]:
     first = next((each for each in told if each.role in ("cause", "summary") and not each.doubt), None)
     if first is None:
         return ()
-    return (Culprit(first.rank, snapshot.pid_of.get(first.rank), None, "likely", (short(first.text),)),)
+    pid = snapshot.pid_of.get(first.rank) or first.pid
+    return (Culprit(first.rank, pid, first.groups.get("host"), "likely", (short(first.text),)),)
 
 
 def _stopped_before(snapshot: Snapshot) -> tuple[Culprit, ...]:

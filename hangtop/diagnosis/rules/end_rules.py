@@ -13,6 +13,7 @@ from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_
 from hangtop.diagnosis.facts.message_evidence import said_last, sentence
 from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
+from hangtop.diagnosis.facts.stacks_in_log import printed
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.logs.finding_order import is_after
@@ -127,7 +128,8 @@ def _named(text: str) -> tuple[Culprit, ...]:
 def finished(snapshot: Snapshot) -> Verdict | None:
     """The finish stage was reached; or no writer is left, and the last step of a known total was reached, or the last lines tell
     of an end, such as an early stop. A process that ended with an error afterwards had not finished, a run of which somebody
-    still works only ended a part, and processes that wait for each other after the end never leave.
+    still works only ended a part, and processes that wait for each other after the end never leave; nor had one of which a
+    stack stands in the log.
 
     Stands before `writer_gone`: after the end its processes leave, and that is no crash.
     """
@@ -141,7 +143,8 @@ def finished(snapshot: Snapshot) -> Verdict | None:
     if reached and _failed_after(snapshot):
         return None
     said = None if reached or not over(snapshot) else ended_saying(snapshot) or reported(snapshot)
-    if not reached and said is None and not (at_end and _closed(snapshot) and not _waited_in_vain(snapshot)):
+    counted_out = at_end and _closed(snapshot) and not _waited_in_vain(snapshot) and not printed(snapshot)
+    if not reached and said is None and not counted_out:
         return None
     steps = f" after {some(progress.step, 'step')}" if progress.step else ""
     return _finished(f"The run finished{steps}.", "certain" if reached else "likely", snapshot.last_output)

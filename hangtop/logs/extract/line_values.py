@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from hangtop.logs.extract.wait_reports import NO_TOKEN
+
 _VALUE = re.compile(
     r"(?P<clock>\d+(?::\d\d)+(?:[.,]\d+)?)"
     r"|(?P<number>(?<![\w.])-?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?|\d+(?:[.,]\d+)*)"
@@ -39,6 +41,8 @@ def said_in(text: str) -> Said:
     times_s: list[float] = []
     if ' - "' in text:
         text = _ASKER.sub("", text)
+    if "throughput: 0.0 " in text:
+        text = NO_TOKEN.sub("no token", text)
 
     def take(found: re.Match[str]) -> str:
         if clock := found["clock"]:

@@ -20,8 +20,11 @@ _COUNT = re.compile(
     rf"|\b(?P<left2>[1-9]\d*) (?:\w+ )?(?:{_WHO}) (?:are )?(?:still )?(?:pending|outstanding|missing|remaining|left)\b"
     r"|\b(?:[Mm]issing|[Ww]aiting (?:for|on)) ranks? ?[:=]? ?\[?\d"
 )
+NO_TOKEN = re.compile(r"prompt throughput: 0\.0 tokens/s,.{0,12}generation throughput: 0\.0 tokens/s,.{0,80}? Running: [1-9].*")
+"""vLLM's report (vllm/v1/metrics/loggers.py) of an engine that has requests in work and read and made no token of them: whatever
+else it counts, as who waits, is no work of it."""
 
 
 def reports_a_wait(text: str) -> bool:
-    """Whether the line says that it waits for a number of others, or for ranks that it names."""
-    return _COUNT.search(text) is not None
+    """Whether the line says that it waits for a number of others, or for ranks that it names, or that an engine makes nothing."""
+    return _COUNT.search(text) is not None or NO_TOKEN.search(text) is not None

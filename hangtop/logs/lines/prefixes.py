@@ -113,6 +113,9 @@ MEMBERS = ("worker", "trainer", "learner", "proc(?:ess)?", "replica")
 """What home-made launchers call the processes that they number: by their ranks, if nothing better is known."""
 _WORKER = rf"(?i:{'|'.join(MEMBERS)})[ :=_#-]{{0,2}}(?P<task>\d{{1,3}})(?:/\d+)?"
 
+_COMMAND = r"(?:\S*/)?(?:python[\d.]*t?\b|\S+::\S+\s*$)"
+"""What py-spy writes behind `Process 71: `: the command of that pid, or the title that the process gave itself."""
+
 # The specific form before the general one.
 _BRACKET = _Forms(
     r"\[rank(?P<rank>\d+)\]:\s?",
@@ -178,7 +181,7 @@ _LETTER = _Forms(
     r"(?i:rank)[=:_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\s+(?=\S)",
     r"[\w.-]+-\d+ +\| ",
     r"[a-z][\w.-]*-(?:\d+|[a-z0-9]{5}) [a-z][\w-]* (?=\[(?:[a-z]+)?\d|\{\"|\d{4}-\d\d-\d\dT)",
-    rf"{_WORKER}(?:\]|:|\s*\||,| -)\s+",
+    rf"{_WORKER}(?:\]|:|\s*\||,| -)\s+(?!{_COMMAND})",
 )
 _BY_FIRST = {
     "[": _BRACKET,

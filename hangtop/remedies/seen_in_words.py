@@ -1,0 +1,93 @@
+"""What the last lines of a log say in words, by the names of slots: who came, what an engine has in work, what is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from hangtop.common.text import some
+from hangtop.diagnosis.facts.last_words import said_over
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.log import Finding, LogLine
+
+LAST_BYTES = 4096
+"""What stands in so much of the end of a log is what it said last: a screenful, with the lines of other ranks between."""
+MEMBER = re.compile(r"GLOBAL_RANK: (?P<rank>\d{1,6}), MEMBER: \d{1,6}/(?P<world>\d{1,6})")
+_ENGINE = re.compile(
+    r"generation throughput: (?P<rate>[\d.]{1,12}) tokens/s,.{0,80}? Running: (?P<running>\d{1,9}) reqs, "
+    r"(?:Swapped: \d{1,9} reqs, )?(?:Waiting|Pending): (?P<waiting>\d{1,9}) reqs"
+    r"|#running-req: (?P<running2>\d{1,9}),.{0,200}gen throughput \(token/s\): (?P<rate2>[\d.]{1,12}), "
+    r"#queue-req: (?P<waiting2>\d{1,9})"
+)
+"""vLLM's report (vllm/v1/metrics/loggers.py, vllm/engine/metrics.py) and SGLang's (srt/managers/scheduler_metrics_mixin.py)."""
+LEAST_ENGINE = 2
+"""One report tells nothing of how its numbers move."""
+_ASKED = re.compile(r"\b(?P<name>\w{0,40}(?:num_gpus_per_node|n_gpus_per_node))['\"]?\s?[=:]\s?(?P<number>\d{1,4})\b")
+"""OpenRLHF prints its arguments (`ref_num_gpus_per_node=8`), verl its configuration (`'n_gpus_per_node': 8`)."""
+_HOST = re.compile(
+    r"(?i)resolve (?:(?:host(?:name)?|address|name)\b)?[:\s]*['\"]?(?P<host>[\w-][\w.-]{0,120})"
+    r"|^\S{0,20}: (?P<host2>[\w.-]{2,120}): Name or service"
+    r"|\blookup (?P<host3>[\w.-]{2,120})[: ]"
+)
+_OF_A_CLUSTER = re.compile(r"^[\w-]+$|\.(?:svc(?:\.cluster\.local)?|local|internal|lan|localdomain)$")
+"""A name that only a cluster or a network of its own gives: any other may be a server of the internet."""
+UNRESOLVED = ("net.dns", "dist.dns")
+
+
+def of_words(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Slots, and what stands for itself (`yes`). `behind mark.…`: that was said right before the run fell silent or broke."""
+    tail = snapshot.state.tail
+    yield from _came_alone(tail)
+    yield from _engine(tail)
+    yield from _asked(tail)
+    yield from ((f"behind {finding.id}", "yes") for finding in snapshot.findings if _right_before(snapshot, finding))
+    yield from _unknown_name(snapshot.findings)
+    if said_over(snapshot):
+        yield "end_said", "yes"
+
+
+def _came_alone(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """Of how many ranks one has told that it joins the group, once, and no other has."""
+    told = [(found["rank"], int(found["world"])) for line in lines for found in MEMBER.finditer(line.text)]
+    if len(told) == 1 and told[0][1] > 1:
+        yield "alone_of", f"{told[0][1]:,}"
+
+
+def _engine(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """What the engine told of its requests: all are answered but the last, or they stand and no token comes."""
+    told = [found for line in lines if (found := _ENGINE.search(line.text)) is not None]
+    if len(told) < LEAST_ENGINE:
+        return
+    running = [int(each["running"] or each["running2"]) for each in told]
+    rate, waiting = (float(told[-1][name] or told[-1][f"{name}2"]) for name in ("rate", "waiting"))
+    if rate == 0 and running[-1]:
+        yield "engine_stands", some(running[-1], "request")
+    elif running[-1] <= 1 < max(running) and not waiting:
+        yield "engine_drained", "yes"
+
+
+def _asked(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """The most GPUs on one node that the run's own settings ask for."""
+    told = {found["name"]: int(found["number"]) for line in lines for found in _ASKED.finditer(line.text)}
+    if told and (most := max(told, key=lambda name: told[name])) and told[most]:
+        yield "asked_gpus", f"{some(told[most], 'GPU')} on a node ({most})"
+
+
+def _right_before(snapshot: Snapshot, finding: Finding) -> bool:
+    """Whether this hint is the last thing of note before the first fatal message, or else before the end of its file."""
+    if finding.severity != "hint" or finding.survived or finding.file >= len(snapshot.log.files):
+        return False
+    fatal = (each.offset for each in snapshot.findings if each.severity == "fatal" and each.file == finding.file)
+    end = min(fatal, default=snapshot.log.files[finding.file].size_bytes)
+    return 0 <= end - finding.last_offset < LAST_BYTES
+
+
+def _unknown_name(findings: Iterable[Finding]) -> Iterator[tuple[str, str]]:
+    """The name that had no address, where only a cluster gives such a name."""
+    for finding in findings:
+        found = _HOST.search(finding.text) if finding.id in UNRESOLVED else None
+        if found is not None:
+            host = next(host for host in found.groups() if host).strip(".")
+            if _OF_A_CLUSTER.search(host):
+                yield "unknown_name", host
+                return
