@@ -246,3 +246,91 @@ def test_the_rank_that_needs_longer_of_its_own_is_named() -> None:
 @pytest.mark.parametrize("log", [by_rank({}), by_rank({1: 1.0}, ranks=2)], ids=["alike", "of two"])
 def test_no_rank_is_named_where_none_stands_out(log: str) -> None:
     assert not [line for line in lines(judged(log)[0]) if line.startswith("rank")]
+
+
+OFFLOAD = (
+    " time (ms) | update_optims: 21766.25 | unscale_grads: 506.45 | optimizer_step: 22850.66\n"
+    " time (ms) | forward_microstep: 376.60 | backward_microstep: 864.56 | backward_inner_microstep: 806.86 | "
+    "backward_allreduce_microstep: 57.62 | step_microstep: 22880.87\n"
+    "time (ms) | forward: 376.60 | backward: 864.56 | backward_inner: 806.87 | backward_allreduce: 57.62 | step: 22880.87\n"
+)
+FLUSHES = (
+    "  1%|▌  | 1/90 [16:59<25:12:38, 1019.75s/it, loss=7.13, ppl=1250][2024-04-08 13:02:16,577] [WARNING] [stage3.py:2069:step] "
+    "27 pytorch allocator cache flushes since last step. this happens when there is high memory pressure and is detrimental to "
+    "performance.\n  2%|█  | 2/90 [34:38<25:29:07, 1042.58s/it, loss=5.97, ppl=390]\n"
+)
+TIMING = (
+    "⏱️  Timing:\n  • Total step time: 126.55s\n  • exposed_generation: 32.52s (48.9%)\n  • policy_training: 25.05s (37.6%)\n"
+    "  • policy_and_reference_logprobs: 4.78s (7.2%)\n  • weight_sync: 60.13s (0.2%)\n"
+)
+ALLREDUCE = (
+    "[2021-10-08 20:18:{:02d},393] [INFO] [logging.py:68:log_dist] [Rank 0] rank=0 time (ms) | forward: 316.00 | "
+    "backward: 747.31 | backward_inner: 514.96 | backward_allreduce: 232.28 | step: 663.59\n"
+)
+REPORT = (
+    "Action |  Mean duration (s) |  Num calls |  Total time (s) |  Percentage %\n"
+    "run_training_epoch |  91.657                |  1                    |  91.657               |  91.901               |\n"
+    "[_TrainingEpochLoop].train_dataloader_next |  5.2931                |  16                   |  84.689        |  84.915  |\n"
+)
+BURSTS = "".join(
+    f"INFO 2025-07-11 08:20:{13 + step % 40:02d} ts/train.py:232 step:{9 + step} smpl:{576 + 64 * step} ep:2 epch:0.00 "
+    f"loss:1.05{step} grdn:4.482 lr:1.8e-06 updt_s:{updated} data_s:{waited}\n"
+    for step, (updated, waited) in enumerate([("0.302", "13.330"), *[("0.296", "0.001")] * 7, ("0.295", "0.595")] * 4)
+)
+
+
+def stepped(optimizer_ms: list[float]) -> str:
+    return "".join(
+        f"[{clock(3 * step)}] [INFO] [logging.py:68:log_dist] [Rank 0] time (ms) | fwd: 310.00 | bwd: 900.30 | bwd_inner: 810.00 "
+        f"| bwd_allreduce: 90.30 | step: {each:.2f}\n"
+        for step, each in enumerate(optimizer_ms, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "page"),
+    [
+        (OFFLOAD * 8, "slow_optimizer"),
+        ("".join(ALLREDUCE.format(2 * step) for step in range(20)), "slow_optimizer"),
+        (stepped([100.0] * 30 + [10_000.0] * 30), "slow_optimizer"),
+        (f"Epoch 1 step 10 loss 1.2\n{REPORT}", "slow.profiled_data"),
+        (BURSTS, "slow_data"),
+        ("Skipping the first batches:  76%|███████▌  | 93017/122500 [6:35:47<2:26:12,  3.36it/s]\n", "slow.skip_batches"),
+        (
+            "(Worker_TP0 pid=1700) \nLoading safetensors checkpoint shards:  28% Completed | 24/85 [10:26<30:24, 29.91s/it]\n",
+            "slow.weights",
+        ),
+        (FLUSHES, "slow.memory_pressure"),
+        (TIMING * 8, "slow_network"),
+    ],
+    ids=[
+        "DeepSpeed#1635",
+        "DeepSpeed#1436",
+        "transformers#22112",
+        "lag-llama#51",
+        "lerobot#1488",
+        "transformers#21934",
+        "vllm#38476",
+        "EasyContext#11",
+        "slow refit in the form of NeMo-RL#1052",
+    ],
+)
+def test_what_threads_of_slow_runs_printed_leads_to_its_page(log: str, page: str) -> None:
+    assert [fact.page for fact in judged(log)[0].evidence if fact.page][:1] == [page]
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        TIMING.replace("weight_sync: 60.13s", "weight_sync: 0.13s") * 8,
+        "".join(f"iter {1631 + step}: loss 4.0{step}, time 56{step % 5}.94ms\n" for step in range(40)),
+        "".join(
+            f"time (ms) | forward_microstep: {193 + step % 9}.65 | backward_microstep: 329.25 | "
+            "backward_inner_microstep: 329.14 | backward_allreduce_microstep: 0.05 | step_microstep: 0.92\n"
+            for step in range(40)
+        ),
+    ],
+    ids=["NeMo-RL#1052", "nanoGPT#110", "DeepSpeed#255"],
+)
+def test_threads_whose_numbers_are_as_they_should_be_are_told_nothing(log: str) -> None:
+    assert lines(judged(log)[0]) == []
