@@ -42,7 +42,7 @@ CALM = Alarm()
 
 class View(Struct, frozen=True, dict=True):
     """`verdict`: `None` before the first log reading. `title`: names the run. `history`: earlier verdicts, oldest first.
-    `advice`: why it stands and what to do, the likeliest first; empty while the verdict is green."""
+    `advice`: why it stands, or is slow, and what to do, the likeliest first; empty while all is well."""
 
     state: RunState
     verdict: Verdict | None

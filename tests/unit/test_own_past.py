@@ -83,6 +83,10 @@ def test_a_log_without_times_is_told_by_where_its_ranks_were_seen() -> None:
     snapshot = take_snapshot(state, SPEC, NOW)
     assert [fact.text for fact in shares(snapshot)] == [line]
     assert shares(take_snapshot(replace(state, seen_in=state.seen_in[:5]), SPEC, NOW)) == ()
+    slower = replace(LOG, pace=Pace(80, 2.0, 3.0, 3.0, 2.0, 1.0, 9.0, Was(2.0, 40)))
+    beside = beside_verdict(take_snapshot(replace(state, log=slower), SPEC, NOW), slow=False)
+    assert [(fact.text, fact.page) for fact in beside][:1] == [(line, "slow_network")]
+    assert beside_verdict(take_snapshot(replace(state, log=LOG), SPEC, NOW), slow=False) == ()
 
 
 @pytest.mark.parametrize(
@@ -107,6 +111,8 @@ def test_what_the_whole_machine_waits_for_is_told_of_a_slow_run_alone() -> None:
         "disks: nobody could work for 40 % of the last minute for want of them",
     ]
     assert told(LOG, machine=machine) == []
+    heavy = StepTimes((PartTime("data", 0.9, 8.0, of_time=0.9),), told=60, step_s=8.9)
+    assert told(replace(LOG, step_times=heavy), machine=machine) == ["90 % of the step is loading of data (8.0 of 8.9 s)", *lines]
     assert told(LOG, slow=True, machine=replace(machine, memory_stall_percent=1.0, io_stall_percent=None)) == []
 
 

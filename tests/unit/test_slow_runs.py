@@ -13,7 +13,9 @@ from hangtop.records.health import SourceHealth
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.remedies.advise import advice
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState
+from hangtop.tui.panes.verdict_pane import verdict_rows
 from tests.corpus.score import NOW, read
 
 SPEC = WatchSpec(logs=("train.log",))
@@ -187,6 +189,18 @@ def test_long_steps_that_come_by_a_period_are_found_among_noise() -> None:
 )
 def test_noise_ticks_and_a_compiling_step_are_no_peaks(seconds: list[float]) -> None:
     assert peaks_of(gaps(seconds)) is None
+
+
+def test_the_band_of_a_slow_run_says_why_and_do() -> None:
+    reading = read(table([2.0] * 20).encode(), 1.0)
+    state = RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
+    verdict = diagnose(state, SPEC, NOW)
+    told = advice(take_snapshot(state, SPEC, NOW), verdict)
+    rows = ["".join(text for text, _ in row) for row in verdict_rows(View(state, verdict, SPEC, NOW, advice=told), 100, 6)]
+    assert len(rows) == 5
+    assert "noted 87 % of the step is loading of data" in rows[2]
+    assert "too few batches" in rows[3]
+    assert "More loader workers" in rows[4]
 
 
 def test_each_long_step_is_told_with_what_it_costs() -> None:

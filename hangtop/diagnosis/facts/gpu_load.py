@@ -35,7 +35,7 @@ def _lines(node: NodeGpus, now: float, mine: Collection[int]) -> tuple[tuple[str
     """Each with its page."""
     gpus = gpu_outliers.judged_of(node, now, mine)
     used = {gpu.index: mean for gpu in gpus if (mean := gpu_outliers.mean_over(node, gpu, now)) is not None}
-    return (("slow_steps", "; ".join(_held_back(gpus))), ("low_gpu_use", _low(used)))
+    return (("slow_rank", "; ".join(_held_back(gpus))), ("low_gpu_use", _low(used)))
 
 
 def _low(used: dict[int, float]) -> str:

@@ -39,7 +39,7 @@ def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
 
 def stall_evidence(machine: HostReading | None) -> tuple[Evidence, ...]:
     """What slows all of this machine down, memory first."""
-    return () if machine is None else tuple(Evidence("host", line, page="slow_steps") for line in _stalls(machine))
+    return () if machine is None else tuple(Evidence("host", line, page=page) for page, line in _stalls(machine))
 
 
 def want_of_memory(machine: HostReading | None, process: Process) -> Evidence | None:
@@ -67,14 +67,14 @@ def short_memory(machine: HostReading, now: float) -> Iterator[str]:
         yield f"memory: {size(free)} free of {size(total)}"
 
 
-def _stalls(machine: HostReading) -> Iterator[str]:
-    """What everybody waited for in the last minute."""
+def _stalls(machine: HostReading) -> Iterator[tuple[str, str]]:
+    """What everybody waited for in the last minute, each with its page."""
     memory, io = machine.memory_stall_percent or 0.0, machine.io_stall_percent or 0.0
     if memory >= STALL_PERCENT:
         swap = f", {size(machine.swap_used_bytes)} swapped out" if machine.swap_used_bytes else ""
-        yield f"memory pressure: nobody could work for {_rounded(memory)} % of the last minute{swap}"
+        yield "slow_machine", f"memory pressure: nobody could work for {_rounded(memory)} % of the last minute{swap}"
     if io >= STALL_PERCENT:
-        yield f"disks: nobody could work for {_rounded(io)} % of the last minute for want of them"
+        yield "slow_data", f"disks: nobody could work for {_rounded(io)} % of the last minute for want of them"
 
 
 def _rounded(percent: float) -> int:

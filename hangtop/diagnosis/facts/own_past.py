@@ -23,11 +23,13 @@ MOST = 3
 
 def beside_verdict(snapshot: Snapshot, *, slow: bool) -> tuple[Evidence, ...]:
     """The gravest hints. `slow`: what the whole machine waits for is told too, and where nothing has changed, what takes most of
-    the time."""
+    the time. Of a run that is slower than it was, and whose log does not tell in which part, where its ranks were seen."""
     told = hints(snapshot, slow=slow)
-    usual = shares(snapshot) if slow and not any(fact.source == "log" for fact in told) else ()
-    stalls = stall_evidence(snapshot.state.machine) if slow or slower(snapshot.log) else ()
-    return (*told, *stalls, *usual)[:MOST]
+    by_log = any(fact.source == "log" for fact in told)
+    usual = shares(snapshot) if slow and not by_log else ()
+    stalls = stall_evidence(snapshot.state.machine) if slow or by_log else ()
+    seen = seen_parts(snapshot) if slower(snapshot.log) and not snapshot.log.step_times.parts else None
+    return (*((seen,) if seen is not None and not slow else ()), *told, *stalls, *usual)[:MOST]
 
 
 def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:

@@ -91,7 +91,9 @@ def seen_parts(snapshot: Snapshot) -> Evidence | None:
         return None
     parts = Counter(part for seen in looks for part in seen)
     told = [f"{WORDS[part]} {percent(times / parts.total())}" for part, times in parts.most_common(MOST_PARTS)]
-    return Evidence("stacks", f"in {len(looks)} looks the ranks were in: {', '.join(told)}", page="slow_steps")
+    ((first, times),) = parts.most_common(1)
+    page = PAGES[first] if times >= MOSTLY * parts.total() else "slow_steps"
+    return Evidence("stacks", f"in {len(looks)} looks the ranks were in: {', '.join(told)}", page=page)
 
 
 def slower(log: LogReading) -> bool:
