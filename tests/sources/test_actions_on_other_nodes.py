@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans.stop_plan import stop_plan
 from hangtop.common import clock
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.nodes.node_launches import launches
+from hangtop.probe.nodes.node_launches import client_ports, launches
 from hangtop.probe.nodes.node_source import NodeSource, open_nodes
 from hangtop.records.nodes import pid_there, source_of
 from hangtop.records.plan import NodePart, OwnProcess, Plan, Start, Step
@@ -27,7 +28,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.open_table import open_table
 from tests.fakes.other_node import needs_namespaces, node
-from tests.fakes.processes import PATIENCE_S, eventually
+from tests.fakes.processes import PATIENCE_S, eventually, running
 
 pytestmark = needs_namespaces
 RANK = {"RANK": "1", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29511"}
@@ -226,3 +227,21 @@ def test_nothing_is_ended_for_a_restart_while_a_node_does_not_answer(far: ExitSt
     assert time.monotonic() - began < PATIENCE_S
     assert run.lives(pid_there(part.targets[0].pid))
     assert isinstance(part, NodePart)
+
+
+def test_only_a_living_session_of_the_runs_own_client_starts_something_there_again() -> None:
+    """A session that has ended stays in the kernel's list for a minute, and a person's own shell is no part of the run."""
+    connects = "import socket, sys, time\nsocket.create_connection(('127.0.0.1', int(sys.argv[1])))\ntime.sleep(600)"
+    closes = connects.replace("time.sleep", "line.close() or time.sleep").replace("\nsocket.", "\nline = socket.")
+    keeps = connects.replace("\nsocket.", "\nline = socket.")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        with running(sys.executable, "-c", keeps, port) as client, running(sys.executable, "-c", closes, port) as ended:
+            lines = [server.accept() for _ in range(2)]
+            eventually(lambda: client_ports((client.pid,)), "its session")
+            (mine,) = client_ports((client.pid,))
+            assert mine in [address[1] for _, address in lines]
+            assert client_ports(()) == frozenset()
+            eventually(lambda: not client_ports((ended.pid,)), "the end of the other")
+            for line, _ in lines:
+                line.close()

@@ -17,7 +17,7 @@ from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.probe.http.at_once import run_at_once
 from hangtop.records.nodes import on_node, pid_there
-from hangtop.records.plan import NodePart, Plan, Step, Target
+from hangtop.records.plan import NodePart, Plan, Start, Step, Target
 
 Told = dict[str, Any]
 AT_ONCE, ALL_S = 64, 40.0
@@ -93,32 +93,26 @@ class OtherNodes:
         return gone
 
     def start(self, halt: CancelFlag) -> Generator[Step, None, bool]:
-        """Start again what the plan says, once all is proven to be gone. Returns whether it runs."""
-        whole = True
-        for node in self._nodes:
-            start, host = node.part.start, node.part.host
+        """Start again what the plan says, once all is proven to be gone, on all nodes at once. Returns whether it runs."""
+        whole, starts = True, {node: node.part.start for node in self._nodes if node.part.start is not None}
+        if not starts:
+            return True
+        if halt():
+            yield from (step("skipped", f"not started: {_by_hand(node, start)}") for node, start in starts.items())
+            return False
+        yield from (step("doing", f"starting {_by_hand(node, start)}") for node, start in starts.items())
+        for node, told in self._ask(_start):
+            start = starts.get(node)
             if start is None:
                 continue
-            by_hand = f"on {host}, in {start.cwd}: {shlex.join(start.argv)}"
-            if halt():
-                yield step("skipped", f"not started: {by_hand}")
-                continue
-            yield step("doing", f"starting {by_hand}")
-            words: Told = {"argv": start.argv, "cwd": start.cwd, "output": start.log, "set_env": start.set_env}
-            try:
-                told = node.hands.order("start", pid=pid_there(node.part.starts), **words)
-                node.hands.close()
-                alive = _lives_on(node.part, told["pid"], told["start"])
-            except (NodeLost, KeyError) as error:
+            if told is None:
                 whole = False
-                yield step("failed", f"not started, or not known to run: {by_hand}: {error}")
-                continue
-            whole = whole and alive
-            said = f"pid {told['pid']} on {host}"
-            if alive:
-                yield step("proof", f"{said} runs; its output goes to {start.log} there")
+                yield step("failed", f"not started, or not known to run: {_by_hand(node, start)}: {node.lost}")
+            elif told["alive"]:
+                yield step("proof", f"pid {told['pid']} on {node.part.host} runs; its output goes to {start.log} there")
             else:
-                yield step("failed", f"{said} ended within a moment: {start.log} there says why")
+                whole = False
+                yield step("failed", f"pid {told['pid']} on {node.part.host} ended within a moment: {start.log} there says why")
         return whole
 
     def close(self) -> None:
@@ -251,6 +245,21 @@ def _hold(node: FarNode) -> Told:
         pid, start = node.target_line(first)
         node.hands.order("keep", pid=pid, start=start, argv=usual)
     return told
+
+
+def _by_hand(node: FarNode, start: Start) -> str:
+    """What a person would do there."""
+    return f"on {node.part.host}, in {start.cwd}: {shlex.join(start.argv)}"
+
+
+def _start(node: FarNode) -> Told:
+    """Start it, and look whether it runs also once the line over which it was started has ended."""
+    if (start := node.part.start) is None:
+        return {}
+    words: Told = {"argv": start.argv, "cwd": start.cwd, "output": start.log, "set_env": start.set_env}
+    told = node.hands.order("start", pid=pid_there(node.part.starts), **words)
+    node.hands.close()
+    return {"pid": int(told["pid"]), "alive": _lives_on(node.part, told["pid"], told["start"])}
 
 
 def _check(node: FarNode) -> Told:

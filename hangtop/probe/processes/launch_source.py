@@ -46,7 +46,8 @@ class LaunchSource(Source):
             return ()
         from hangtop.probe.nodes.node_launches import launches
 
-        return launches(self._context.nodes, ask.ask, ask.elsewhere)
+        clients = [process.pid for process in self._context.members or () if process.name == "ssh"]
+        return launches(self._context.nodes, ask.ask, ask.elsewhere, clients)
 
     def _of_log(self) -> Launch:
         """The launch of a run that has ended."""
