@@ -15,13 +15,11 @@ from msgspec.structs import replace
 from hangtop.actions.plans.stop_plan import run_place
 from hangtop.common import clock
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.logs.extract.steps.pace import HEALTHY_STEPS
 from hangtop.records.stopped import RunPlace, StoppedRun
 from hangtop.records.verdict import Verdict
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.stores import stop_store
-
-PATIENCE_S = 600.0
-"""A run that goes on for so long had other plans, and is judged as any other again."""
 
 
 class EndOnRequest:
@@ -49,7 +47,7 @@ class EndOnRequest:
             before, self._sizes = self._sizes, _sizes(self._stop.place)
             if before == self._sizes:
                 self._keep(replace(self._stop, ended_at=snapshot.now, sizes=self._sizes))
-        elif self._stop.ended_at is None and snapshot.now - self._stop.began_at > PATIENCE_S:
+        elif self._stop.ended_at is None and _has_other_plans(snapshot, self._stop):
             with contextlib.suppress(OSError):  # it does not count once the guard has ended
                 stop_store.forget(self._stop)
             self._stop = None
@@ -58,6 +56,16 @@ class EndOnRequest:
         self._stop = stop
         with contextlib.suppress(OSError):  # a full disk: the judge does without, and the exit code tells it all the same
             stop_store.keep(stop)
+
+
+def _has_other_plans(snapshot: Snapshot, stop: StoppedRun) -> bool:
+    """Whether the run trains on as if nobody had asked, or has been silent since for longer than its stage may be: a last step
+    and a last save are part of its end. Then it is judged as any other again."""
+    progress, pace, before = snapshot.log.progress, snapshot.log.pace, stop.place.step
+    if progress.step is not None and before is not None and progress.step - before > HEALTHY_STEPS * pace.every:
+        return True
+    since_s = snapshot.now - stop.began_at
+    return min(since_s, since_s if snapshot.silence_s is None else snapshot.silence_s) > snapshot.limit.stalled_s
 
 
 def _sizes(place: RunPlace) -> dict[str, int]:
