@@ -110,6 +110,26 @@ def test_one_that_stands_for_its_own_sake_is_nearer_to_the_cause_than_a_pid_that
     assert named(left(LOCK), *UP).kind != "dead_process"
 
 
+POOL = "/usr/lib/python3.11/multiprocessing/pool.py"
+WANTS = thread(Frame("ApplyResult.get", POOL, 768), Frame("Pool.map", POOL, 367), wait="lock")
+NO_WORK = thread(Frame("worker", POOL, 114), wait="pipe")
+
+
+def pool(*does: object) -> Verdict:
+    """A program waits for what its pool gives; the log names a worker that is gone beside these that live."""
+    living = dict(enumerate((WANTS, *does)))
+    workers = tuple(worker(number, "python w.py", ppid=100) for number in range(1, len(living)))
+    state = run(living, (worker(0, "python w.py"), *workers))  # type: ignore[arg-type]
+    return named(state, *(f"worker {number} up, pid {100 + number}" for number in (1, 2, 5)))
+
+
+def test_a_worker_of_a_pool_that_is_gone_took_its_task_along_where_all_others_have_none() -> None:
+    told = pool(NO_WORK, NO_WORK)
+    assert (told.word, told.kind, [culprit.pid for culprit in told.culprits]) == ("hung", "dead_process", [105])
+    assert pool(NO_WORK, LOCK).kind != "dead_process", "one stands with its task"
+    assert pool(NO_WORK, PACK).kind != "dead_process", "one may work on its task"
+
+
 def test_a_lone_process_that_waits_for_a_child_that_failed_is_not_to_blame_itself() -> None:
     parent = worker(0, "python train.py")
     child = replace(zombie(1, -9), ppid=100)

@@ -289,6 +289,22 @@ def test_a_rank_that_asks_for_a_lock_again_and_again_waits_for_who_has_it() -> N
     assert "tool4711" not in said.headline, "a program that sleeps by itself asks for nothing"
 
 
+def lock_of(holder: int, **more: object) -> Verdict:
+    """Rank 2 asks for a lock that this process has; three ranks wait in a collective."""
+    asks = replace(waits(102, kind="sleep"), locked=(at_lock(holder),))
+    has = watched(holder, waits(holder, kind="futex"), woken_in=2, **more)
+    state = looks_for_something("    base.execute(row)", "ends")
+    return diagnose(replace(state, waits=watch(watched(102, asks), has, at=NOW - 10)), SPEC, NOW)
+
+
+def test_who_took_a_lock_into_the_collective_is_named_and_not_the_rank_that_wants_it() -> None:
+    said = lock_of(103)
+    assert (said.word, [culprit.rank for culprit in said.culprits]) == ("hung", [3])
+    assert said.headline == "Rank 2 waits for a lock that rank 3 took into all_reduce."
+    assert lock_of(OUTSIDE).culprits[0].rank == 2, "one that is no member may wake, and give it back"
+    assert lock_of(OUTSIDE, busy_in=4).word == "slow"
+
+
 def test_a_call_with_a_limit_that_is_made_again_and_again_is_no_work() -> None:
     """Rank 2 wakes each half a second, since its wait for an answer has a limit; who should answer does nothing."""
     wakes = RecentActivity(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from hangtop.common.text import are, clock, rank_ranges
@@ -18,11 +20,15 @@ from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mou
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.nodes import pid_text, pid_there
 from hangtop.records.process import Process, exit_words
+from hangtop.records.stack import Frame
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.loops import recently
 
 SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""
+
+POOL, RESULTS = "multiprocessing/pool.py", frozenset({"get", "wait", "next"})
+"""Where a program waits for what the workers of a pool give (ApplyResult and IMapIterator in multiprocessing/pool.py)."""
 
 
 def dead(snapshot: Snapshot) -> Verdict | None:
@@ -102,7 +108,8 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
     if not snapshot.is_quiet or not here:
         return None
     culprits = _missing(snapshot) if waiting or all(map(_stands, here)) else ()
-    if not culprits and all(map(_may_wait_for_one, here)) and not any(map(_is_held_up, here)):
+    left_out = all(map(_may_wait_for_one, here)) or _lost_a_task(here)
+    if not culprits and left_out and not any(map(_is_held_up, here)):
         culprits = gone_by_name(snapshot)
     if not culprits:
         return None
@@ -153,6 +160,16 @@ def _stands(member: MemberStatus) -> bool:
 def _may_wait_for_one(member: MemberStatus) -> bool:
     """Whether it stands in a wait that another process may end. One that stands for its own sake is nearer to the cause."""
     return _stands(member) and standing(member) != "own"
+
+
+def _lost_a_task(here: Sequence[MemberStatus]) -> bool:
+    """Whether one waits for what its pool gives, and all others stand without work: whoever had the task took it along."""
+    waits = [member for member in here if any(map(_awaits_pool, member.frames))]
+    return len(waits) == 1 and all(_stands(member) and (member in waits or member.does == "idle") for member in here)
+
+
+def _awaits_pool(frame: Frame) -> bool:
+    return frame.file.endswith(POOL) and frame.name in RESULTS
 
 
 def _is_held_up(member: MemberStatus) -> bool:

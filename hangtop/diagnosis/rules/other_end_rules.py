@@ -206,6 +206,8 @@ def held_up(snapshot: Snapshot) -> Verdict | None:
         return None
     side = odd[0].side
     assert side is not None
+    if holders := _holding_peers(snapshot, odd, peers):
+        return _held_by_peers(snapshot, odd, peers, holders)
     kind: Kind = (
         "stopped" if side.kind == "stopped" else waiting_kind(snapshot, odd) if peers else stage_kind(snapshot) or "unknown"
     )
@@ -216,6 +218,30 @@ def held_up(snapshot: Snapshot) -> Verdict | None:
     waits = f"{names(odd[:1])} and {odd[1].name} wait for each other" if _face_each_other(odd) else _wait_of(odd)
     headline = f"{waits}{_waiting(odd, peers)}."
     return hung_verdict(headline, kind, culprits, tuple(evidence), "that process works again")
+
+
+def _holding_peers(snapshot: Snapshot, odd: Sequence[MemberStatus], peers: Sequence[MemberStatus]) -> list[MemberStatus]:
+    """Those who have the locks for which all that stand apart wait, and wait for their peers themselves."""
+    watch = current_watch(snapshot.state, snapshot.pause_s)
+    found = [watched(watch, member) for member in odd] if watch is not None else []
+    at_locks = all(each is not None and (each[1].locked or each[1].call.kind == "file lock") for each in found)
+    ends = {member.side.pid for member in odd if member.side is not None}
+    holders = [member for member in peers if member.pid in ends]
+    return holders if found and at_locks and len(holders) == len(ends) else []
+
+
+def _held_by_peers(
+    snapshot: Snapshot, odd: Sequence[MemberStatus], peers: Sequence[MemberStatus], holders: Sequence[MemberStatus]
+) -> Verdict:
+    """Who stands apart came to no collective for want of a lock; who has it went on into one and never gave it back."""
+    headline = f"{names(odd)} wait{plural_s(odd)} for a lock that {names(holders).lower()} took into {holders[0].call}."
+    culprits = as_culprits(holders, "likely", f"has the lock for which {names(odd).lower()} wait{plural_s(odd)}")
+    evidence = (
+        *(Evidence("waits", f"{member.name} {member.text}") for member in odd[:2]),
+        stack_evidence(peers),
+        silence(snapshot),
+    )
+    return hung_verdict(headline, _kind(snapshot, odd, peers), culprits, evidence, "the lock is given back")
 
 
 def _face_each_other(odd: Sequence[MemberStatus]) -> bool:

@@ -3,7 +3,7 @@ end that works; one that is stopped or idles there is what it waits for in vain.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -49,7 +49,8 @@ def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float)
         return tuple(members)
     known = tuple(members)
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
-    told = tuple(_told(watch, member, {other.pid for other in known}, sources) for member in known)
+    pids = {other.pid: other.waits_for_peers for other in known}
+    told = tuple(_told(watch, member, pids, sources) for member in known)
     asked = [(member.pid, *member.side.path) for member in told if member.side is not None and member.activity is not None]
     return tuple(member for member in told if not any(_is_tool(member, path) for path in asked))
 
@@ -99,8 +100,9 @@ def _as_it_does(process: WatchedProcess, member: MemberStatus) -> ThreadWait | N
     return next((thread for thread in process.threads if member.does == thread.call.kind == "sleep"), None)
 
 
-def _told(watch: Watch, member: MemberStatus, members: Collection[int], sources: Sources) -> MemberStatus:
-    """`members`: one that works speaks for itself, and those that wait for it are its peers."""
+def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sources: Sources) -> MemberStatus:
+    """`members`: one that works speaks for itself, and those that wait for it are its peers; of each, whether it waits for
+    them."""
     if member.status == "stopped":
         return _in_turn(watch, member)
     found = watched(watch, member) if member.status in OPEN else None
@@ -252,16 +254,17 @@ def _waits_for(member: MemberStatus, side: OtherSide) -> str:
 
 
 def _at_lock(
-    watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, members: Collection[int]
+    watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, members: Mapping[int, bool]
 ) -> MemberStatus:
-    """One that asks for a lock again and again, by who has it. A holder that wakes now and then may go on, and give it back."""
+    """One that asks for a lock again and again, by who has it. A holder that wakes now and then may go on, and give it back, but
+    not one that waits for its peers."""
     side = side_of(watch, process, replace(thread, ends=thread.locked))
     if side is None or (side.kind == "works" and side.pid in members):
         return member
     if side.kind == "works":
         return replace(member, status="works", text=_waits_for(member, side), side=side, doubted=side.doubted)
     holder = watch.processes.get(side.pid or 0)
-    if holder is not None and holder.woken_in:
+    if holder is not None and holder.woken_in and not members.get(holder.pid):
         return member
     return replace(member, status="waits", text=_waits_for(member, side), side=side, doubted=False)
 
