@@ -15,10 +15,12 @@ from hangtop.records.log import Finding, LogLine, Progress
 from hangtop.remedies.seen_in_words import LAST_BYTES, MEMBER, of_words
 
 ROUND_END = 0.05
-"""The last part of an epoch in which ranks with fewer batches have none left."""
+"""The last part of an epoch in which ranks with fewer batches have none left. Of 39 hung logs of the corpus with a known total
+two stood right at the end of a round, two 0.8 and 4 % before it (uneven batches, a validation), all others 62 % and more."""
 LEAST_ROUND = 10
 FEW_NUMBERS = 64
-"""A barrier sums one number, a metric a few; weights and gradients are far more."""
+"""A barrier sums one number (ProcessGroupNCCL::barrier), a metric a few; weights and gradients are far more. Of 26 timed out
+sums in the corpus 17 are of 1 number, the others of 4,096 and more."""
 LONGER = 1.3
 """Answers that grew by this factor explain steps that did."""
 SET_UP = 4
