@@ -22,7 +22,7 @@ def of_printed(printed: Printed) -> dict[str, str]:
     seen = {"own": known.own.name, "where": known.where, "does": known.text}
     if known.kind == "collective":
         seen["in_collective"] = "yes"
-    if known.called in TO_ONE:
+    if known.waits_for_peers and not TO_ONE.isdisjoint(frame.name for frame in known.thread.frames):
         seen["between_two"] = "yes"
     if any(frame.file.endswith(WORKER_LOOP) for frame in known.thread.frames):
         seen["in_data_worker"] = "yes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.common.text import first_line
 from hangtop.diagnosis.facts.stacks_in_log import printed
@@ -21,6 +22,7 @@ from hangtop.remedies.seen_in_log import said_last
 from hangtop.remedies.seen_in_stacks import of_printed
 from hangtop.stacks.activity import Activity
 
+IDLE = frozenset({"idle", "loader_worker"})
 MOST_MEMBERS = 4
 """Members in question that are looked at: more of them mostly stand alike."""
 APART = frozenset({"waits", "loops", "dataloader", "unknown", "blocked", "stopped", "gone"})
@@ -94,10 +96,12 @@ def _by_words(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Si
 
 
 def _printed(snapshot: Snapshot, run: Seen, places: Places) -> Iterator[Sighting]:
-    """The places of stacks that somebody printed into the log, of those first that do not wait for peers."""
-    for each in sorted(printed(snapshot), key=lambda each: each.does.waits_for_peers)[:MOST_MEMBERS]:
-        known = each.does
-        seen = run | of_printed(each)
+    """The places of stacks that somebody printed into the log, of those first that do not wait for others."""
+    told = printed(snapshot)
+    trains = snapshot.plan is not None and snapshot.plan.steady  # the model is loaded, so that what is read is data
+    for each in sorted(told, key=lambda each: each.waits or each.does.kind in IDLE)[:MOST_MEMBERS]:
+        known = replace(each.does, phase=None) if trains and each.does.phase == "load" else each.does
+        seen = run | of_printed(each) | ({"one_stack": "yes"} if len(told) == 1 else {})
         found = list(_places_of(known.thread.frames, known.kind, known, places))
         for place in sorted(found, key=lambda place: known.phase not in place.phases):
             who = "" if each.stack.rank is None else f"rank {each.stack.rank}: "

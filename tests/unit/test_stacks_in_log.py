@@ -77,6 +77,30 @@ def test_stacks_in_different_collectives_are_told_as_ranks_that_parted(
     assert accused(STEPS + log) == whom
 
 
+READS = (
+    py_spy(101, "python pretrain.py (rank 0)", "synchronize (torch/cuda/__init__.py:790)", "optimizer_step (pretrain.py:88)")
+    + py_spy(102, "python pretrain.py (rank 1)", "synchronize (torch/cuda/__init__.py:790)", "optimizer_step (pretrain.py:88)")
+    + py_spy(103, "python pretrain.py (rank 2)", "read (data/reader.py:18)", "train (pretrain.py:70)", state="active")
+)
+
+
+def test_who_works_alone_while_the_others_wait_for_their_gpus_is_accused() -> None:
+    assert accused(STEPS + READS) == [(2, 103)]
+    assert "read (reader.py:18) stands" in first_cause(STEPS + READS)
+
+
+def test_a_single_stack_in_a_collective_is_that_of_a_victim() -> None:
+    log = STEPS + py_spy(7, "python train.py", f"all_reduce ({C10D}:2219)", "reduce_dict (engine.py:55)")
+    assert "another rank did not come to this collective" in first_cause(log)
+    assert accused(log) == []
+
+
+def test_the_handle_of_a_collective_is_no_message_between_two() -> None:
+    waits = (f"wait ({C10D}:600)", f"all_gather_into_tensor ({C10D}:3600)", "forward (dp_actor.py:90)")
+    log = STEPS + py_spy(201, "python a.py (rank 0)", *waits) + py_spy(202, "python a.py (rank 1)", *waits)
+    assert "pipeline" not in first_cause(log)
+
+
 PIPELINE = py_spy(1, "train.py (rank 0)", f"send ({C10D}:2200)", "forward_step (pipe.py:40)") + py_spy(
     2, "train.py (rank 1)", f"recv ({C10D}:2250)", "forward_step (pipe.py:48)"
 )

@@ -25,6 +25,8 @@ VOICES = 3
 SILENT_PART = 3
 """That a rank never spoke means something where three times as many did."""
 SHORT = 60
+SAYS = frozenset({"plain", "warning"})
+"""Kinds of lines in which ranks may answer a question otherwise: a stage or an error of one tells more by itself."""
 BEATS = 3
 """A line that a rank says so often in a row tells where it stands."""
 _WORD = re.compile(r"(?i)(?!(?:rank|info|warning|error|debug)\b)[a-z_][\w.]{3,}")
@@ -165,7 +167,7 @@ def other_ways(snapshot: Snapshot) -> dict[int, tuple[str, str]]:
 
 
 def _other_ways(voices: Voices) -> dict[int, tuple[str, str]]:
-    ends = {rank: tuple(form_of(line) for line in lines[-2:]) for rank, lines in voices.items() if len(lines) > 1}
+    ends = {rank: ("", *map(form_of, lines))[-2:] for rank, lines in voices.items() if lines[-1].kind in SAYS}
     if len(voices) < VOICES or not ends:
         return {}
     (before, last), size = Counter(ends.values()).most_common(1)[0]

@@ -17,6 +17,7 @@ from hangtop.records.log import LogLine
 from hangtop.records.stack import Stack
 from hangtop.records.verdict import Culprit
 from hangtop.stacks.activity import Activity, activity_of, waits_within
+from hangtop.stacks.frames import rule
 from hangtop.stacks.gdb_stacks import gdb_stacks
 from hangtop.stacks.interrupted import interrupted_stacks
 from hangtop.stacks.printed_stacks import printed_stacks
@@ -25,10 +26,10 @@ _PID = re.compile(r"\bpid=(\d{1,10})\)")
 """In the prefix of a line: `(TaskRunner pid=812)`."""
 _DUMPED = re.compile(r"\bPID (\d{1,10})\b")
 """SGLang says so before what py-spy prints: `Pyspy dump for PID 812:`."""
-TO_ONE = frozenset(
-    {"send", "recv", "isend", "irecv", "batch_isend_irecv", "wait", "_communicate", "_p2p_ops", "_batched_p2p_ops"}
-)
+TO_ONE = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "_communicate", "_p2p_ops", "_batched_p2p_ops"})
 """Calls between two ranks: the other end of one may be in another."""
+WAIT = "wait"
+"""The handle of any collective: the frames around it tell of which."""
 MOST_NAMED = 4
 
 
@@ -43,9 +44,21 @@ class Printed(Struct, frozen=True):
         return f"rank {self.stack.rank}" if self.stack.rank is not None else f"pid {self.stack.pid}" if self.stack.pid else "it"
 
     @property
+    def waits(self) -> bool:
+        """Whether it waits for its peers: in a collective, or in a kernel that it launched ahead."""
+        return self.does.waits_for_peers or self.does.kind == "gpu"
+
+    @property
+    def called(self) -> str:
+        """The collective in which it waits."""
+        inner = (frame.name for frame in self.does.thread.frames if rule(frame) == "collective")
+        return next((name for name in inner if name != WAIT), self.does.called)
+
+    @property
     def words(self) -> str:
         """`in all_reduce (loss.py:12)`."""
-        return f"{self.does.text} ({self.does.where})"
+        text = f"in {self.called}" if self.does.kind == "collective" else self.does.text
+        return f"{text} ({self.does.where})"
 
 
 @memoized
@@ -88,19 +101,10 @@ def parted(snapshot: Snapshot) -> str:
     broadcast (sync.py:40)`; empty where nothing is told. Of what goes on between two ranks each end has its own call."""
     told = printed(snapshot)
     waiting = [each for each in told if each.does.waits_for_peers]
-    if not waiting or any(each.does.called in TO_ONE for each in waiting) or not _all_stand(told):
+    if not waiting or any(each.called in TO_ONE | {WAIT} for each in waiting) or not all(each.waits for each in told):
         return ""
-    places = grouped(told, lambda each: _call(each.does))
+    places = grouped(told, lambda each: each.called if each.does.waits_for_peers else each.does.text)
     return ", ".join(f"{_names(group)} {group[0].words}" for group in places.values()) if len(places) > 1 else ""
-
-
-def _call(does: Activity) -> str:
-    return does.called if does.waits_for_peers else does.text
-
-
-def _all_stand(told: Iterable[Printed]) -> bool:
-    """Whether each waits for its peers, in a collective or in a kernel launched ahead: any other tells more by itself."""
-    return all(each.does.waits_for_peers or each.does.kind == "gpu" for each in told)
 
 
 def _names(group: Iterable[Printed]) -> str:
@@ -115,7 +119,7 @@ def printed_apart(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """The processes whose last stack is in no collective while those of most others are, or in another one than most; of a single
     stack its process, if nobody else can end what it does."""
     told = printed(snapshot)
-    apart = [each for each in told if not each.does.waits_for_peers]
+    apart = [each for each in told if not each.waits]
     if 2 * len(apart) >= len(told):
         alone = len(told) == 1 and (told[0].does.kind == "user" or waits_within(told[0].does))
         return _accused(snapshot, told) if alone else ()
@@ -124,11 +128,12 @@ def printed_apart(snapshot: Snapshot) -> tuple[Culprit, ...]:
 
 def _other_than_most(told: Sequence[Printed]) -> list[Printed]:
     """Those in another collective than most; nobody where the other end of a call may rightly be in another."""
-    calls = Counter(each.does.called for each in told)
+    calls = Counter(each.called for each in told)
     most, size = calls.most_common(1)[0]
-    if 2 * size <= len(told) or not TO_ONE.isdisjoint(calls):
+    ahead = any(each.does.kind == "gpu" for each in told)  # its kernels run on, so that its place in the program tells nothing
+    if ahead or 2 * size <= len(told) or not (TO_ONE | {WAIT}).isdisjoint(calls):
         return []
-    return [each for each in told if each.does.called != most]
+    return [each for each in told if each.called != most]
 
 
 def _accused(snapshot: Snapshot, whom: Iterable[Printed]) -> tuple[Culprit, ...]:
