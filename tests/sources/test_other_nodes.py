@@ -330,3 +330,37 @@ def test_a_launcher_there_that_meets_where_one_here_does_is_seen_before_it_has_a
             told += [reading for reading in other.source.read(clock.now()) if isinstance(reading, ProcessReading)]
         assert told
         assert told[-1].processes == ()
+
+
+LOOPBACK = {**RANK, "MASTER_ADDR": "127.0.0.1"}
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_meeting_at_the_loopback_is_one_run_only_where_the_network_is_shared(tmp_path: Path, shares: bool) -> None:
+    """Each machine has a 127.0.0.1:29511 of its own: a run there with the same words is another one."""
+    with node(sys.executable, "-c", WAITS, environ={**os.environ, **LOOPBACK}, log=tmp_path / "n2.log") as launcher:
+        reached = launcher if shares else launcher.replace("-- env", "-- unshare --net env")
+        watched = Watched(reached)
+        watched.context.procs = ProcessReading(rendezvous=Rendezvous("127.0.0.1", 29_511))
+        if shares:
+            reading = watched.ranks()
+            assert reading.node is not None
+            assert reading.node.tied
+        else:
+            assert "where no other machine comes: nothing ties one to this log" in watched.refusal()
+
+
+def test_what_was_taken_for_the_run_is_forgotten_once_another_one_is(far_rank: str) -> None:
+    watched = Watched(far_rank)
+    first = watched.ranks()
+    assert first.node is not None
+    assert not first.node.tied, "nothing here meets anywhere yet"
+    tree, forgotten = watched.source._tree, []
+    assert tree is not None
+    tree.forget = lambda: forgotten.append(True)  # type: ignore[method-assign]
+    watched.source._chosen([("10.0.0.1:29511", "", os.geteuid())], [])
+    assert not forgotten, "the same run"
+    watched.source._chosen([], [])
+    assert not forgotten, "its ranks are gone: they ended, and that is told"
+    watched.source._chosen([("10.0.0.9:1", "", 0)], [])
+    assert forgotten

@@ -33,11 +33,13 @@ LAST_WORDS_S = 1.0
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """What a node says first. `boot`, `pids`: its boot and its PID namespace, by which this machine knows itself. `uid`: of whom
-    it looks there. `machine`: the name of its architecture, on which the numbers of system calls depend."""
+    """What a node says first. `boot`, `pids`: its boot and its PID namespace, by which this machine knows itself; `net`: its
+    network namespace. `uid`: of whom it looks there. `machine`: the name of its architecture, on which the numbers of system calls
+    depend."""
 
     boot: str = ""
     pids: str = ""
+    net: str = ""
     uid: int = -1
     machine: str = ""
     ticks_per_s: int = 100

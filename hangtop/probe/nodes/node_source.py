@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 
 from hangtop.common import clock
+from hangtop.common.addresses import is_loopback
 from hangtop.common.grouped import grouped
 from hangtop.common.raw_text import from_os
 from hangtop.common.text import clock as clock_of
@@ -39,6 +40,7 @@ INTERVAL_S = 2.0
 SAME_MACHINE = "{} is this machine, which is seen without it: leave it out of --hosts"
 
 
+UNTIED = "nothing ties one to this log"
 SAME_NODE = "{0} is {1} by another name: leave {0} out of --hosts"
 
 
@@ -72,7 +74,8 @@ class NodeSource(Source):
         self._generation, self._looked = 0, False
         self._told: ProcessReading | None = None
         self._met: str | None = None
-        self._has_launchers = False
+        self._runs: frozenset[Run] = frozenset()
+        """Those that were taken for the run there."""
         self._gpus: GpuReading | None = None
         self._news: list[GpuReading] = []
 
@@ -86,9 +89,8 @@ class NodeSource(Source):
         problem = None
         if looks and self._table is not None and self._tree is not None:
             roots, problem = self._roots(now)
-            self._has_launchers = bool(roots) and not self._ranks(now)
             processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
-            reading = ProcessReading(processes=processes, ended=self._tree.ended, node=self._node(now))
+            reading = ProcessReading(processes=processes, ended=self._tree.ended, node=self._node(roots))
             if problem is None and self._twin() is None and (self._told is None or not unchanged(self._told, reading)):
                 self._told = reading
                 yield reading
@@ -169,28 +171,47 @@ class NodeSource(Source):
             return [], None
         host, there = self._link.host, ", ".join(sorted(_words(run) for run in runs))
         if mine is not None and mine not in {run[0] for run in runs}:
-            return [], f"{host}: the ranks there meet at {there}, this one at {mine}: nothing ties one to this log"
+            return [], f"{host}: the ranks there meet at {there}, this one at {mine}: {UNTIED}"
+        if mine is not None and not self._reaches(mine):
+            return [], f"{host}: the ranks here meet at {mine}, where no other machine comes: {UNTIED}"
         if len(runs) > 1:
-            return [], f"{host}: the ranks there meet at {there}: nothing ties one to this log"
-        return [pid for ranks in runs.values() for pid, _ in ranks], None
+            return [], f"{host}: the ranks there meet at {there}: {UNTIED}"
+        return self._chosen(runs, [pid for ranks in runs.values() for pid, _ in ranks]), None
+
+    def _chosen(self, runs: Iterable[Run], roots: list[int]) -> list[int]:
+        """These roots. What was taken for the run before, and is of another one, is forgotten; a run without ranks is not."""
+        chosen = frozenset(runs)
+        if chosen and chosen != self._runs:
+            if self._runs and self._tree is not None:
+                self._tree.forget()
+            self._runs = chosen
+        return roots
+
+    def _reaches(self, meeting: str) -> bool:
+        """Whether this node comes to that place: its own loopback is another machine's, unless it shares our network."""
+        host = meeting.rpartition(":")[0].strip("[]")
+        ours = self._link.hello.boot == read_text("/proc/sys/kernel/random/boot_id")
+        own = host in ("localhost", "0.0.0.0") or is_loopback(meeting)
+        return not own or (ours and self._link.hello.net == namespace("self", "net"))
 
     def _launchers(self, now: float) -> list[int]:
         """Those there that meet where a launcher here does: they have started no rank yet."""
         procs = self._context.procs
-        here = {_place(meeting) for process in (procs.processes if procs else ()) if (meeting := meeting_of(process.command))}
+        known = (meeting_of(process.command) for process in (procs.processes if procs else ()))
+        here = {_place(meeting) for meeting in known if meeting is not None and self._reaches(meeting.endpoint)}
         assert self._table is not None
         assert self._tree is not None
         facts = self._tree.book.of(self._table.stats, now).items() if here else ()
-        return [pid for pid, known in facts if (meeting := meeting_of(known.line)) is not None and _place(meeting) in here]
+        return [pid for pid, each in facts if (meeting := meeting_of(each.line)) is not None and _place(meeting) in here]
 
-    def _node(self, now: float) -> OtherNode:
-        """Who this is, and whether its ranks are proven to be this run's."""
+    def _node(self, roots: list[int]) -> OtherNode:
+        """Who this is, and whether all that was taken for the run there is proven to be it: it meets where the ranks here do, is
+        of the Slurm job that was named, or is a launcher of the same meeting."""
         hello, mine, launcher = self._link.hello, self._own_meeting(), self._context.spec.launcher
-        runs = [self._run_of(rank) for rank in self._ranks(now).items()]
-        tied = self._has_launchers or any(
-            (mine and meeting == mine) or (job and f"--jobid={job} " in launcher) for meeting, job, _ in runs
+        tied = (meeting == mine if meeting and mine else f"--jobid={job} " in launcher for meeting, job, _ in self._runs)
+        return OtherNode(
+            self._link.node, hello.boot, hello.pids, hello.uid, launcher or SSH, tied=bool(roots or self._runs) and all(tied)
         )
-        return OtherNode(self._link.node, hello.boot, hello.pids, hello.uid, launcher or SSH, tied=bool(tied))
 
     def _run_of(self, rank: tuple[int, ProcessFacts]) -> Run:
         assert self._table is not None

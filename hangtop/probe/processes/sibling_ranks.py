@@ -46,7 +46,10 @@ def _is_rank(facts: ProcessFacts | None) -> bool:
 
 
 def _is_peer(mine: ProcessFacts, other: ProcessFacts) -> bool:
-    """Whether another process has a number of its own in the world of this one."""
+    """Whether another process has a number of its own in the world of this one, and meets where it does."""
+    meetings = ((mine.environ.get(name), other.environ.get(name)) for name in ("MASTER_ADDR", "MASTER_PORT"))
+    if any(here and there and here != there for here, there in meetings):
+        return False
     world = number(mine.environ, WORLDS)
     ranks = {number(each.environ, RANKS) for each in (mine, other)}
     return world is not None and world == number(other.environ, WORLDS) and None not in ranks and len(ranks) == 2

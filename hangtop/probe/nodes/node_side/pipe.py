@@ -28,7 +28,8 @@ def say(record: dict[str, Any]) -> None:
 def say_who() -> None:
     """Which machine this is, and as whom it looks: the first line. A signal goes nowhere else than where a plan was made."""
     boot, pids = as_text(read("/proc/sys/kernel/random/boot_id").strip()), link("/proc/self/ns/pid")
-    who = {"boot": boot, "pids": pids, "uid": os.geteuid()}
+    net = link("/proc/self/ns/net")
+    who = {"boot": boot, "pids": pids, "net": net, "uid": os.geteuid()}
     say(dict(who, hello=True, ticks_per_s=TICKS_PER_S, machine=platform.machine()))
 
 
