@@ -34,7 +34,7 @@ LAST_WORDS_S = 1.0
 
 class Hello(msgspec.Struct, frozen=True):
     """What a node says first. `boot`, `pids`: its boot and its PID namespace, by which this machine knows itself; `net`: its
-    network namespace. `uid`: of whom it looks there. `machine`: the name of its architecture, on which the numbers of system calls
+    network namespace. `uid`: of whom it looks there. `machine`: the name of its architecture, on which the numbers of calls
     depend."""
 
     boot: str = ""
