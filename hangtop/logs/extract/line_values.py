@@ -11,9 +11,10 @@ from hangtop.logs.extract.wait_reports import NO_TOKEN
 
 _VALUE = re.compile(
     r"(?P<clock>\d+(?::\d\d)+(?:[.,]\d+)?)"
+    r"|(?P<parts>(?<![\w.])(?:\d+ ?(?:h|hours?|m|mins?|minutes?)\b,? ?){1,2}\d+(?:\.\d+)? ?(?:s|secs?|seconds?)\b)"
     r"|(?P<number>(?<![\w.])-?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?|\d+(?:[.,]\d+)*)"
     r"(?P<unit> ?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b)?"
-    r"|(?P<bar>([#=█▓━.])\5{2,})"
+    r"|(?P<bar>(?P<sign>[#=█▓━.])(?P=sign){2,})"
 )
 _TELLS_TIME = re.compile(r"(?i)(?:elapsed|uptime|waited|time|ts|timestamp|_s(?:ecs?|econds)?)\W{0,4}$")
 """A number behind such a word is a time without its unit, or with it in its name. It is one only if it moves as the clock
@@ -22,6 +23,7 @@ _ASKER = re.compile(r'\S+:\d{1,5}(?= - "(?:GET|HEAD) /)')
 """Who asks a server of HTTP: each time from another port. GET changes nothing, so that the same question again is no news (RFC
 9110, 9.2.1); POST may be work."""
 _UNIX_S = (1e9, 4e9)
+_PART = re.compile(r"(?P<number>[\d.]+) ?(?P<unit>[hms])")
 _NO_WORD = re.compile(r"[^\w\0%]+")
 _SECONDS = {"ms": 1e-3, "m": 60.0, "h": 3600.0}
 
@@ -47,10 +49,12 @@ def said_in(text: str) -> Said:
     def take(found: re.Match[str]) -> str:
         if clock := found["clock"]:
             times_s.append(_clock_s(clock))
+        elif parts := found["parts"]:
+            times_s.append(_together_s(parts))
         elif (time_s := _time_s(found, text)) is not None:
             times_s.append(time_s)
         else:
-            values.append(found["number"] or f"{found[5]}{len(found['bar'])}")
+            values.append(found["number"] or f"{found['sign']}{len(found['bar'])}")
         return "\0"
 
     words = _NO_WORD.sub(" ", _VALUE.sub(take, text)).strip()
@@ -81,6 +85,11 @@ def _clock_s(text: str) -> float:
     for part in text.replace(",", ".").split(":"):
         total = total * 60 + float(part)
     return total
+
+
+def _together_s(parts: str) -> float:
+    """`1h 2min 3s` in seconds."""
+    return sum(float(part["number"]) * _SECONDS.get(part["unit"], 1.0) for part in _PART.finditer(parts))
 
 
 def float_of(text: str) -> float | None:

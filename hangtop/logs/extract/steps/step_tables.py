@@ -17,6 +17,8 @@ from hangtop.logs.lines.prefixes import Prefix
 
 MOST_BETWEEN, REACH = 64, 4 << 20
 """A table has ended after `MOST_BETWEEN` lines of its writer, or `REACH` bytes of the file, without a row."""
+MOST_ROWS = 512
+"""Of so many rows of a table it is known whether the next one has them, too."""
 
 _MOST_COLUMNS = 60
 _LONGEST = 600
@@ -62,6 +64,8 @@ class StepTables:
         for columns in headers:
             if (named := _named(columns, line.text)) is not None:
                 named.newest = line.offset
+                if (before := self._open.get(line.writer)) is not None and before.names == named.names:
+                    named.before = before.rows
                 self._open[line.writer] = named
                 return None
         table = self._open.get(line.writer)
@@ -74,6 +78,8 @@ class StepTables:
             and (metrics := _metrics(table, cells)) is not None
         ):
             table.others, table.newest = 0, line.offset
+            if table.is_drawn_again(cells):
+                return None
             table.told |= metrics
             if (rank := table.rank_of(cells)) is not None:
                 line = replace(line, prefix=replace(line.prefix, rank=rank), writer=("rank", rank))
@@ -88,7 +94,7 @@ class _Open(Struct):
     """A table whose names were read. `step`: index of the step column; `rank`: index of the rank column, if there is one;
     `ranks`: those seen in it. `places`: where each name begins and ends, for columns separated by blanks. `told`: the newest
     values, since a row may leave some out. `newest`: offset of the last row, or of the names; `others`: lines of the writer since
-    then."""
+    then. `rows`: what stands in it; `before`: what stood in the one before it, under the same names."""
 
     columns: Columns
     names: list[str]
@@ -100,6 +106,15 @@ class _Open(Struct):
     told: dict[str, float] = {}
     newest: int = 0
     others: int = 0
+    rows: frozenset[tuple[str, ...]] = frozenset()
+    before: frozenset[tuple[str, ...]] = frozenset()
+
+    def is_drawn_again(self, cells: list[str]) -> bool:
+        """Whether this row stood word for word in the table before: a list of trials that is printed by the clock."""
+        row = tuple(cells)
+        if len(self.rows) < MOST_ROWS:
+            self.rows |= {row}
+        return row in self.before
 
     def rank_of(self, cells: list[str]) -> int | None:
         """The rank of a row, from its second row on: the numbers in a list of best results come only once."""
