@@ -155,6 +155,7 @@ _PAREN = _Forms(
     r"\((?P<actor>raylet|gcs_server|autoscaler|driver|log_monitor|dashboard)(?: \+[0-9hms]+)?(?:, ip=(?P<host>[^)\s]+))?\) ?",
 )
 _DIGIT = _Forms(
+    rf"(?P<time>\d{{8}}-{_CLOCK}) (?:[\w.]+ )?{_LEVEL}: ",
     rf"{_STAMP} [\w.-]+ [\w./-]+\[\d+\]: ",
     rf"{_STAMP} (?P<stream>stdout|stderr) (?P<tag>[FP]) ",
     rf"{_STAMP}\t{_LEVEL} [\w.]+:\d+ -- ",
@@ -165,7 +166,6 @@ _DIGIT = _Forms(
     rf"{_STAMP} - (?P<task>\d{{1,4}}) - [a-z_][\w.]* - \w+\.py:\d+ - {_LEVEL} :: ",
     rf"{_STAMP}(?: - | \| |: |\s+|$)",
     rf"{_CLOCK}(?: - | \| |: |\s+)(?:{_LEVEL}(?: - | \| |: |\s+))?(?=\S)",
-    rf"(?P<time>\d{{8}}-{_CLOCK}) (?:[\w.]+ )?{_LEVEL}: ",
     r"(?P<task>\d{1,5}): (?![-\d.na]+, [-\d.na]+ avg)",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[\d+\] |(?=NCCL))",
 )

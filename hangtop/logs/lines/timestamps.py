@@ -17,7 +17,7 @@ STAMP = (
     r"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?"
     r"|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:[.,]\d+)?"
     r"|\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?"
-    r"|20\d{6}-\d\d:\d\d:\d\d(?:[.,]\d+)?"
+    r"|\d{8}-\d\d:\d\d:\d\d(?:[.,]\d+)?"
 )
 """A date with a clock time, without groups, for use inside a prefix."""
 
