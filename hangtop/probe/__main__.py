@@ -94,6 +94,7 @@ def _beat(output: Output, threads: tuple[SourceThread, ...]) -> NoReturn:
         output.send("probe", Heartbeat(tuple(thread.health() for thread in threads), os.getpid()))
         time.sleep(clock.until_next(HEARTBEAT_S, least_s=HEARTBEAT_S / 2))
         if not gc.isenabled():
+            gc.collect()  # of what the loading itself left
             gc.freeze()
             gc.enable()
 
