@@ -180,8 +180,6 @@ def test_what_ray_s_daemons_and_we_tell_each_other_keeps_no_watch_open() -> None
     context = ProbeContext(WatchSpec())
     source = WaitSource(context)
     context.ray_daemons = frozenset({Identity(31_538, 700)})
-    told = [
-        WatchedProcess(pid, ticks, "S", "python")
-        for pid, ticks in ((31_538, 700), (31_538, 900), (29_942, 800), (os.getpid(), 1))
-    ]
+    told = [WatchedProcess(pid, ticks, "S", "python") for pid, ticks in ((31_538, 700), (31_538, 900), (29_942, 800))]
+    told.append(WatchedProcess(31_700, 1_000, "S", "python", "/usr/bin/python -m hangtop.probe"))
     assert source._of_the_run(told) == (told[1], told[2]), "of a pid that was reused nothing is known"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -43,6 +42,7 @@ their programs ask for: at 0.5 kB/s every 16 s."""
 REMEMBERED_S = 60.0
 COUNTED_THREADS = 8
 SOCKETS_TOLD = 16
+PROBE = "-m hangtop.probe"
 NO_POLLING = Polling((), 0.0)
 
 
@@ -96,10 +96,10 @@ class WaitSource(Source):
             time.sleep(max(0.0, moments[0].at + len(moments) * WINDOW_S - time.monotonic()))
 
     def _of_the_run(self, told: Sequence[WatchedProcess]) -> tuple[WatchedProcess, ...]:
-        """Without Ray's own daemons, at the other ends of all its workers, and without us, who ask them: all of these talk for as
-        long as they live, which is no life of the run."""
+        """Without Ray's own daemons, at the other ends of all its workers, and without probes of hangtop, which ask them: all of
+        these talk for as long as they live, which is no life of the run."""
         daemons = {(identity.pid, identity.start_ticks) for identity in self._context.ray_daemons}
-        return tuple(each for each in told if each.pid != os.getpid() and (each.pid, each.start_ticks) not in daemons)
+        return tuple(each for each in told if PROBE not in each.command and (each.pid, each.start_ticks) not in daemons)
 
     def _before(self, at: float) -> Moment | None:
         """The end of the watch before this one, if that was not long ago: what moved since is a window too."""

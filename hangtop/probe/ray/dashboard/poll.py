@@ -38,7 +38,8 @@ DETAILS = f"/api/v0/actors?detail=1&timeout=2&limit={STATE_LIMIT}"
 MOST_PAGES = 128
 """Node pages in one read; of more nodes the rest comes with the next one."""
 SELDOM_S, WAITING_S = 10.0, 4.0
-"""How often pending resources are asked for; the second while anything is pending."""
+"""How often pending resources are asked for; the second while anything is pending, and for the tasks that run: a call that ends
+between two looks, and comes again, seems to go on."""
 VERSION_S = 30.0
 LOOK_S = 2.0
 S_PER_MB = 1.0
@@ -198,7 +199,7 @@ class DashboardPoll:
             if path == DETAILS:
                 self._deaths_of, self._due[DETAILS] = untold, now + SELDOM_S
             if path == TASKS:
-                self._due[TASKS] = now + max(SELDOM_S, 100 * answer.took_s)
+                self._due[TASKS] = now + max(WAITING_S, 100 * answer.took_s)
 
     def _read_list(
         self, path: str, rows: Collection[api_schema.StateRow], alive: frozenset[str], waiting: frozenset[str]
