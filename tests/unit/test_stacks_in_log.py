@@ -101,6 +101,18 @@ def test_the_handle_of_a_collective_is_no_message_between_two() -> None:
     assert "pipeline" not in first_cause(log)
 
 
+def test_a_rank_that_closes_its_group_is_told_what_it_waits_for() -> None:
+    log = STEPS + py_spy(912, "python train.py", f"destroy_process_group ({C10D}:2145)", "cleanup (distributed.py:88)")
+    assert "collectives that its peers never finish" in first_cause(log)
+
+
+def test_the_barrier_of_jax_is_a_collective() -> None:
+    log = STEPS + py_spy(
+        4242, "python run.py", "sync_global_devices (jax/experimental/multihost_utils.py:120)", "restore (ckpt.py:127)"
+    )
+    assert "another rank did not come to this collective" in first_cause(log)
+
+
 PIPELINE = py_spy(1, "train.py (rank 0)", f"send ({C10D}:2200)", "forward_step (pipe.py:40)") + py_spy(
     2, "train.py (rank 1)", f"recv ({C10D}:2250)", "forward_step (pipe.py:48)"
 )
@@ -217,6 +229,17 @@ def test_where_a_run_stood_that_a_person_stopped_is_told_behind_that() -> None:
     causes = [*dict.fromkeys(each.cause for each in advice(*seen(STEPS + INTERRUPTED)))]
     assert causes[0] == "Stopped by Ctrl+C."
     assert any("worker" in cause for cause in causes[1:])
+
+
+def test_a_run_whose_ranks_timed_out_behind_its_end_has_not_finished() -> None:
+    end = "`Trainer.fit` stopped: `max_epochs=10` reached.\n"
+    timeout = (
+        "[rank0]:[E526 10:46:25.933527530 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=49312, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800044 milliseconds "
+        "before timing out.\n"
+    )
+    assert seen(STEPS + end)[1].word == "finished"
+    assert seen(STEPS + end + timeout)[1].word == "stalled"
 
 
 def test_a_run_of_which_a_stack_stands_behind_its_last_step_has_not_finished() -> None:

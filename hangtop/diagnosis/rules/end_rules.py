@@ -140,7 +140,7 @@ def finished(snapshot: Snapshot) -> Verdict | None:
     reached = snapshot.stage is not None and snapshot.stage.id == FINISH
     if reached and (works_on(snapshot) or never_leaves(snapshot)):
         return None
-    if reached and _failed_after(snapshot):
+    if reached and (_failed_after(snapshot) or _waited_in_vain(snapshot)):
         return None
     said = None if reached or not over(snapshot) else ended_saying(snapshot) or reported(snapshot)
     counted_out = at_end and _closed(snapshot) and not _waited_in_vain(snapshot) and not printed(snapshot)
