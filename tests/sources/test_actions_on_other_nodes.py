@@ -24,9 +24,11 @@ from hangtop.records.nodes import pid_there, source_of
 from hangtop.records.plan import NodePart, OwnProcess, Plan, Start, Step
 from hangtop.records.process import ProcessReading, Rendezvous
 from hangtop.records.reading import Reading
+from hangtop.records.stopped import RunPlace
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.open_table import open_table
+from hangtop.system.stores.stop_store import StopStore
 from tests.fakes.other_node import needs_namespaces, node
 from tests.fakes.processes import PATIENCE_S, eventually, running
 
@@ -124,7 +126,12 @@ def test_a_stop_ends_the_rank_on_its_node_and_proves_it(far: ExitStack, tmp_path
     assert (part.host, len(part.targets), plan.targets) == ("n2", 1, ())
     pid = pid_there(part.targets[0].pid)
     assert run.lives(pid)
-    steps = carried_out(plan)
+    log = tmp_path / "train.log"
+    log.write_text("step 1/10\n")
+    steps = carried_out(replace(plan, stops=RunPlace((str(log),), "", 1)))
+    told = StopStore().latest((str(log),))
+    assert told is not None, "it is no crash, though nothing of it was here"
+    assert told.ended_at
     assert f"SIGTERM to pid {pid} on n2 rank 1" in said(steps, "doing")
     assert "the process of the plan is gone on n2" in said(steps, "proof")
     assert not kinds(steps) & {"survived", "failed"}

@@ -21,7 +21,7 @@ from hangtop.actions.execute.lock import HeldError, locked
 from hangtop.actions.execute.other_nodes import OtherNodes
 from hangtop.actions.execute.send_signal import send_signal
 from hangtop.actions.execute.steps import ActionLog, ActionLogError, CancelFlag, step
-from hangtop.actions.execute.terminate import record_stop
+from hangtop.actions.execute.terminate import record_stop, terminate_processes
 from hangtop.actions.prove import verify_restart
 from hangtop.actions.prove.gpu_freed import wait_gpu_freed
 from hangtop.actions.prove.premise import broken, intruders, writers
@@ -85,10 +85,7 @@ def _end_and_start(
     if not (yield from others.begin()) and plan.start is not None:
         yield step("failed", "nothing was signalled, because the run could not be started again on all nodes")
         return None
-    yield from others.term(halt)
-    ended = not plan.targets or (yield from record_stop(plan, table, halt))
-    gone = yield from others.finish(halt)
-    ended = ended and gone
+    ended = not (plan.everywhere or plan.unseen) or (yield from record_stop(plan, table, _ended(plan, others, table, halt)))
     freed = yield from wait_gpu_freed(plan, halt)
     if not (ended and freed) and (plan.start is not None or plan.ray):
         yield step("failed", "nothing was started, because something of the old run is left")
@@ -100,6 +97,13 @@ def _end_and_start(
         return None
     mark = None if plan.start is None else (yield from _start(plan, plan.start, before, table, halt))
     return mark if mark is not None and (yield from others.start(halt)) else None
+
+
+def _ended(plan: Plan, others: OtherNodes, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
+    """End the targets on all nodes. Returns whether all are gone."""
+    yield from others.term(halt)
+    here = not plan.targets or (yield from terminate_processes(plan, table, halt))
+    return (yield from others.finish(halt)) and here
 
 
 def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:

@@ -36,10 +36,11 @@ ROUNDS = 5
 SIZE_LOOKS, SIZE_LOOK_EVERY_S = 11, 0.1
 
 
-def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """End the targets of the plan; returns whether all are gone. Raises `OSError` before it does anything it cannot record."""
+def record_stop(plan: Plan, table: ProcessTable, ending: Generator[Step, None, bool]) -> Generator[Step, None, bool]:
+    """`ending` ends the targets of the plan, and tells whether all are gone, as this does. Raises `OSError` before anything is
+    done that it cannot record."""
     if plan.stops is None or not plan.stops.logs:
-        return (yield from terminate_processes(plan, table, halt))
+        return (yield from ending)
     table.refresh((os.getpid(),))
     ours = table.stats.get(os.getpid())
     ticks, by_guard = ours.start_ticks if ours is not None else 0, FOR_GUARD in os.environ
@@ -47,7 +48,7 @@ def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[
     stop_store.keep(known)
     gone = False
     try:
-        gone = yield from terminate_processes(plan, table, halt)
+        gone = yield from ending
     finally:
         if gone:
             stop_store.keep(replace(known, ended_at=clock.now(), sizes=_settled_sizes(plan.stops.logs)))
