@@ -99,10 +99,12 @@ class Report(Struct, frozen=True):
     advice: tuple[Advice, ...]
     waits_for: tuple[WaitsFor, ...]
     decided_by: tuple[str, ...]
+    hints: tuple[Advice, ...]
 
 
 def report(snapshot: Snapshot, verdict: Verdict, advice: tuple[Advice, ...] = ()) -> Report:
-    """The report of one look. `advice`: of `hangtop.remedies`, which knows more than the rules."""
+    """The report of one look. `advice`: of `hangtop.remedies`, which knows more than the rules; while the verdict is green, it is
+    of hints beside it."""
     log, progress, stage = snapshot.log, snapshot.log.progress, verdict.stage
     return Report(
         schema=1,
@@ -135,9 +137,10 @@ def report(snapshot: Snapshot, verdict: Verdict, advice: tuple[Advice, ...] = ()
         ),
         sources={name: _source(name, seen, snapshot) for name, seen in sources_seen(snapshot.state, snapshot.now).items()},
         why=why(snapshot, verdict),
-        advice=advice,
+        advice=() if verdict.state.healthy else advice,
         waits_for=waits_for(snapshot, verdict),
         decided_by=tuple(fact.text for fact in verdict.evidence if fact.supports),
+        hints=advice if verdict.state.healthy else (),
     )
 
 

@@ -89,5 +89,7 @@ def test_a_rank_of_another_node_is_told_with_what_stops_it_there() -> None:
     state = RunState(processes={"n1": here}, ranks={0: RankLog(0), 9: RankLog(9, host="n2")}, log=log)
     refused = stop_plan(state, ME, rank=9)
     assert isinstance(refused, Refusal)
-    assert refused.why == "rank 9 runs on n2: ssh n2 hangtop stop --log /data/train.log --rank 9"
+    assert refused.why == (
+        "rank 9 runs on n2, which is not reached from here; there: hangtop stop --log /data/train.log --rank 9"
+    )
     assert isinstance(stop_plan(state, ME, rank=0), Plan)
