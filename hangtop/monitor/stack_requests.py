@@ -182,6 +182,8 @@ def waits_request(snapshot: Snapshot) -> WaitsAsk | None:
     if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not here:
         return None
     last = snapshot.state.waits
+    if last is None and looks_in_this_silence(snapshot) < 2 and _workers_to_come(snapshot):
+        return None  # one watch of all is sooner over than a second one, of those that came late
     if last is not None and _watched_all(snapshot) and snapshot.now - last.started_at - last.seconds < AGAIN_S:
         return None
     return WaitsAsk(ask=int(snapshot.now * 1000), pids=here)

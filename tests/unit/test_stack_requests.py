@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.snapshot import take_snapshot
-from hangtop.monitor.stack_requests import satisfied, stack_request
+from hangtop.monitor.stack_requests import satisfied, stack_request, waits_request
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.process import ProcessReading, RayTie
 from hangtop.records.ray.cluster import RayApi, RayCluster, RayNode, RayPart, RayReading
-from hangtop.records.stack import Frame, Stack
+from hangtop.records.stack import Frame, Stack, StacksReading
 from hangtop.records.watched_waits import WaitsReading
 from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_tcp, waits, watch, watched
@@ -85,6 +85,23 @@ def test_a_verdict_on_a_run_on_ray_waits_for_a_dashboard_that_has_told_nothing_y
 
     assert not judged()
     assert judged(RayNode("n", "n1"))
+
+
+def test_the_first_watch_comes_once_ray_has_told_the_workers_or_after_two_looks() -> None:
+    tie = RayTie("drives", "/tmp/ray/session_x", 102, 1.0, 7, "python", "01")
+    state = four(LOCK)
+    assert state.procs is not None
+    health = {**state.health, "ray": SourceHealth("ray", read_at=NOW)}
+    on_ray = replace(state, procs=replace(state.procs, ray=(tie,)), health=health, looks=state.looks[:1])
+
+    def asked(*nodes: RayNode, looks: tuple[StacksReading, ...] = on_ray.looks) -> bool:
+        cluster = RayCluster("session_x", api=RayApi("127.0.0.1:8265", "ok"), nodes=nodes)
+        known = replace(on_ray, ray={"": RayReading((cluster,))}, looks=looks)
+        return waits_request(take_snapshot(known, SPEC, NOW)) is not None
+
+    assert not asked()
+    assert asked(RayNode("n", "n1"))
+    assert asked(looks=state.looks), "a dashboard may never tell"
 
 
 def test_where_a_part_of_ray_is_stopped_the_first_windows_of_the_watch_are_enough() -> None:
