@@ -253,6 +253,24 @@ def test_files_are_wanted_as_they_were_typed(here: Path, typed: str, name: str, 
 
 
 @linux_only
+@pytest.mark.parametrize("typed", ["/dev/null", "/dev", "/dev/n*ll", "link"])
+def test_a_device_that_everybody_may_write_makes_nobody_a_process_of_the_run(here: Path, typed: str) -> None:
+    (here / "link").symlink_to("/dev/null")
+    with python("import time; print(1, flush=True); open('/dev/null', 'w'); time.sleep(600)", stdout=subprocess.DEVNULL):
+        source = ProcessSource(ProbeContext(WatchSpec(logs=(typed,), sources=("procs",))))
+        readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
+        assert readings
+        assert all(reading.writers == () and reading.processes == () for reading in readings)
+
+
+@linux_only
+def test_a_log_in_shared_memory_is_a_file(here: Path) -> None:
+    watched = WatchedFiles(("/dev/shm/hangtop-train.log",))
+    watched.resolve()
+    assert watched.matches("/dev/shm/hangtop-train.log")
+
+
+@linux_only
 def test_what_is_piped_in_is_wanted(here: Path) -> None:
     read, write = os.pipe()
     try:

@@ -198,6 +198,14 @@ class LogWriters:
                 del self._writers[identity]
 
 
+DEVICES, SHARED_MEMORY = "/dev/", "/dev/shm/"
+"""Everybody may write a device such as /dev/null: that makes nobody a process of the run, whatever log was given."""
+
+
+def _is_device(mode: int) -> bool:
+    return modes.S_ISCHR(mode) or modes.S_ISBLK(mode) or modes.S_ISSOCK(mode)
+
+
 class WatchedFiles:
     """The watched logs as the process table names them: by real paths. New files in a directory need no listing of it.
 
@@ -240,14 +248,15 @@ class WatchedFiles:
                 real = os.path.realpath(log)
                 exact.add(real)
                 below.append(os.path.join(real, ""))
-        self._exact, self._below, self._patterns = frozenset(exact), tuple(below), tuple(patterns)
-        self.several = bool(patterns) or any(os.path.isdir(path) for path in exact)
-        self._only = frozenset(map(os.path.realpath, watched)) if self.several and watched is not None else None
         files: dict[str, os.stat_result] = {}
         for path in exact:
             with suppress(OSError):  # not there yet, or a pipe
                 files[path] = os.stat(path)
-        self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
+        devices = {path for path, status in files.items() if _is_device(status.st_mode)}
+        self._exact, self._below, self._patterns = frozenset(exact - devices), tuple(below), tuple(patterns)
+        self.several = bool(patterns) or any(os.path.isdir(path) for path in exact)
+        self._only = frozenset(map(os.path.realpath, watched)) if self.several and watched is not None else None
+        self._inodes = frozenset((os.path.basename(path), files[path].st_ino) for path in files.keys() - devices)
         self._names = frozenset(name for name, _ in self._inodes)
         self.owners = frozenset(status.st_uid for status in files.values())
         regular = {path: status for path, status in files.items() if modes.S_ISREG(status.st_mode)}
@@ -256,6 +265,8 @@ class WatchedFiles:
         self.resolved = True
 
     def matches(self, target: str) -> bool:
+        if target.startswith(DEVICES) and not target.startswith(SHARED_MEMORY):
+            return False
         if target in self._exact:
             return True
         if self._only is not None:
