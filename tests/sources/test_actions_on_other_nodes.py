@@ -36,7 +36,21 @@ pytestmark = needs_namespaces
 RANK = {"RANK": "1", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29511"}
 ME = OwnProcess(os.getpid(), frozenset(), os.geteuid(), "here")
 SLEEPS = "import time; time.sleep(600)"
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+DEAF = """
+import signal, time
+signal.signal(signal.SIGTERM, lambda *_: open({got!r}, "w").close())
+while True:
+    time.sleep(600)
+"""
+CUT = """
+exec 3<&0
+shift
+{into} "$@" <&3 &
+while [ ! -e {got} ]; do sleep 0.05; done
+rm {got}
+kill $(cat /proc/$!/task/$!/children) $!
+"""
+"""A launcher that ends once the rank has got its TERM; the next one lasts."""
 HAS_A_SON = """
 import os, signal, subprocess, sys, time
 def leave(*_):
@@ -172,10 +186,13 @@ def test_a_node_that_cannot_be_reached_is_named_and_not_taken_to_be_clean(far: E
 
 
 def test_a_line_that_is_cut_ends_the_signals_and_the_node_is_looked_at_once_more(far: ExitStack, tmp_path: Path) -> None:
-    run = FarRun(far, tmp_path, DEAF)
+    got = tmp_path / "got"
+    run = FarRun(far, tmp_path, DEAF.format(got=str(got)))
     plan = run.plan()
     (part,) = plan.elsewhere
-    known = replace(part.known, launcher=f"timeout 2 {part.known.launcher}")
+    into = part.known.launcher.partition(" env NODE=")[0]
+    (tmp_path / "cut.sh").write_text(CUT.format(into=into, got=got))
+    known = replace(part.known, launcher=f"sh {tmp_path}/cut.sh {{host}} {{probe}}")
     steps = carried_out(replace(plan, elsewhere=(replace(part, known=known),)))
     assert "what became of the rest there is not known" in said(steps, "failed")
     assert "SIGKILL" not in said(steps, "doing")

@@ -43,7 +43,9 @@ class Hands:
         self.own = frozenset(own_pids())
 
     def look(self) -> None:
-        self.births.look()
+        """Reads the whole table, so only while there is something to end."""
+        if self.births.kin:
+            self.births.look()
 
     def do_hold(self, targets: list[list[int]], newest: int) -> dict[str, Any]:
         """Take hold of the targets, before the first signal. The answer has those that may not be signalled, each with why."""
