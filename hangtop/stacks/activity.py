@@ -155,9 +155,11 @@ def activities(stacks: Iterable[Stack]) -> list[Activity]:
 
 
 def _busiest(others: list[Activity]) -> Activity | None:
-    """The thread that tells most: one that works, else one that waits inside a user's own code."""
+    """The thread that tells most: one that works, else one that waits inside a user's own code. A thread that a library keeps
+    for itself, such as Ray's collector of garbage, tells nothing."""
+    kept = ("python", "plumbing")
     telling = [
-        other for other in others if other.kind not in ("idle", "loader_worker", "prompt") and owner(other.own.file) != "python"
+        other for other in others if other.kind not in ("idle", "loader_worker", "prompt") and owner(other.own.file) not in kept
     ]
     return min(telling, key=lambda other: (not other.thread.runs, STRENGTH[other.kind]), default=None)
 
