@@ -117,6 +117,8 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     hosts, launcher = _nodes(given)
     if "" in given["logs"]:
         raise click.UsageError('--log "": no name; is a variable of the shell empty? echo "$LOG"')
+    for log in given["logs"]:
+        refuse_odd_name(log)
     path, stdin = as_log() if STDIN in given["logs"] else (STDIN, None)
     return WatchSpec(
         logs=tuple(path if log == STDIN else log for log in given["logs"]),
@@ -134,6 +136,18 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         config_file=None if given.get("config") is None else str(given["config"]),
         lang=config.lang or system_language(),
     )
+
+
+def refuse_odd_name(path: str) -> None:
+    """Exit 2 for a name that is no UTF-8: it goes through pipes and recordings, which are."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        typed = "".join(
+            chr(byte) if (chr(byte).isascii() and chr(byte).isalnum()) or byte in b"/._-" else f"\\x{byte:02x}"
+            for byte in os.fsencode(path)
+        )
+        raise click.UsageError(f"the name of a file is no UTF-8; give it another one: mv $'{typed}' train.log") from None
 
 
 def _host_port(typed: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hangtop.cli.finite_range import FiniteRange
-from hangtop.cli.options import WATCH, config_of, options, spec_of_run
+from hangtop.cli.options import WATCH, config_of, options, refuse_odd_name, spec_of_run
 from hangtop.cli.told_help import ToldCommand
 
 
@@ -33,6 +33,8 @@ def query(words: tuple[str, ...], **given: Any) -> int:
     """
     from hangtop.cli.commands import query as command
 
+    for word in words:
+        refuse_odd_name(word)
     if given["schema"]:
         return command.tell_schema(sys.stdout)
     if given["list_recipes"]:
@@ -49,6 +51,8 @@ def export(files: tuple[Path, ...], output: Path) -> int:
     """Write what recordings or log files tell as Parquet, a file for each table."""
     from hangtop.cli.commands import query as command
 
+    for file in (*files, output):
+        refuse_odd_name(str(file))
     return command.export(files, output)
 
 
@@ -63,6 +67,8 @@ def diff(good: Path, bad: Path, *, as_json: bool) -> int:
     """
     from hangtop.cli.commands import diff as command
 
+    for file in (good, bad):
+        refuse_odd_name(str(file))
     return command.run(good, bad, as_json=as_json)
 
 

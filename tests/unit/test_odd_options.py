@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from hangtop.cli.config import Config, read_config
 from hangtop.cli.finite_range import FiniteRange
+from hangtop.cli.main import hangtop
 from hangtop.cli.options import watch_spec
 from hangtop.common.decode_toml import TomlError, decode_toml
 
@@ -45,3 +47,11 @@ def test_a_home_that_is_a_file_holds_no_config(tmp_path: Path, monkeypatch: pyte
 def test_a_log_without_a_name_is_refused() -> None:
     with pytest.raises(click.UsageError, match="is a variable of the shell empty"):
         watch_spec({"logs": ("",), "sources": None, "profile": None}, Config())
+
+
+@pytest.mark.parametrize("words", [("check", "--log"), ("stop", "--log"), ("--log",), ("query",)])
+def test_a_name_that_is_no_utf8_is_refused_in_one_line_with_the_command_that_mends_it(words):
+    answer = CliRunner().invoke(hangtop, [*words, "\udcff b.log"])
+    assert answer.exit_code == 2
+    assert r"mv $'\xff\x20b.log' train.log" in answer.stderr
+    assert "Traceback" not in answer.output
