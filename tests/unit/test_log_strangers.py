@@ -43,6 +43,8 @@ def test_a_checkpoint_that_is_loaded_is_not_yet_a_step():
     [
         ("[信息] 第 12/200 步 损失=2.31 学习率=1e-05\n", 12),
         ("迭代: 40/900，loss=1.2\n", 40),
+        ("第 29 步／共 80 步：奖励 0.0912，参数 0.0914\n", 29),
+        ("第12步，共80步 损失 1.2\n", 12),
         ('train_inner | {"epoch": 1, "update": 0.1, "loss": "4.2", "num_updates": "1200", "lr": "0.0004"}\n', 1200),
     ],
 )
@@ -149,3 +151,20 @@ def test_the_end_of_a_part_of_the_training_is_not_the_end_of_the_run(line: str, 
 def test_the_words_of_one_framework_in_a_script_of_ones_own_do_not_make_it_that_framework():
     reading = read("Total training steps: 9000\nbuilding the model\n")
     assert (reading.framework, [stage.id for stage in reading.stages]) == ("generic", [])
+
+
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    [
+        ("学習が完了しました。重みは weights.json に保存しました。\n", True),
+        ("学習を終了します\n", False),
+        ("エポック 3 の学習が完了しました。\n", False),
+        ("학습이 완료되었습니다.\n", True),
+        ("에포크 3 학습 완료\n", False),
+        ("学習完了\n", True),
+        ("第 3 题／共 80 题\n", False),
+    ],
+)
+def test_an_end_in_japanese_and_korean_is_one_and_that_of_an_epoch_is_none(line: str, ends: bool):
+    start = "ステップ 1/9 損失 0.5\nステップ 9/9 損失 0.4\n"
+    assert (read(start + line).stages[-1].id == "finish") is ends
