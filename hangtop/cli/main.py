@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import gc
-import io
 import os
 import sys
 from contextlib import suppress
@@ -15,6 +13,7 @@ import click
 from msgspec.structs import replace
 
 from hangtop import __version__
+from hangtop.cli import outputs
 from hangtop.cli.action_options import commands as action_commands
 from hangtop.cli.config import config_dir
 from hangtop.cli.finite_range import FiniteRange
@@ -33,9 +32,8 @@ from hangtop.cli.options import (
     watch_look,
     watch_spec,
 )
-from hangtop.cli.query_options import diff, export, profile, query, timeline
+from hangtop.cli.query_options import commands as query_commands
 from hangtop.cli.told_help import ToldCommand, ToldGroup
-from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 from hangtop.translations import speak
@@ -170,7 +168,7 @@ def run(words: tuple[str, ...], **given: Any) -> int:
     return code
 
 
-for _command in (*action_commands(), guard, notify, picture, wrap, mcp, query, export, diff, timeline, profile):
+for _command in (*action_commands(), *query_commands(), guard, notify, picture, wrap, mcp):
     hangtop.add_command(_command)
 
 
@@ -361,7 +359,7 @@ def probe() -> None:
 def main() -> None:
     """Entry point. An interrupt is a normal end."""
     code: int | str | None = 0
-    _prepare_outputs()
+    outputs.prepare()
     try:
         stdin_pipe.keep(sys.argv[1:])
         hangtop.main(prog_name="hangtop")
@@ -373,24 +371,6 @@ def main() -> None:
         sys.stderr.write(f"hangtop: {error}\n")
         code = 2
     _leave(code)
-
-
-def _prepare_outputs() -> None:
-    """A closed stdout or stderr becomes the null device: an exit code is still wanted. A sign that the encoding lacks gets a
-    stand-in: output must never end an action halfway."""
-    codecs.register_error("hangtop.signs", _stand_in)
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
-        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
-            stream.reconfigure(errors="hangtop.signs")
-
-
-def _stand_in(error: UnicodeError) -> tuple[str, int]:
-    """Python's protocol of an encoding error handler: (replacement, where to go on)."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return ascii_only(error.object[error.start : error.end]), error.end
 
 
 def _leave(code: int | str | None) -> NoReturn:

@@ -106,3 +106,8 @@ def profile(seconds: float, rate: int, output: Path | None, theme: str, **given:
 
     spec = spec_of_run(given, config_of(given["config"]))
     return command.run(ProbeFeed(spec), command.ProfileOptions(seconds, rate, output, theme), sys.stdout, sys.stderr)
+
+
+def commands() -> tuple[click.Command, ...]:
+    """All commands of this file."""
+    return query, export, diff, timeline, profile

@@ -44,18 +44,16 @@ def join_logs(
     rows: RankRows | None = None,
 ) -> LogReading:
     """The reading of all files. `profile`: the one that the user chose. `known`: ranks sent before, left out if nothing changed.
-    `outputs`: files with the time of their last byte.
-    `beside`: files of single ranks, which tell nothing of the stage and progress of the run. `began_at`, `older`: since when the
-    processes run that run now, and the byte of each file below which all is older than they are.
-    `rows`: the ranks as they were told before."""
+    `outputs`: files with the time of their last byte. `beside`: files of single ranks, which tell nothing of the stage and
+    progress of the run. `began_at`, `older`: since when the processes run that run now, and the byte of each file below which all
+    is older than they are. `rows`: the ranks as they were told before."""
     profiles = active(catalog.profiles, _best_scores(facts), profile)
     everything = (*facts, *beside)
     courses = {file.file: _course(file, profiles, catalog) for file in facts}
     lead = max(facts, key=lambda file: _weight(file, courses), default=None)
     course = courses[lead.file] if lead else StageCourse()
     attempts = attempts_of(facts, courses, lead.file) if lead else Attempts()
-    if began_at is not None:
-        attempts = since_start(attempts, everything, began_at, older or {})
+    attempts = attempts if began_at is None else since_start(attempts, everything, began_at, older or {})
     events = attempts.renumbered(course.events)
     ranks = (RankRows() if rows is None else rows).of(everything, attempts, profiles)
     progress, kind = _progress(facts, attempts, profiles)

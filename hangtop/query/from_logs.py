@@ -1,17 +1,15 @@
 """Rows of log files as they lie on disk: each line, and each step with its metrics, of files of any size.
 
 The lines stay in the file: `lines` is a view over it. Steps are read by DuckDB, by the forms that `step_shapes` has learnt from
-pieces of the file; lines that are like these, but of another form, are read one by one by the log extractors.
+pieces of the file; from lines that are like these, but of another form, more forms are learnt, and what is left is counted.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from calendar import timegm
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from time import strptime
 
 from msgspec import Struct
 
@@ -46,17 +44,16 @@ def add_lines(database: Database, path: Path, run: str) -> None:
 def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Left:
     """Add the steps and metrics of this file, as those of `run`. Raises `OSError` where it cannot be read."""
     reader = StepReader(index, clock_shift_s)
-    shapes = tuple(learn(_sample(path), reader, naive_s))
+    shapes = tuple(learn(_sample(path), reader))
     if not shapes:
         return Left()
     not_text = _find_candidates(database, path, shapes)
-    unread, known = 0, shapes
+    unread, examples = 0, list[str]()
     for _ in range(ROUNDS):
         for shape in shapes:
             _add_shape(database, quoted(run), shape)
-        unread, examples = _unread(database, known)
-        shapes = tuple(learn(examples, reader, naive_s))
-        known += shapes
+        unread, examples = _unread(database)
+        shapes = tuple(learn(examples, reader))
         if not shapes:
             break
     is_step = [reader.read(example) is not None for example in examples[:MOST_CHECKED]]
@@ -74,18 +71,16 @@ def _find_candidates(database: Database, path: Path, shapes: tuple[Shape, ...]) 
     return int(count)
 
 
-def _unread(database: Database, shapes: tuple[Shape, ...]) -> tuple[int, list[str]]:
-    """How many candidates are of none of these forms, and examples of them."""
+def _unread(database: Database) -> tuple[int, list[str]]:
+    """How many candidates are of no form so far, and examples of them."""
     ask = database.connection.execute
-    regexes = (quoted(_capturing(shape.regex, ())) for shape in shapes)
-    other = " AND ".join(f"NOT regexp_matches(text, {regex})" for regex in regexes)
-    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text FROM candidate WHERE {other}")
     (count,) = ask("SELECT count(*) FROM candidate").fetchone() or (0,)
     examples = ask(f"SELECT text FROM candidate USING SAMPLE {EXAMPLES} ROWS (reservoir, 1)").fetchall()
     return count, [text for (text,) in examples]
 
 
 def _add_shape(database: Database, run: str, shape: Shape) -> None:
+    """Reads the candidates of this form, and takes them out: a line may fit two forms, such as a bar that is still empty."""
     ask = database.connection.execute
     metrics = [name for name in (*shape.values, *shape.fixed) if name.startswith("metric:")]
     numbers = {name: _value(shape, name) for name in ("rank", "step", "total", "step_s", *metrics)}
@@ -99,6 +94,8 @@ def _add_shape(database: Database, run: str, shape: Shape) -> None:
     for nth, name in enumerate(metrics, start=4):
         plain = quoted(name.removeprefix("metric:"))
         ask(f"INSERT INTO metrics{OWN} SELECT {run}, time_s, v0, v1, {plain}, if(isfinite(v{nth}), v{nth}, NULL) FROM got")
+    other = f"NOT regexp_matches(text, {quoted(_capturing(shape.regex, ()))})"
+    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text FROM candidate WHERE {other}")
 
 
 def _captured(shape: Shape) -> str:
@@ -158,11 +155,3 @@ def _sample(path: Path) -> Iterator[str]:
             lines = file.read(WINDOW_BYTES).split(b"\n")
             for line in lines[1 if begin else 0 : -1]:
                 yield from (piece for piece in line.decode(errors="replace").split("\r") if piece)
-
-
-def naive_s(stamp: str) -> float:
-    """Seconds of a full date and time, read as if it were UTC."""
-    plain = stamp.translate(str.maketrans("/_T,", "-  .")).rstrip("Z")
-    day, _, clock = plain.partition(" ")
-    whole, _, part = clock[:8], ".", re.match(r"\.\d+", clock[8:])
-    return timegm(strptime(f"{day} {whole}", "%Y-%m-%d %H:%M:%S")) + (float(part[0]) if part else 0.0)

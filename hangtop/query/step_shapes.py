@@ -7,15 +7,15 @@ number of the example changed: whatever changes with a number comes from that nu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from math import isclose
+from collections.abc import Iterable, Iterator
+from math import isclose, isfinite
 
 from msgspec import Struct
 
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.steps.progress import StepLine
-from hangtop.logs.lines.timestamps import STAMP
+from hangtop.logs.lines.timestamps import STAMP, LogClock
 
 LONGEST = 2_000
 """Bytes of a line."""
@@ -28,6 +28,7 @@ _DIGITS, _GROUPED = (rf"[-+]?(?:{digits}(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 """The same for RE2, which is fast where no sign may belong to two parts: a comma only where the example has one."""
 _STAMP = re.compile(rf"(?P<stamp>{STAMP.split('|')[0]}|{STAMP.split('|')[1]})")
 _PIECE = re.compile(rf"{_STAMP.pattern}|(?P<number>(?<![\d.]){NUMBER})|(?P<bar>[ {BARS}]*[{BARS}][ {BARS}]*)|(?P<blank>\s+)")
+_ZONE = re.compile(r"(?:Z| ?[+-]\d\d:?\d\d)$")
 _KEY = re.compile(r"(?P<key>[A-Za-z_][\w/.@-]*(?: [A-Za-z][\w()]*){0,3})[\"']?\s*[:=]\s*[\"']?$")
 """A name before a number that no profile gives a plain one."""
 
@@ -96,8 +97,8 @@ class StepReader:
         return _Read(f"{seen.profile}:{seen.kind}", readings, len(found.line.prefix.text), seen.at)
 
 
-def learn(lines: Iterable[str], reader: StepReader, naive: Callable[[str], float]) -> Iterator[Shape]:
-    """The shapes among these example lines, each once. `naive`: seconds of a full date, read as if it were UTC."""
+def learn(lines: Iterable[str], reader: StepReader) -> Iterator[Shape]:
+    """The shapes among these example lines, each once."""
     seen: set[str] = set()
     found = 0
     for line in lines:
@@ -105,7 +106,7 @@ def learn(lines: Iterable[str], reader: StepReader, naive: Callable[[str], float
         if key in seen or found == MOST_SHAPES:
             continue
         seen.add(key)
-        if (shape := _learnt(line, reader, naive)) is not None:
+        if (shape := _learnt(line, reader)) is not None:
             found += 1
             yield shape
 
@@ -115,13 +116,14 @@ def shape_key(line: str) -> str:
     return _PIECE.sub(lambda piece: f"\0{piece.lastgroup}", line)
 
 
-def _learnt(line: str, reader: StepReader, naive: Callable[[str], float]) -> Shape | None:
+def _learnt(line: str, reader: StepReader) -> Shape | None:
     if len(line) > LONGEST or not any(map(str.isdigit, line)) or (read := reader.read(line)) is None:
         return None
     pieces = list(_PIECE.finditer(line))
     values: dict[str, Source] = {}
     for nth, piece in enumerate(pieces):
-        if piece.lastgroup == "number" and (other := _changed(piece[0])) is not None:
+        if piece.lastgroup == "number":
+            other = _changed(piece[0])
             after = reader.read(line[: piece.start()] + other + line[piece.end() :])
             if after is not None and after.counter == read.counter:
                 values |= dict(_sources(f"n{nth}", piece[0], other, read.readings, after.readings))
@@ -129,10 +131,11 @@ def _learnt(line: str, reader: StepReader, naive: Callable[[str], float]) -> Sha
         return None
     values = dict(_unnamed(line, pieces, read.prefix, {source.group for source in values.values()})) | values
     stamp = next((piece for piece in pieces if piece.lastgroup == "stamp"), None)
-    shift_s = None if stamp is None or read.at is None else read.at - naive(stamp[0])
+    naive_s = None if stamp is None else LogClock().read(_ZONE.sub("", stamp[0]))
+    shift_s = None if naive_s is None or read.at is None else read.at - naive_s
     wanted = {source.group for source in values.values()}
     literal = max(re.split("\0[a-z]*", shape_key(line)), key=len)
-    fixed = {name: value for name, value in read.readings.items() if name not in values}
+    fixed = {name: value for name, value in read.readings.items() if name not in values and isfinite(value)}
     return Shape(_regex(line, pieces, wanted), literal, read.counter, values, fixed, shift_s, stamp[0] if stamp else "")
 
 
@@ -145,7 +148,7 @@ def _sources(group: str, before: str, after: str, old: Readings, new: Readings) 
             continue
         grouped = "," in before
         for source in (
-            Source(group, value / first if first else 1.0, False, grouped),
+            Source(group, value / first if first and isfinite(value) else 1.0, False, grouped),
             Source(group, value * first, True, grouped),
         ):
             told = source.of(second)
@@ -163,11 +166,10 @@ def _unnamed(line: str, pieces: list[re.Match[str]], prefix: int, known: set[str
                 yield f"metric:{found['key']}", Source(f"n{nth}", grouped="," in piece[0])
 
 
-def _changed(number: str) -> str | None:
-    """Another number, as long and of the same form; `None` for one without a digit that may change."""
-    place = next((place for place, sign in enumerate(number) if sign.isdigit()), None)
-    if place is None:
-        return None
+def _changed(number: str) -> str:
+    """Another number, of the same form where it has digits."""
+    if not any(map(str.isdigit, number)):  # nan, inf
+        return "1.5"
     exponent = max(number.find("e"), number.find("E"))
     changed = [
         str((int(sign) + 3) % 9 + 1) if sign.isdigit() and (exponent < 0 or nth < exponent) else sign

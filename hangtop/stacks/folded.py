@@ -16,6 +16,8 @@ from msgspec import Struct
 from hangtop.common.clean_text import clean_text
 
 _THREAD = re.compile(r"^thread \((?P<tid>\d+|0x[0-9A-Fa-f]+)\)(?:: (?P<name>.*))?$")
+SELDOM = 0.05
+"""A frame with a smaller share of a process's samples is one that it passes."""
 SPEEDSCOPE = "https://www.speedscope.app/file-format-schema.json"
 
 
@@ -71,9 +73,6 @@ def odd_first(profiles: Sequence[Profile]) -> list[Profile]:
         return sum(share for frame, share in profile.innermost() if frame not in usual)
 
     return sorted(profiles, key=lambda each: -round(odd(each), 1))
-
-
-SELDOM = 0.05
 
 
 def speedscope(profiles: Iterable[Profile], interval_s: float, title: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.query.from_logs import add_lines, add_steps, naive_s
+from hangtop.query.from_logs import add_lines, add_steps
 from hangtop.query.step_shapes import StepReader, learn
 
 duckdb = pytest.importorskip("duckdb")
@@ -93,9 +93,38 @@ def test_a_form_that_was_in_no_piece_of_the_file_is_learnt_from_lines_that_are_l
 
 
 def test_lines_that_tell_no_step_teach_no_form():
-    assert list(learn(["hello", "", "loaded 12 files in 3.5 s", "x" * 5_000], READER, naive_s)) == []
+    assert list(learn(["hello", "", "loaded 12 files in 3.5 s", "x" * 5_000], READER)) == []
 
 
 @pytest.mark.parametrize("stamp", ["2026-01-11 10:00:00", "2026/01/11 10:00:00", "2026-01-11T10:00:00Z", "2026-01-11_10:00:00"])
-def test_a_date_in_each_of_its_forms_is_the_same_moment(stamp):
-    assert naive_s(stamp) == 1768125600.0
+def test_a_date_in_each_of_its_forms_is_the_same_moment(stamp, database, tmp_path: Path):
+    log = tmp_path / "train.log"
+    log.write_text(f"{stamp} step 1/9 loss=0.5\n" * 2)
+    add_steps(database, log, "run", INDEX, 0.0)
+    assert database.ask("SELECT DISTINCT time_s FROM steps").rows == ((1768125600.0,),)
+
+
+def test_a_date_that_is_none_gives_no_time_and_the_step_is_read(database, tmp_path: Path):
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"[2026-13-45 10:00:00] step {n}/9 loss=0.5\n" for n in range(3)))
+    add_steps(database, log, "run", INDEX, 0.0)
+    assert database.ask("SELECT step, time_s FROM steps").rows == ((0, None), (1, None), (2, None))
+
+
+def test_a_bar_that_is_still_empty_is_one_step(database, tmp_path: Path):
+    log = tmp_path / "train.log"
+    bars = ["          ", "          ", "█         ", "██        "]
+    log.write_text("".join(f"  {n}%|{bar}| {n}/400 [00:0{n}<10:12,  2.55s/it, loss=0.3]\n" for n, bar in enumerate(bars)))
+    add_steps(database, log, "run", INDEX, 0.0)
+    assert database.ask("SELECT step FROM steps ORDER BY step").rows == ((0,), (1,), (2,), (3,))
+
+
+def test_where_the_first_values_are_no_numbers_later_ones_are_read(database, tmp_path: Path):
+    log = tmp_path / "train.log"
+    log.write_text("step 1/9 loss=nan\nstep 2/9 loss=inf\nstep 3/9 loss=0.5\n")
+    add_steps(database, log, "run", INDEX, 0.0)
+    assert database.ask("SELECT step, value FROM metrics WHERE name = 'loss' ORDER BY step").rows == (
+        (1, None),
+        (2, None),
+        (3, 0.5),
+    )

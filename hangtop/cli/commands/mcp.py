@@ -46,14 +46,8 @@ def server(spec: WatchSpec) -> MCPServer[Any]:
 
     def watched(log: str) -> WatchSpec:
         """What to watch for a question about this log, or about the one that the server is for."""
-        if spec.logs and log and os.path.realpath(log) not in map(os.path.realpath, spec.logs):
-            raise ToolError(f"this server is for {' '.join(spec.logs)} only")
-        if not spec.logs and not log:
-            raise ToolError("which run? give the path of its log")
-        if log == STDIN:
-            raise ToolError("- is the input of a command, which this server has not: give the path of a log")
-        if log and (why := no_path(log)):
-            raise ToolError(f"log {log!a}: {why}")
+        if (why := _why_not(spec, log)) is not None:
+            raise ToolError(why)
         return msgspec.structs.replace(spec, logs=(log,) if log else spec.logs)
 
     async def said(*words: str) -> str:
@@ -101,6 +95,19 @@ def server(spec: WatchSpec) -> MCPServer[Any]:
     for tool in (check, stacks, explain, doctor, logs):
         made.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False))
     return made
+
+
+def _why_not(spec: WatchSpec, log: str) -> str | None:
+    """Why a server for `spec` does not answer a question about this log; `None` if it does."""
+    if spec.logs and log and os.path.realpath(log) not in map(os.path.realpath, spec.logs):
+        return f"this server is for {' '.join(spec.logs)} only"
+    if not spec.logs and not log:
+        return "which run? give the path of its log"
+    if log == STDIN:
+        return "- is the input of a command, which this server has not: give the path of a log"
+    if log and (why := no_path(log)):
+        return f"log {log!a}: {why}"
+    return None
 
 
 def run(spec: WatchSpec) -> int:
