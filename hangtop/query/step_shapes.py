@@ -15,7 +15,7 @@ from msgspec import Struct
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.steps.progress import StepLine
-from hangtop.logs.lines.timestamps import STAMP, LogClock
+from hangtop.logs.lines.timestamps import LogClock
 
 LONGEST = 2_000
 """Bytes of a line."""
@@ -26,9 +26,11 @@ BARS = "█▏▎▍▌▋▊▉"
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf|NaN|Infinity)\b"
 _DIGITS, _GROUPED = (rf"[-+]?(?:{digits}(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)" for digits in (r"[\d.]+", r"[\d.,]+"))
 """The same for RE2, which is fast where no sign may belong to two parts: a comma only where the example has one."""
-_STAMP = re.compile(rf"(?P<stamp>{STAMP.split('|')[0]}|{STAMP.split('|')[1]})")
-_PIECE = re.compile(rf"{_STAMP.pattern}|(?P<number>(?<![\d.]){NUMBER})|(?P<bar>[ {BARS}]*[{BARS}][ {BARS}]*)|(?P<blank>\s+)")
-_ZONE = re.compile(r"(?:Z| ?[+-]\d\d:?\d\d)$")
+_DATE, _ZONE = r"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?", r"(?:Z| ?[+-]\d\d:?\d\d)"
+"""A full date with a clock time, of which a database makes a moment by itself."""
+_PIECE = re.compile(
+    rf"(?P<stamp>{_DATE}{_ZONE}?)|(?P<number>(?<![\d.]){NUMBER})|(?P<bar>[ {BARS}]*[{BARS}][ {BARS}]*)|(?P<blank>\s+)"
+)
 _KEY = re.compile(r"(?P<key>[A-Za-z_][\w/.@-]*(?: [A-Za-z][\w()]*){0,3})[\"']?\s*[:=]\s*[\"']?$")
 """A name before a number that no profile gives a plain one."""
 
@@ -131,7 +133,7 @@ def _learnt(line: str, reader: StepReader) -> Shape | None:
         return None
     values = dict(_unnamed(line, pieces, read.prefix, {source.group for source in values.values()})) | values
     stamp = next((piece for piece in pieces if piece.lastgroup == "stamp"), None)
-    naive_s = None if stamp is None else LogClock().read(_ZONE.sub("", stamp[0]))
+    naive_s = None if stamp is None else LogClock().read(re.sub(f"{_ZONE}$", "", stamp[0]))
     shift_s = None if naive_s is None or read.at is None else read.at - naive_s
     wanted = {source.group for source in values.values()}
     literal = max(re.split("\0[a-z]*", shape_key(line)), key=len)
@@ -191,7 +193,7 @@ def _regex(line: str, pieces: list[re.Match[str]], wanted: set[str]) -> str:
         match piece.lastgroup:
             case "stamp" if not has_stamp:
                 has_stamp = True
-                parts.append(r"(?P<stamp>\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?)(?:Z| ?[+-]\d\d:?\d\d)?")
+                parts.append(f"(?P<stamp>{_DATE}){_ZONE}?")
             case "number":
                 number = _GROUPED if "," in piece[0] else _DIGITS
                 parts.append(f"(?P<n{nth}>{number})" if f"n{nth}" in wanted else number)
