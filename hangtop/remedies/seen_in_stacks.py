@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.facts.stacks_in_log import TO_ONE, Printed
+from hangtop.diagnosis.facts.stacks_in_log import Printed
+from hangtop.diagnosis.members.parallel_groups import PAIRWISE
 from hangtop.records.stack import Stack, Thread
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import owner
@@ -22,7 +23,7 @@ def of_printed(printed: Printed) -> dict[str, str]:
     seen = {"own": known.own.name, "where": known.where, "does": known.text}
     if known.kind == "collective":
         seen["in_collective"] = "yes"
-    if known.waits_for_peers and not TO_ONE.isdisjoint(frame.name for frame in known.thread.frames):
+    if known.waits_for_peers and not PAIRWISE.isdisjoint(frame.name for frame in known.thread.frames):
         seen["between_two"] = "yes"
     if any(frame.file.endswith(WORKER_LOOP) for frame in known.thread.frames):
         seen["in_data_worker"] = "yes"

@@ -85,7 +85,16 @@ def test_nothing_is_said_of_a_crash_in_the_moment_before_it_is_known_that_nobody
 
 
 def test_an_error_is_caught_where_the_same_rank_writes_on_behind_it() -> None:
-    assert caught(state_of(SWEEP + REPORT).tail) == 3
+    assert caught(state_of(SWEEP + REPORT).tail) == 2  # behind the third stands a line of another form: it may be of its message
     assert caught(state_of(raised("one", "[rank0]: ") + raised("two", "[rank1]: ")).tail) == 0
     chained = raised("one") + "\nDuring handling of the above exception, another exception occurred:\n\n" + raised("two")
     assert caught(state_of(chained).tail) == 0
+    several = raised("device-side assert triggered") + "\nCUDA kernel errors might be reported at another call.\n"
+    of_lines = several + "\nDuring handling of the above exception, another exception occurred:\n\n" + several
+    assert caught(state_of(of_lines).tail) == 0
+
+
+def test_what_one_rank_ignores_hides_no_error_of_another() -> None:
+    lines = "[rank3]: Exception ignored in: <function f at 0x7f>\n[rank0]: RuntimeError: real death\n"
+    kept = without_ignored(state_of(lines).tail)
+    assert [line.text for line in kept] == ["RuntimeError: real death"]

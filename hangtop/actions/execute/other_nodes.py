@@ -207,6 +207,11 @@ class OtherNodes:
         whole = True
         for node in self._nodes:
             if node.lost:
+                if self._starts:  # what was kept to start it there went with the line, and what came meanwhile was not followed
+                    whole = False
+                    yield step(
+                        "survived", f"{node.lost}: what came on {node.part.host} meanwhile was not followed, so nothing starts"
+                    )
                 node.hands.close()
                 node.hands, node.lost = NodeHands(node.part.host, node.part.known), ""
         for node, told in self._ask(_check):
@@ -228,6 +233,11 @@ class OtherNodes:
                 yield step("proof", f"{text.every(number, 'process')} of the plan {text.are(number)} gone on {host}")
             whole = whole and not alive and not again
         return whole
+
+    @property
+    def _starts(self) -> bool:
+        """Whether the run is to start again, here or there."""
+        return self._plan.start is not None or any(node.part.start is not None for node in self._nodes)
 
     def _unseen(self) -> Iterator[Step]:
         """The nodes that could not be seen when the plan was made."""

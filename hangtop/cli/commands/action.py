@@ -122,6 +122,9 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
     if isinstance(plan, Refusal):
         out.write(f"hangtop {command}: {printable(say(plan.why))}\n")
         return 0 if plan.nothing_to_do else 2
+    if FOR_GUARD in os.environ and plan.start is not None and plan.unseen:
+        out.write(f"hangtop {command}: {say('the run may live on a node that cannot be seen: a guard starts nothing then')}\n")
+        return 2
     found = wait_for_start_check(ask) if (ask := fit_ask(plan)) is not None else Fit()
     plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
     out.writelines(f"{line}\n" for line in lines(plan))

@@ -13,37 +13,46 @@ from hangtop.records.log import LogLine
 
 _HEAD = re.compile(r"\bTraceback \(most recent call last\):\s*$")
 _IGNORED = re.compile(r"^Exception ignored (?:in|while|on)\b")
-_CHAINED = re.compile(r"^(?:During handling of the above exception|The above exception was the direct cause)")
+_DIGITS = re.compile(r"\d+")
 
 
 def without_ignored(lines: Sequence[LogLine]) -> tuple[LogLine, ...]:
     """The lines without what the interpreter says of errors that it ignores: the line that says so, the traceback, the error."""
     kept: list[LogLine] = []
-    inside: int | None = None
+    inside: set[tuple[int, int | None]] = set()
     for line in lines:
+        writer = line.file, line.rank
         if _IGNORED.match(line.text):
-            inside = line.file
-        elif inside != line.file:
+            inside.add(writer)
+        elif writer not in inside:
             kept.append(line)
         elif not (_HEAD.search(line.text) or _belongs(line.text)):
-            inside = None  # the error itself
+            inside.discard(writer)  # the error itself
     return tuple(kept)
 
 
 def caught(lines: Sequence[LogLine]) -> int:
-    """After how many tracebacks the same rank wrote a line of its own, of whatever kind, before the next one."""
+    """After how many tracebacks the same rank went on before the next one: with a step, a stage, or a line of a form that it had
+    written before the first. A message may have lines of its own, and these are none of the program's."""
     open_of: dict[int | None, str] = {}
+    forms: dict[int | None, set[str]] = {}
     count = 0
     for line in without_ignored(lines):
         state = open_of.get(line.rank, "")
+        if not state and line.rank not in open_of:
+            forms.setdefault(line.rank, set()).add(_DIGITS.sub("", line.text))
         if _HEAD.search(line.text):
             open_of[line.rank] = "frames"
         elif state == "frames" and not _belongs(line.text):
             open_of[line.rank] = "raised"
-        elif state == "raised" and not _belongs(line.text):
+        elif state == "raised" and _goes_on(line, forms.get(line.rank, set())):
             open_of[line.rank] = ""
-            count += _CHAINED.match(line.text) is None
+            count += 1
     return count
+
+
+def _goes_on(line: LogLine, forms: set[str]) -> bool:
+    return line.kind in ("progress", "stage") or _DIGITS.sub("", line.text) in forms
 
 
 def _belongs(text: str) -> bool:

@@ -75,7 +75,8 @@ def _explained(log: LogReading, spec: WatchSpec, stage: StageEvent | None) -> Li
     if since is None:
         return limit
     if since != log.last_output_at and NO_TOKEN.search(log.repeats):  # its own word that nothing is made: no stage explains it
-        return Limit(limit.slow_s, min(limit.stalled_s, NO_TOKEN_S * spec.stall_s / CEILINGS_FOR_S))
+        known_s = max(_paced_s(log), (log.paused_until or since) - since)  # so long such pauses took before
+        return Limit(limit.slow_s, min(limit.stalled_s, max(NO_TOKEN_S * spec.stall_s / CEILINGS_FOR_S, known_s)))
     until = max(log.paused_until or since, work_until(log, spec) or since)
     first_s = 0.0 if log.pace.steps else min(LIKE_BEFORE * (log.longest_silence_s or 0.0), WORK_S * spec.stall_s / CEILINGS_FOR_S)
     return Limit(limit.slow_s, max(limit.stalled_s, until - since, first_s))

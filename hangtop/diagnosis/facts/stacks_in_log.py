@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
 from hangtop.common.text import numbered
+from hangtop.diagnosis.members.parallel_groups import PAIRWISE
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
 from hangtop.records.stack import Stack
@@ -26,8 +27,6 @@ _PID = re.compile(r"\bpid=(\d{1,10})\)")
 """In the prefix of a line: `(TaskRunner pid=812)`."""
 _DUMPED = re.compile(r"\bPID (\d{1,10})\b")
 """SGLang says so before what py-spy prints: `Pyspy dump for PID 812:`."""
-TO_ONE = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "_communicate", "_p2p_ops", "_batched_p2p_ops"})
-"""Calls between two ranks: the other end of one may be in another."""
 WAIT = "wait"
 """The handle of any collective: the frames around it tell of which."""
 MOST_NAMED = 4
@@ -101,7 +100,7 @@ def parted(snapshot: Snapshot) -> str:
     broadcast (sync.py:40)`; empty where nothing is told. Of what goes on between two ranks each end has its own call."""
     told = printed(snapshot)
     waiting = [each for each in told if each.does.waits_for_peers]
-    if not waiting or any(each.called in TO_ONE | {WAIT} for each in waiting) or not all(each.waits for each in told):
+    if not waiting or any(each.called in PAIRWISE | {WAIT} for each in waiting) or not all(each.waits for each in told):
         return ""
     places = grouped(told, lambda each: each.called if each.does.waits_for_peers else each.does.text)
     return ", ".join(f"{_names(group)} {group[0].words}" for group in places.values()) if len(places) > 1 else ""
@@ -131,7 +130,7 @@ def _other_than_most(told: Sequence[Printed]) -> list[Printed]:
     calls = Counter(each.called for each in told)
     most, size = calls.most_common(1)[0]
     ahead = any(each.does.kind == "gpu" for each in told)  # its kernels run on, so that its place in the program tells nothing
-    if ahead or 2 * size <= len(told) or not (TO_ONE | {WAIT}).isdisjoint(calls):
+    if ahead or 2 * size <= len(told) or not (PAIRWISE | {WAIT}).isdisjoint(calls):
         return []
     return [each for each in told if each.called != most]
 

@@ -142,7 +142,8 @@ def finished(snapshot: Snapshot) -> Verdict | None:
         return None
     if reached and (_failed_after(snapshot) or _waited_in_vain(snapshot)):
         return None
-    said = None if reached or not over(snapshot) else ended_saying(snapshot) or reported(snapshot)
+    report = None if _failed_after(snapshot) else reported(snapshot)
+    said = None if reached or not over(snapshot) else ended_saying(snapshot) or report
     counted_out = at_end and _closed(snapshot) and not _waited_in_vain(snapshot) and not printed(snapshot)
     if not reached and said is None and not counted_out:
         return None

@@ -14,6 +14,7 @@ from hangtop.diagnosis.facts.turns import who_owes
 from hangtop.diagnosis.facts.wait_graph import DeadLock, dead_locks, wait_graph
 from hangtop.diagnosis.facts.wait_moves import Watch, look_of
 from hangtop.diagnosis.members.rank_numbering import NO_MEMBERS
+from hangtop.diagnosis.rules.rendezvous_rules import missing_ranks
 from hangtop.diagnosis.rules.verdict_builders import (
     as_culprits,
     build_culprits,
@@ -241,7 +242,9 @@ def _held_by_peers(
         stack_evidence(peers),
         silence(snapshot),
     )
-    return hung_verdict(headline, _kind(snapshot, odd, peers), culprits, evidence, "the lock is given back")
+    verdict = hung_verdict(headline, _kind(snapshot, odd, peers), culprits, evidence, "the lock is given back")
+    # Whom nobody sees may be at work, and come to the call of the holder.
+    return replace(verdict, word="stalled") if missing_ranks(snapshot) and snapshot.in_time else verdict
 
 
 def _face_each_other(odd: Sequence[MemberStatus]) -> bool:

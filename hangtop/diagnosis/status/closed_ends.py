@@ -33,12 +33,11 @@ def _may_spin(member: MemberStatus, process: WatchedProcess) -> bool:
 
 
 def _reads_in_a_loop(frames: tuple[Frame, ...], sources: Sources) -> bool:
-    """Whether the innermost line of the user's own stands in a loop that reads, and comes back."""
+    """Whether the innermost line of the user's own reads, in a loop that comes back."""
     place = next((frames[inner] for inner in own(frames)), None)
     if place is None:
         return False
     found = next((excerpt for excerpt in sources if (excerpt.file, excerpt.at) == (place.file, place.line)), None)
     if found is None or found.loop not in (*LOOKS_AGAIN, "endless"):
         return False
-    begin = max((found.loop_line or found.at) - found.first, 0)
-    return any(_READS.search(line) for line in found.lines[begin:])
+    return _READS.search(found.lines[found.at - found.first]) is not None

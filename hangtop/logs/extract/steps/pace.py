@@ -108,6 +108,8 @@ class PaceMeter:
             if anew and not _at_end(top):  # another attempt: what the one before told is no past of this one
                 for values in self.history.values():
                     values.clear()
+                self._lines.clear()
+                self._whole, self._told = WholeHistory(), {name: WholeHistory() for name in self._told}
             self.in_rounds |= seen.total is not None and seen.total == top.total and top.step >= seen.total
             self._top = self._since = self._kept = seen  # a new epoch or a new attempt counts from its beginning
             self.lines += 0 if late else HEALTHY_STEPS if anew else 1

@@ -108,6 +108,8 @@ class Hands:
 
     def do_start(self, pid: int, argv: list[str], cwd: str, output: str, set_env: dict[str, str]) -> dict[str, Any]:
         """Start again what this pid was."""
+        if pid not in self.kept:
+            return {"error": "what was kept to start it again went with the line over which it was asked for"}
         try:
             began = self.kept[pid].start(argv, cwd, output, set_env)
         except OSError as error:
