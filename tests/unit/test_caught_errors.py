@@ -94,6 +94,16 @@ def test_an_error_is_caught_where_the_same_rank_writes_on_behind_it() -> None:
     assert caught(state_of(of_lines).tail) == 0
 
 
+def test_numbers_that_are_set_in_columns_make_no_other_form() -> None:
+    told = "task  5 score 0.123\n" + raised("one") + "\ntask 12 score 0.456\n" + raised("two") + "\ntask  7 score 0.9\n"
+    assert caught(state_of(told).tail) == 2
+
+
+def test_of_an_error_without_a_rank_the_writer_may_be_any() -> None:
+    told = "[rank0]: task 1 done\n" + raised("one") + "\n[rank0]: task 2 done\n" + raised("two") + "\nnothing like it\n"
+    assert caught(state_of(told).tail) == 1
+
+
 def test_what_one_rank_ignores_hides_no_error_of_another() -> None:
     lines = "[rank3]: Exception ignored in: <function f at 0x7f>\n[rank0]: RuntimeError: real death\n"
     kept = without_ignored(state_of(lines).tail)

@@ -13,7 +13,8 @@ from hangtop.records.log import LogLine
 
 _HEAD = re.compile(r"\bTraceback \(most recent call last\):\s*$")
 _IGNORED = re.compile(r"^Exception ignored (?:in|while|on)\b")
-_DIGITS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"[\d\s]+")
+"""Numbers with the blanks that set them in columns: what is left is the form of a line."""
 
 
 def without_ignored(lines: Sequence[LogLine]) -> tuple[LogLine, ...]:
@@ -32,27 +33,29 @@ def without_ignored(lines: Sequence[LogLine]) -> tuple[LogLine, ...]:
 
 
 def caught(lines: Sequence[LogLine]) -> int:
-    """After how many tracebacks the same rank went on before the next one: with a step, a stage, or a line of a form that it had
-    written before the first. A message may have lines of its own, and these are none of the program's."""
+    """After how many tracebacks their writer went on before its next one: with a step, a stage, or a line of a form that it had
+    written before the first. A message may have lines of its own, and these are none of the program's. Of a traceback without a
+    rank the writer may be any."""
     open_of: dict[int | None, str] = {}
     forms: dict[int | None, set[str]] = {}
     count = 0
     for line in without_ignored(lines):
         state = open_of.get(line.rank, "")
-        if not state and line.rank not in open_of:
-            forms.setdefault(line.rank, set()).add(_DIGITS.sub("", line.text))
+        if line.rank not in open_of:
+            forms.setdefault(line.rank, set()).add(_NUMBERS.sub(" ", line.text))
         if _HEAD.search(line.text):
             open_of[line.rank] = "frames"
         elif state == "frames" and not _belongs(line.text):
             open_of[line.rank] = "raised"
-        elif state == "raised" and _goes_on(line, forms.get(line.rank, set())):
-            open_of[line.rank] = ""
-            count += 1
+        elif _goes_on(line, forms[line.rank]):
+            closed = [writer for writer in {line.rank, None} if open_of.get(writer) == "raised"]
+            open_of |= dict.fromkeys(closed, "")
+            count += len(closed)
     return count
 
 
 def _goes_on(line: LogLine, forms: set[str]) -> bool:
-    return line.kind in ("progress", "stage") or _DIGITS.sub("", line.text) in forms
+    return line.kind in ("progress", "stage") or _NUMBERS.sub(" ", line.text) in forms
 
 
 def _belongs(text: str) -> bool:
