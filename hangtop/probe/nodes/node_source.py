@@ -205,10 +205,10 @@ class NodeSource(Source):
         return [pid for pid, each in facts if (meeting := meeting_of(each.line)) is not None and _place(meeting) in here]
 
     def _node(self, roots: list[int]) -> OtherNode:
-        """Who this is, and whether all that was taken for the run there is proven to be it: it meets where the ranks here do, is
-        of the Slurm job that was named, or is a launcher of the same meeting."""
+        """Who this is, and whether all that was taken for the run there is proven to be it: it meets where the ranks here do, or
+        is a launcher of the same meeting. A job of Slurm proves nothing: it may hold several runs, a step each."""
         hello, mine, launcher = self._link.hello, self._own_meeting(), self._context.spec.launcher
-        tied = (meeting == mine if meeting and mine else f"--jobid={job} " in launcher for meeting, job, _ in self._runs)
+        tied = (mine is not None and meeting == mine for meeting, _, _ in self._runs)
         return OtherNode(
             self._link.node, hello.boot, hello.pids, hello.uid, launcher or SSH, tied=bool(roots or self._runs) and all(tied)
         )
