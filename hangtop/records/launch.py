@@ -46,17 +46,18 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
 class NodeLaunch(Struct, frozen=True, omit_defaults=True):
     """How a process of another node was started; its environment stays there. `pid`: its number here. `output`: as in `Launch`.
-    `by`: what started it there and will do so again, in words; empty where somebody did on that node. `in_session`: of
-    ssh, perhaps through a gateway: then it may be one that the command here opened. `problem`: why nothing is
-    known."""
+    `by`: pid of the run's process here that was seen to have started it, and will do so again; 0 where none was. `in_session`:
+    of ssh, perhaps through a gateway: then it may be one that the command here opened. `within`: the program in whose job it
+    runs, by its environment: a person may have started it in a shell that they got so. `problem`: why nothing is known."""
 
     pid: int
     start_ticks: int
     argv: tuple[str, ...] = ()
     cwd: str = ""
     output: str = ""
-    by: str = ""
+    by: int = 0
     in_session: bool = False
+    within: str = ""
     problem: str = ""
 
 

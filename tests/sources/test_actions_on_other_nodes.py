@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import socket
 import sys
 import time
@@ -14,28 +13,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans.stop_plan import stop_plan
-from hangtop.common import clock
-from hangtop.probe.context import ProbeContext
-from hangtop.probe.nodes.node_launches import client_ports, launches
-from hangtop.probe.nodes.node_source import NodeSource, open_nodes
-from hangtop.records.nodes import pid_there, source_of
-from hangtop.records.plan import NodePart, OwnProcess, Plan, Start, Step
-from hangtop.records.process import ProcessReading, Rendezvous
-from hangtop.records.reading import Reading
+from hangtop.probe.nodes.node_launches import Ports, launches, ports_here
+from hangtop.records.nodes import pid_there
+from hangtop.records.plan import NodePart, Plan, Start
+from hangtop.records.process import Process
 from hangtop.records.stopped import RunPlace
-from hangtop.records.watch_spec import WatchSpec
-from hangtop.state.run_state import RunState, fold
-from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores.stop_store import StopStore
-from tests.fakes.other_node import needs_namespaces, node
+from tests.fakes.far_run import ME, SLEEPS, FarRun, carried_out, kinds, said
+from tests.fakes.other_node import needs_namespaces
 from tests.fakes.processes import PATIENCE_S, eventually, running
 
 pytestmark = needs_namespaces
-RANK = {"RANK": "1", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29511"}
-ME = OwnProcess(os.getpid(), frozenset(), os.geteuid(), "here")
-SLEEPS = "import time; time.sleep(600)"
 DEAF = """
 import signal, time
 signal.signal(signal.SIGTERM, lambda *_: open({got!r}, "w").close())
@@ -62,75 +51,10 @@ time.sleep(600)
 """
 
 
-class FarRun:
-    """A rank on another node, with the state of it as hangtop sees it."""
-
-    def __init__(self, ends: ExitStack, folder: Path, program: str) -> None:
-        rank = " ".join(f"{name}={value}" for name, value in RANK.items())
-        words = (
-            f"env {rank} NOTE=kept {shlex.quote(sys.executable)} -c {shlex.quote(program)} >>{folder}/out 2>&1 & wait; sleep 600"
-        )
-        self.launcher = ends.enter_context(node("sh", "-c", words, environ=dict(os.environ), log=folder / "n2.log"))
-        spec = WatchSpec(hosts=("n2",), launcher=self.launcher)
-        context = ProbeContext(spec)
-        context.nodes = open_nodes(spec)
-        self.link = context.nodes[1]
-        ends.callback(self.link.close)
-        context.procs = ProcessReading(rendezvous=Rendezvous("10.0.0.1", 29_511))
-        self.source = NodeSource(context, self.link)
-        self.state = RunState()
-
-    def plan(self) -> Plan:
-        def look() -> bool:
-            self.fold()
-            return any("python" in process.command for process in self.processes)
-
-        eventually(look, "the rank there")
-        made = stop_plan(self.state, ME)
-        assert isinstance(made, Plan), made
-        return made
-
-    def fold(self) -> None:
-        for reading in self.source.read(clock.now()):
-            self.state = fold(self.state, Reading(source_of("n2"), "n2", clock.now(), reading))
-
-    @property
-    def processes(self) -> tuple[object, ...]:
-        return self.state.processes["n2"].processes if "n2" in self.state.processes else ()
-
-    def lives(self, pid: int) -> bool:
-        """Asked of the node itself."""
-        self.link.ask_launch(-7, ((pid, self.ticks[pid]),))
-        found: list[dict[str, object]] = []
-
-        def told() -> bool:
-            found.extend(self.link.answers(-7))
-            return any("asked" in record for record in found)
-
-        eventually(told, "an answer of the node")
-        return any("argv" in record.get("launch", {}) for record in found)  # type: ignore[operator]
-
-    @property
-    def ticks(self) -> dict[int, int]:
-        return {pid_there(process.pid): process.start_ticks for process in self.processes}  # type: ignore[attr-defined]
-
-
 @pytest.fixture
 def far(tmp_path: Path) -> Iterator[ExitStack]:
     with ExitStack() as ends:
         yield ends
-
-
-def carried_out(plan: Plan) -> list[Step]:
-    return list(execute(plan, open_table()))
-
-
-def kinds(steps: list[Step]) -> set[str]:
-    return {step.kind for step in steps}
-
-
-def said(steps: list[Step], kind: str) -> str:
-    return "\n".join(step.text for step in steps if step.kind == kind)
 
 
 def test_a_stop_ends_the_rank_on_its_node_and_proves_it(far: ExitStack, tmp_path: Path) -> None:
@@ -226,7 +150,7 @@ def test_a_restart_begins_there_again_with_its_own_words_folder_and_environment(
     (part,) = plan.elsewhere
     (target,) = part.targets
     (launch,) = launches({1: run.link}, 3, ((target.pid, target.start_ticks),))
-    assert (launch.argv[0], launch.output, launch.by) == (sys.executable, f"{tmp_path}/out", "")
+    assert (launch.argv[0], launch.output, launch.by) == (sys.executable, f"{tmp_path}/out", 0)
     start = Start(launch.argv, launch.cwd, launch.output, set_env={"MORE": "set"})
     again = replace(part, start=start, starts=target.pid)
     here = Start((sys.executable, "-c", "import time; time.sleep(600)"), str(tmp_path), f"{tmp_path}/here")
@@ -253,6 +177,10 @@ def test_nothing_is_ended_for_a_restart_while_a_node_does_not_answer(far: ExitSt
     assert isinstance(part, NodePart)
 
 
+def named(name: str, pid: int) -> Process:
+    return Process(pid, 1.0, 1, 1, name, name, "S")
+
+
 def test_only_a_living_session_of_the_runs_own_client_starts_something_there_again() -> None:
     """A session that has ended stays in the kernel's list for a minute, and a person's own shell is no part of the run."""
     connects = "import socket, sys, time\nsocket.create_connection(('127.0.0.1', int(sys.argv[1])))\ntime.sleep(600)"
@@ -262,10 +190,12 @@ def test_only_a_living_session_of_the_runs_own_client_starts_something_there_aga
         port = str(server.getsockname()[1])
         with running(sys.executable, "-c", keeps, port) as client, running(sys.executable, "-c", closes, port) as ended:
             lines = [server.accept() for _ in range(2)]
-            eventually(lambda: client_ports((client.pid,)), "its session")
-            (mine,) = client_ports((client.pid,))
+            eventually(lambda: ports_here([named("ssh", client.pid)]).sessions, "its session")
+            ((mine, holder),) = ports_here([named("ssh", client.pid)]).sessions.items()
             assert mine in [address[1] for _, address in lines]
-            assert client_ports(()) == frozenset()
-            eventually(lambda: not client_ports((ended.pid,)), "the end of the other")
+            assert holder == client.pid
+            assert ports_here([named("python", client.pid)]) == Ports()
+            eventually(lambda: not ports_here([named("ssh", ended.pid)]).sessions, "the end of the other")
+            assert ports_here([named("srun", os.getpid())]).hubs[int(port)] == os.getpid()
             for line, _ in lines:
                 line.close()

@@ -127,10 +127,63 @@ def test_a_restart_starts_on_each_node_what_was_started_there() -> None:
 
 
 def test_what_a_command_here_starts_again_is_not_started_twice() -> None:
-    made = restart_plan(seen(), answer(by="ssh"), ME, None, ())
+    made = restart_plan(seen(), answer(by=100), ME, None, ())
     assert isinstance(made, Plan)
     assert made.elsewhere[0].start is None
     assert made.word == ""
+
+
+@pytest.mark.parametrize(
+    ("launch", "why"),
+    [
+        ({"by": 99}, "nothing is started on n2: pid 99 here, which started it, is not ended"),
+        ({"within": "srun"}, "nothing is started on n2: no srun of the run is seen here that started it: in /runs"),
+    ],
+)
+def test_that_a_program_here_starts_it_again_is_believed_only_of_one_that_was_seen_and_ends(
+    launch: dict[str, object], why: str
+) -> None:
+    made = restart_plan(seen(), answer(**launch), ME, None, ())
+    assert isinstance(made, Plan)
+    assert (made.elsewhere[0].start, made.word) == (None, "restart")
+    assert made.warnings[-1].startswith(why)
+
+
+def test_of_two_processes_there_both_must_have_been_started_from_here() -> None:
+    answered = answer(by=100)
+    second = NodeLaunch(on_node(1, 300), 300, WORDS, "/runs", "/runs/n2.log")
+    made = restart_plan(seen(), replace(answered, elsewhere=(*answered.elsewhere, second)), ME, None, ())
+    assert isinstance(made, Plan)
+    assert (made.elsewhere[0].start, made.word) == (None, "restart")
+    assert "2 separate processes" in made.warnings[-1]
+
+
+def test_a_session_of_ssh_that_is_no_target_starts_nothing_there_again() -> None:
+    other = process(60, 1, name="ssh", command="ssh n2", uid=7, user="bob")
+    made = restart_plan(seen((*HERE, other)), answer(in_session=True), ME, None, ())
+    assert isinstance(made, Refusal) or made.elsewhere[0].start is not None
+
+
+def test_a_restart_says_that_ranks_go_on_which_nothing_ties_to_the_run_and_asks() -> None:
+    made = restart_plan(seen(node=replace(NODE, tied=False)), answer(), ME, None, ())
+    assert isinstance(made, Plan)
+    assert (made.elsewhere, made.word) == ((), "restart")
+    assert "on n2 goes on: nothing but --hosts ties it to this log" in made.warnings[-1]
+
+
+def test_a_restart_says_that_a_named_node_has_nothing_of_the_run_and_asks() -> None:
+    made = restart_plan(seen(there=()), answer(), ME, None, ())
+    assert isinstance(made, Plan)
+    assert made.word == "restart"
+    assert made.warnings[-1] == "nothing of the run is seen on n2, so nothing is started there"
+
+
+def test_a_restart_of_a_run_that_is_dead_here_says_which_node_cannot_be_seen_and_asks() -> None:
+    health = {source_of("n3"): SourceHealth(source_of("n3"), problem="n3: no route to host")}
+    made = restart_plan(replace(seen(here=()), health=health), answer(), ME, None, ())
+    assert isinstance(made, Plan)
+    assert made.word == "restart"
+    assert "a node cannot be seen, so what runs there goes on: n3: no route to host" in made.warnings
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""One action at a time on this machine: everything that a plan touches is locked, from before its first step until the proof.
+"""One action at a time on a run: everything that a plan touches is locked, from before its first step until the proof.
 
 The locks are byte ranges of one file (fcntl(2)): the kernel releases them when the process ends, however it ends, and tells who
-holds one. A range stands for a process of the plan, by pid and start time, or for the output file of the new run.
+holds one. A range stands for a process of the plan, by pid and start time, or for the output file of the new run. What another
+machine may act on as well is claimed besides, on the machine where it is (`hangtop.probe.nodes.node_side.claims`): the processes
+of this one here, those of other nodes there, once they are reached.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from pathlib import Path
 from platformdirs import user_state_path
 
 from hangtop.common.raw_text import bytes_of, to_os
+from hangtop.probe.nodes.node_side.claims import Claimed, claim
 from hangtop.records.nodes import pid_there
-from hangtop.records.plan import Plan
+from hangtop.records.plan import NodePart, Plan
 
 FLOCK = struct.Struct("@hhqqi4x")
 """struct flock of Linux on 64 bits: type, whence, start, length, pid."""
@@ -36,17 +39,21 @@ class HeldError(Exception):
 @contextlib.contextmanager
 def locked(plan: Plan) -> Iterator[None]:
     """Hold a lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` without a lock file."""
-    fd = _opened(user_state_path("hangtop") / "actions.lock")
-    try:
+    with contextlib.ExitStack() as held:
+        fd = _opened(user_state_path("hangtop") / "actions.lock")
+        held.callback(os.close, fd)
         for place in sorted({_place(name) for name in names(plan)}):  # the same order everywhere: of two hangtops one gets all
             try:
                 fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except (BlockingIOError, PermissionError) as error:
                 why = f"{_holder(fd, place)} is at work on this run: wait until it has ended, and look again"
                 raise HeldError(why) from error
+        try:
+            for mine in claim([(target.pid, target.start_ticks) for target in plan.targets]):
+                held.callback(mine.close)
+        except Claimed as error:
+            raise HeldError(str(error)) from error
         yield
-    finally:
-        os.close(fd)
 
 
 def _opened(path: Path) -> int:
@@ -76,28 +83,32 @@ def _lockable(path: Path) -> int:
 
 
 def names(plan: Plan) -> Iterator[bytes]:
-    """What is locked: each process that will be signalled, and the output file of a start, by path and by inode."""
+    """What is locked: each process that will be signalled, and the output file of a start, by path and by inode; each of the
+    machine where it is, until that is booted again: the folder may be one for all machines."""
     for target in plan.targets:
-        yield b"process %d %d" % (target.pid, target.start_ticks)
+        yield b"%s process %d %d" % (_boot(), target.pid, target.start_ticks)
     for part in plan.elsewhere:
-        for target in part.targets:
-            yield b"process %d %d of %s" % (
-                pid_there(target.pid),
-                target.start_ticks,
-                f"{part.known.boot} {part.known.pids}".encode(),
-            )
+        yield from _names_there(part)
     if plan.start is None:
         return
     log = os.path.realpath(to_os(plan.start.log))
-    yield b"path " + os.fsencode(log)
+    yield b"%s path %s" % (_boot(), os.fsencode(log))
     with contextlib.suppress(OSError):  # not there yet
         found = os.stat(log)
-        yield b"file %d %d" % (found.st_dev, found.st_ino)
+        yield b"%s file %d %d" % (_boot(), found.st_dev, found.st_ino)
+
+
+def _names_there(part: NodePart) -> Iterator[bytes]:
+    machine = f"{part.known.boot} {part.known.pids}".encode()
+    for target in part.targets:
+        yield b"%s process %d %d" % (machine, pid_there(target.pid), target.start_ticks)
+    if part.start is not None:
+        yield b"%s path %s" % (machine, os.fsencode(to_os(part.start.log)))
 
 
 def _place(name: bytes) -> int:
-    """A byte of the file that stands for this name on this machine, until it is booted again."""
-    return int.from_bytes(hashlib.sha256(_boot() + b" " + name).digest()[:8], "big") >> 2
+    """A byte of the file that stands for this name."""
+    return int.from_bytes(hashlib.sha256(name).digest()[:8], "big") >> 2
 
 
 def _boot() -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any
 
-from hangtop.actions.execute.node_hands import NodeHands, NodeLost
+from hangtop.actions.execute.node_hands import LONGEST_S, NodeHands, NodeLost
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, name_of
 from hangtop.common import text
@@ -20,7 +20,7 @@ from hangtop.records.nodes import on_node, pid_there
 from hangtop.records.plan import NodePart, Plan, Start, Step, Target
 
 Told = dict[str, Any]
-AT_ONCE, ALL_S = 64, 40.0
+AT_ONCE, SPARE_S = 64, 5.0
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.2
 ROUNDS = 5
@@ -130,10 +130,11 @@ class OtherNodes:
                 node.lost = str(error) or f"{node.part.host}: it answers in another form"
 
         there = [node for node in self._nodes if not node.lost]
-        run_at_once([partial(ask, node) for node in there], ALL_S, AT_ONCE)
+        run_at_once([partial(ask, node) for node in there], most_s(len(there)), AT_ONCE)
         for node in there:
             if node.part.host not in answers and not node.lost:
                 node.lost = f"{node.part.host} did not answer in time"
+                node.hands.give_up()
         return [(node, answers.get(node.part.host)) for node in there]
 
     def _signal(self, number: signal.Signals, halt: CancelFlag) -> Iterator[Step]:
@@ -245,6 +246,11 @@ class OtherNodes:
             yield step("survived", f"nothing is known of a node, and what runs there was not touched: {why}")
 
 
+def most_s(nodes: int) -> float:
+    """Within which so many nodes have answered, or are lost by their own limits."""
+    return -(-nodes // AT_ONCE) * LONGEST_S + SPARE_S
+
+
 def _hold(node: FarNode) -> Told:
     node.hands.begin()
     lines = [node.target_line(target) for target in node.part.targets]
@@ -253,7 +259,7 @@ def _hold(node: FarNode) -> Told:
         first = next(target for target in node.part.targets if target.pid == node.part.starts)
         usual = node.part.start.usual_argv or node.part.start.argv
         pid, start = node.target_line(first)
-        node.hands.order("keep", pid=pid, start=start, argv=usual)
+        node.hands.order("keep", pid=pid, start=start, argv=usual, output=node.part.start.log)
     return told
 
 

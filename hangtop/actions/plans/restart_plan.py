@@ -122,20 +122,20 @@ def restart_plan(
         start=replace(start, ray=_ray_left(state, stopped.targets)),
         warnings=(*stopped.warnings, *_warnings(first, launch, state.procs, me)),
     )
-    return stop_plan.doubted(started_elsewhere(made, state, reading.elsewhere), verdict)
+    return stop_plan.doubted(started_elsewhere(made, state, reading.elsewhere, me), verdict)
 
 
 def _of_dead_run(state: RunState, reading: LaunchReading, start: Start, me: OwnProcess) -> Plan:
     """Nothing of it lives here. What lives on other nodes ends first: it would be a second run, or meet the new one."""
-    made = Plan("restart", f"Start the run again: attempt {start.attempt}", start=start)
+    made = Plan("restart", f"Start the run again: attempt {start.attempt}", start=start, unseen=stop_plan.unseen(state))
     there = stop_plan.stop_plan(state, me)
     if isinstance(there, Plan) and there.elsewhere and not there.targets:
         title = f"Restart the run: stop {number_of(there.everywhere)}, start attempt {start.attempt}"
-        made = started_elsewhere(replace(there, action="restart", title=title, start=start), state, reading.elsewhere)
+        made = replace(there, action="restart", title=title, start=start)
+    made = started_elsewhere(made, state, reading.elsewhere, me)
     procs = state.procs
     suspected = (procs.note or "a process here may be the run",) if procs is not None and procs.leads else ()
-    goes_on = [f"{left.what}: {left.why}" for left in stop_plan.left_on_nodes(state, me)]
-    doubts = (*made.warnings, *suspected, *goes_on, *on_other_nodes(state, me.host))
+    doubts = (*made.warnings, *suspected, *on_other_nodes(state, me.host))
     return replace(made, word="restart", warnings=doubts) if doubts or made.elsewhere else made
 
 

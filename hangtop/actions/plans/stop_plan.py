@@ -116,11 +116,6 @@ def _left_elsewhere(nodes: Iterable[ChosenElsewhere]) -> Iterable[LeftAlone]:
             yield replace(left, what=f"{left.what} on {node.host}")
 
 
-def left_on_nodes(state: RunState, me: OwnProcess) -> tuple[LeftAlone, ...]:
-    """What lives on the nodes that are reached and is not ended."""
-    return tuple(_left_elsewhere(chosen_elsewhere(state, me)))
-
-
 def unseen(state: RunState) -> tuple[str, ...]:
     """The named nodes of which nothing is known, each with why."""
     nodes = ((name, health) for name, health in sorted(state.health.items()) if is_node(name))

@@ -147,6 +147,8 @@ class NodeLink:
     def _read(self, output: IO[bytes]) -> None:
         pinged = 0.0
         while line := output.readline(MOST_LINE_BYTES):
+            if line.isspace():
+                continue
             try:
                 record: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
                 self._take(record)

@@ -29,7 +29,9 @@ from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.proc_files import namespace, read_text
 from hangtop.system.processes.roles import BY_NODE, RANKS, number
+from hangtop.system.processes.table import Identity
 from hangtop.system.processes.torchrun_line import TORCHRUN, Meeting, meeting_of
+from hangtop.system.processes.tree import ancestors
 
 Run = tuple[str, str, int | None]
 """What the ranks of one run have in common: where they meet (MASTER_ADDR:MASTER_PORT), their Slurm job, their user."""
@@ -72,8 +74,14 @@ class NodeSource(Source):
         self._table: NodeTable | None = None
         self._tree: RunTree | None = None
         self._generation, self._looked = 0, False
+        self._machine = ("", "")
         self._told: ProcessReading | None = None
-        self._met: str | None = None
+        self._met: tuple[str, frozenset[Identity]] | None = None
+        """Where the ranks here meet, and the processes that were there when it was seen."""
+        self._proven: frozenset[Identity] = frozenset()
+        """What was tied to the run there while it lived here."""
+        self._launching: frozenset[int] = frozenset()
+        """Launchers there that meet where one here does, as long as no rank is there."""
         self._runs: frozenset[Run] = frozenset()
         """Those that were taken for the run there."""
         self._gpus: GpuReading | None = None
@@ -90,7 +98,10 @@ class NodeSource(Source):
         if looks and self._table is not None and self._tree is not None:
             roots, problem = self._roots(now)
             processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
-            reading = ProcessReading(processes=processes, ended=self._tree.ended, node=self._node(roots))
+            node = self._node(roots)
+            if node.tied and self._own_meeting() is not None:
+                self._proven = frozenset(Identity(process.pid, process.start_ticks) for process in processes)
+            reading = ProcessReading(processes=processes, ended=self._tree.ended, node=node)
             if problem is None and self._twin() is None and (self._told is None or not unchanged(self._told, reading)):
                 self._told = reading
                 yield reading
@@ -154,19 +165,25 @@ class NodeSource(Source):
             raise SourceError(SAME_MACHINE.format(self._link.host))
         self._generation, self._gpus = generation, None
         self._news.clear()
+        if self._machine != (machine := (hello.boot, hello.pids)):  # its pids mean other processes
+            self._machine, self._proven = machine, frozenset()
         table = self._table = NodeTable(self._link.node, hello.ticks_per_s)
         self._tree = RunTree(self._context.spec, table, Exits(), LoginShells(table))
 
     def _roots(self, now: float) -> tuple[list[int], str | None]:
         """The processes there that have a rank's number in this run; and that only ranks of other runs are there, or that nothing
         tells which of them it is. Where some know where they meet, the others are what started these (`srun torchrun`)."""
-        if not (ranks := self._ranks(now)):
-            return self._launchers(now), None
+        ranks = self._ranks(now)
+        self._launching = frozenset() if ranks else frozenset(self._launchers(now))
+        if not ranks:
+            return sorted(self._launching), None
         runs = grouped(ranks.items(), self._run_of)
         runs = {run: ranks for run, ranks in runs.items() if run[0]} or runs
         mine = self._own_meeting()
         if mine is not None:
             runs = {run: ranks for run, ranks in runs.items() if run[0] == mine} or runs
+        else:  # it has ended here
+            runs = {run: ranks for run, ranks in runs.items() if any(self._was_proven(pid) for pid, _ in ranks)} or runs
         if not runs:
             return [], None
         host, there = self._link.host, ", ".join(sorted(_words(run) for run in runs))
@@ -206,12 +223,20 @@ class NodeSource(Source):
 
     def _node(self, roots: list[int]) -> OtherNode:
         """Who this is, and whether all that was taken for the run there is proven to be it: it meets where the ranks here do, or
-        is a launcher of the same meeting. A job of Slurm proves nothing: it may hold several runs, a step each."""
+        is a launcher of the same meeting. A job of Slurm proves nothing: it may hold several runs, a step each. Once the run has
+        ended here another one may meet at the same place: then only what was proven before, and what that has started."""
         hello, mine, launcher = self._link.hello, self._own_meeting(), self._context.spec.launcher
-        tied = (mine is not None and meeting == mine for meeting, _, _ in self._runs)
-        return OtherNode(
-            self._link.node, hello.boot, hello.pids, hello.uid, launcher or SSH, tied=bool(roots or self._runs) and all(tied)
-        )
+        if mine is None and self._proven:
+            tied = bool(roots) and all(pid in self._launching or self._was_proven(pid) for pid in roots)
+        else:
+            tied = bool(roots or self._runs) and all(meeting == mine for meeting, _, _ in self._runs)
+        return OtherNode(self._link.node, hello.boot, hello.pids, hello.uid, launcher or SSH, tied=tied)
+
+    def _was_proven(self, pid: int) -> bool:
+        """Whether it, or what it descends from, was tied to the run while that lived here."""
+        stats = self._table.stats if self._table is not None else {}
+        line = [stats[each].identity for each in (pid, *ancestors(stats, pid)) if each in stats]
+        return not self._proven.isdisjoint(line)
 
     def _run_of(self, rank: tuple[int, ProcessFacts]) -> Run:
         assert self._table is not None
@@ -227,11 +252,13 @@ class NodeSource(Source):
         return {pid: known for pid, known in facts.items() if number(known.environ, (*RANKS, BY_NODE)) is not None}
 
     def _own_meeting(self) -> str | None:
-        """Where the ranks on this machine meet, or met as long as there were any."""
+        """Where the ranks on this machine meet, or met while one of the processes lives that were there then."""
         procs = self._context.procs
+        living = {Identity(each.pid, each.start_ticks) for each in procs.processes if not each.exited} if procs else set()
         if procs is not None and (met := procs.rendezvous) is not None:
-            self._met = f"{met.address}:{met.port}"
-        return self._met
+            self._met = f"{met.address}:{met.port}", frozenset(living)
+            return self._met[0]
+        return self._met[0] if self._met is not None and not self._met[1].isdisjoint(living) else None
 
 
 def _place(meeting: Meeting) -> tuple[str, str]:

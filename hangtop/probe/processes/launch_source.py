@@ -46,8 +46,7 @@ class LaunchSource(Source):
             return ()
         from hangtop.probe.nodes.node_launches import launches
 
-        clients = [process.pid for process in self._context.members or () if process.name == "ssh"]
-        return launches(self._context.nodes, ask.ask, ask.elsewhere, clients)
+        return launches(self._context.nodes, ask.ask, ask.elsewhere, self._context.members or ())
 
     def _of_log(self) -> Launch:
         """The launch of a run that has ended."""
@@ -65,7 +64,7 @@ class LaunchSource(Source):
         environ = self._table.environ(pid)
         cwd = from_os(_folder_of_start(argv, self._table.cwd(pid), to_os(environ.get("PWD", ""))))
         output = os.readlink(f"/proc/{pid}/fd/1")
-        is_plain = output.startswith("/") and not output.startswith("/dev/") and not output.endswith(" (deleted)")
+        is_plain = os.path.isfile(f"/proc/{pid}/fd/1") and not output.endswith(" (deleted)")  # a named pipe has a path as well
         program, conditions = "", conditions_of(pid)
         with suppress(OSError):  # not ours to know
             program = from_os(os.readlink(f"/proc/{pid}/exe"))

@@ -4,12 +4,17 @@ or process group that only targets were in; what only runs the same command unde
 from __future__ import annotations
 
 import os
+import queue
 import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from hangtop.probe.nodes.node_side.proc import as_text, read, stat_of
 
-PATIENCE_S = 0.25
+PATIENCE_S, READERS = 1.0, 16
+"""For the command lines of all processes together."""
 Identity = tuple[int, int]
 GROUP, SESSION, KERNEL, START = 2, 3, 5, 6
 """Places in the first part of `stat_of`."""
@@ -21,10 +26,10 @@ class Births:
 
     def __init__(self, targets: list[Identity], newest: int) -> None:
         stats = all_stats()
-        self.kin = {each for each in targets if each in {(pid, who[START]) for pid, who in stats.items()}}
         self.seen = {(pid, who[START]) for pid, who in stats.items()}
+        self.kin = self.seen.intersection(targets)
         self.born: dict[Identity, str] = {}
-        self.commands = {command for pid, _ in self.kin for command in [command_of(pid)] if command}
+        self.commands = {command for command in commands_of(pid for pid, _ in self.kin).values() if command}
         self.starters = {stats[pid][1] for pid, _ in self.kin} - {pid for pid, _ in self.kin} - {0}
         self.again: dict[Identity, str] = {}
         others = [who for pid, who in stats.items() if (pid, who[START]) not in self.kin]
@@ -42,6 +47,8 @@ class Births:
 
     def look(self) -> None:
         stats = all_stats()
+        beside = [pid for pid, who in stats.items() if (pid, who[START]) not in self.seen and who[1] in self.starters]
+        commands = commands_of(beside)
         grew = True
         while grew:
             grew = False
@@ -55,7 +62,7 @@ class Births:
                     self.kin.add(each)
                     self.again.pop(each, None)
                     grew = True
-                elif who[1] in self.starters and command_of(pid) in self.commands:
+                elif commands.get(pid) in self.commands:
                     self.again[each] = f"pid {who[1]} restarts it"
         for place, known in self.alone.items():  # a number is lost once a stranger leads it
             known.difference_update(
@@ -78,12 +85,10 @@ class Births:
 
     def told(self, found: dict[Identity, str]) -> list[list[Any]]:
         """[pid, start, why, command, state] of those that live, the youngest first."""
-        rows = []
-        for (pid, start), why in sorted(found.items(), key=lambda each: -each[0][1]):
-            known = stat_of(pid)
-            if known is not None and known[0][START] == start and known[1][0] not in "ZX":
-                rows.append([pid, start, why, command_of(pid), known[1][0]])
-        return rows
+        states = {each: state_of(*each) for each in found}
+        living = sorted((each for each, state in states.items() if state not in "ZX"), key=lambda each: -each[1])
+        commands = commands_of(pid for pid, _ in living)
+        return [[pid, start, found[pid, start], commands.get(pid, ""), states[pid, start]] for pid, start in living]
 
 
 def all_stats() -> dict[int, list[Any]]:
@@ -91,10 +96,30 @@ def all_stats() -> dict[int, list[Any]]:
     return {pid: known[0] for pid in pids for known in [stat_of(pid)] if known is not None}
 
 
-def command_of(pid: int) -> str:
-    """Empty where the kernel does not give it in time: that read may wait for a process that is stuck (moby#15204)."""
-    found: list[bytes] = []
-    reader = threading.Thread(target=lambda: found.append(read(f"/proc/{pid}/cmdline")), daemon=True)
-    reader.start()
-    reader.join(PATIENCE_S)
-    return as_text(found[0].rstrip(b"\0").replace(b"\0", b" "))[:400] if found else ""
+def state_of(pid: int, start: int) -> str:
+    """The letter of this very process; X once it is gone."""
+    known = stat_of(pid)
+    return str(known[1][0]) if known is not None and known[0][START] == start else "X"
+
+
+def commands_of(pids: Iterable[int]) -> dict[int, str]:
+    """Without those that the kernel does not give in time: that read may wait for a process that is stuck (moby#15204)."""
+    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
+    wanted = list(pids)
+    for pid in wanted:
+        todo.put(pid)
+    found: dict[int, str] = {}
+
+    def work() -> None:
+        with suppress(queue.Empty):
+            while True:
+                pid = todo.get_nowait()
+                found[pid] = as_text(read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" "))[:400]
+
+    readers = [threading.Thread(target=work, daemon=True) for _ in range(min(READERS, len(wanted)))]
+    for reader in readers:
+        reader.start()
+    until = time.monotonic() + PATIENCE_S
+    for reader in readers:
+        reader.join(max(0.0, until - time.monotonic()))
+    return found.copy()

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 import queue
+import socket
 import time
 from typing import Any
 
 from hangtop.probe.nodes.node_side.births import Births
+from hangtop.probe.nodes.node_side.claims import Claimed, claim
 from hangtop.probe.nodes.node_side.held import HeldProcess, NotSignalled, is_alive
+from hangtop.probe.nodes.node_side.intruders import Before
 from hangtop.probe.nodes.node_side.launch import Kept
 from hangtop.probe.nodes.node_side.pipe import say
 from hangtop.probe.nodes.node_side.proc import fields, link, read, stat_of
@@ -39,7 +42,8 @@ class Hands:
     def __init__(self) -> None:
         self.held: dict[int, HeldProcess] = {}
         self.births = Births([], 0)
-        self.kept: dict[int, Kept] = {}
+        self.kept: dict[int, tuple[Kept, Before]] = {}
+        self.claims: list[socket.socket] = []
         self.own = frozenset(own_pids())
 
     def look(self) -> None:
@@ -48,7 +52,12 @@ class Hands:
             self.births.look()
 
     def do_hold(self, targets: list[list[int]], newest: int) -> dict[str, Any]:
-        """Take hold of the targets, before the first signal. The answer has those that may not be signalled, each with why."""
+        """Take hold of the targets, before the first signal, as long as the line lasts. The answer has those that may not be
+        signalled, each with why."""
+        try:
+            self.claims = claim([(pid, start) for pid, start in targets])
+        except Claimed as held:
+            return {"error": str(held)}
         refused = self.take(targets)
         self.births = Births([(pid, start) for pid, start in targets if pid in self.held], newest)
         return {"refused": refused}
@@ -95,23 +104,27 @@ class Hands:
                 alive[pid] = why_alive(pid)
         return {"alive": alive, "zombies": zombies}
 
-    def do_keep(self, pid: int, start: int, argv: list[str]) -> dict[str, Any]:
+    def do_keep(self, pid: int, start: int, argv: list[str], output: str) -> dict[str, Any]:
         """Keep how this was started, while it lives; it must be as the plan shows it."""
         try:
+            before = Before(pid, output)
             kept = Kept(pid, start)
         except OSError as error:
             return {"error": error.strerror or str(error)}
         if kept.argv != argv:
             return {"error": "its command line is another one than in the plan"}
-        self.kept[pid] = kept
+        self.kept[pid] = kept, before
         return {}
 
     def do_start(self, pid: int, argv: list[str], cwd: str, output: str, set_env: dict[str, str]) -> dict[str, Any]:
         """Start again what this pid was."""
         if pid not in self.kept:
             return {"error": "what was kept to start it again went with the line over which it was asked for"}
+        kept, before = self.kept[pid]
+        if (why := before.intruder(self.births.kin)) is not None:
+            return {"error": why}
         try:
-            began = self.kept[pid].start(argv, cwd, output, set_env)
+            began = kept.start(argv, cwd, output, set_env)
         except OSError as error:
             return {"error": f"{error.filename}: {error.strerror}" if error.filename else str(error)}
         time.sleep(1.0)  # a command that cannot run ends within this time

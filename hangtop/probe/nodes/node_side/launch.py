@@ -4,15 +4,22 @@ environment, which may hold secrets and goes nowhere."""
 from __future__ import annotations
 
 import os
+import re
 import resource
+import stat
 import subprocess
 from contextlib import suppress
 from typing import Any
 
-from hangtop.probe.nodes.node_side.proc import link, raw_text, read, stat_of
+from hangtop.probe.nodes.node_side.proc import link, raw_text, read, stat_of, to_os
 
 LIMITS = ("CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "STACK", "AS")
-STARTED_BY = {"SLURM_STEP_ID": "slurm", "PMIX_RANK": "mpi", "OMPI_COMM_WORLD_RANK": "mpi", "PMI_RANK": "mpi"}
+STARTED_BY = {"PMIX_NAMESPACE": "mpirun", "OMPI_COMM_WORLD_RANK": "mpirun", "PMI_RANK": "mpirun", "SLURM_STEP_ID": "srun"}
+"""By a variable of the environment: in what it runs. That may also be a shell that a person got so. Under `srun --mpi` a task has
+the variables of MPI too: `ports_of` finds who it was."""
+HUB = re.compile(rb"(?:hnp_uri|control-port)\W+(\S+)")
+"""Where mpirun is to be reached, as its daemons have it on their command line: orted(1), prted(1), Hydra's hydra_pmi_proxy."""
+MOST_ABOVE = 8
 
 
 def words_of(raw: bytes) -> list[str]:
@@ -20,18 +27,28 @@ def words_of(raw: bytes) -> list[str]:
     return [raw_text(os.fsdecode(word)) for word in raw.removesuffix(b"\0").split(b"\0")] if raw else []
 
 
-def to_os(text: str) -> str:
-    """Undoes `raw_text`."""
-    return text.translate({code + 0x10_0000: code for code in range(0xDC80, 0xDD00)})
-
-
 def environ_of(pid: int) -> dict[bytes, bytes]:
     pairs = (entry.partition(b"=") for entry in read(f"/proc/{pid}/environ").split(b"\0"))
     return {name: value for name, equals, value in pairs if equals}
 
 
+def ports_of(pid: int, environ: dict[bytes, bytes]) -> list[int]:
+    """Where the srun (SLURM_SRUN_COMM_PORT, srun(1)) or mpirun listens that started it, as far as anything names that."""
+    found = {int(port) for port in [environ.get(b"SLURM_SRUN_COMM_PORT", b"")] if port.isdigit()}
+    words = [name + b"=" + value for name, value in environ.items() if name.endswith(b"hnp_uri")]
+    for _ in range(MOST_ABOVE):
+        words.append(read(f"/proc/{pid}/cmdline").replace(b"\0", b" "))
+        known = stat_of(pid)
+        pid = known[0][1] if known is not None else 0
+        if pid <= 1:
+            break
+    uris = [uri for text in words for uri in HUB.findall(text)]
+    return sorted(found | {int(port) for uri in uris for port in re.findall(rb":(\d{3,5})(?!\d)", uri)})
+
+
 def launch_of(pid: int, start_ticks: int) -> dict[str, Any]:
-    """Without the environment. `client`: the port of the ssh client whose session it is in; `by`: what else started it."""
+    """Without the environment. `client`: the port of the ssh client whose session it is in; `within`: what else it runs in, and
+    `ports`: where that is to be reached."""
     argv, cwd, output = words_of(read(f"/proc/{pid}/cmdline")), link(f"/proc/{pid}/cwd"), link(f"/proc/{pid}/fd/1")
     environ = environ_of(pid)
     known = stat_of(pid)
@@ -40,12 +57,20 @@ def launch_of(pid: int, start_ticks: int) -> dict[str, Any]:
         return dict(told, problem="it has ended")
     if not argv or " " in argv[0] or not cwd or not environ:
         return dict(told, problem="its command line, folder or environment cannot be read")
-    is_plain = output.startswith("/") and not output.startswith("/dev/") and not output.endswith(" (deleted)")
+    is_plain = is_file(pid) and not output.endswith(" (deleted)")
     session = environ.get(b"SSH_CONNECTION", b"").split()
-    by = next((who for name, who in STARTED_BY.items() if name.encode() in environ), "")
+    within = next((who for name, who in STARTED_BY.items() if name.encode() in environ), "")
     client = int(session[1]) if len(session) == 4 and session[1].isdigit() else 0
     shown = {"argv": argv, "cwd": raw_text(cwd), "output": raw_text(output) if is_plain else ""}
-    return dict(told, **shown, client=client, by=by)
+    return dict(told, **shown, client=client, within=within, ports=ports_of(pid, environ))
+
+
+def is_file(pid: int) -> bool:
+    """Whether its output goes to a plain file: a named pipe has a path as well, and waits for a reader."""
+    try:
+        return stat.S_ISREG(os.stat(f"/proc/{pid}/fd/1").st_mode)
+    except OSError:
+        return False
 
 
 class Kept:
@@ -75,9 +100,12 @@ class Kept:
             if self.umask >= 0:
                 os.umask(self.umask)
 
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        file = os.open(to_os(output), flags, 0o666 & ~max(self.umask, 0))
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        file = os.open(to_os(output), flags, 0o666 & ~max(self.umask, 0))  # without waiting for the reader of a pipe
         try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise OSError(f"{output} is no plain file")
+            os.set_blocking(file, True)
             child = subprocess.Popen(
                 [to_os(word) for word in argv],
                 stdin=subprocess.DEVNULL,

@@ -26,7 +26,9 @@ def say(record: dict[str, Any]) -> None:
 
 
 def say_who() -> None:
-    """Which machine this is, and as whom it looks: the first line. A signal goes nowhere else than where a plan was made."""
+    """Which machine this is, and as whom it looks: the first line. A signal goes nowhere else than where a plan was made. What a
+    shell has printed before it may lack its end."""
+    sys.stdout.buffer.write(b"\n")
     boot, pids = as_text(read("/proc/sys/kernel/random/boot_id").strip()), link("/proc/self/ns/pid")
     net = link("/proc/self/ns/net")
     who = {"boot": boot, "pids": pids, "net": net, "uid": os.geteuid()}

@@ -43,6 +43,11 @@ def raw_text(text: str) -> str:
     return text.translate({code: code + 0x10_0000 for code in range(0xDC80, 0xDD00)})
 
 
+def to_os(text: str) -> str:
+    """Undoes `raw_text`."""
+    return text.translate({code + 0x10_0000: code for code in range(0xDC80, 0xDD00)})
+
+
 def stat_of(pid: int) -> tuple[list[Any], list[Any]] | None:
     """[name, ppid, group, session, terminal, kernel thread, start] and [state, cpu, reaped, threads, rss, exit], as proc(5) has
     them; `None` when it is gone."""

@@ -1,0 +1,119 @@
+"""A plan over nodes of which one is lost on the way, another hand's at the time, or slow: played by what a node answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hangtop.actions.execute import lock, node_hands, other_nodes
+from hangtop.actions.execute.executor import execute
+from hangtop.actions.execute.node_hands import NodeLost
+from hangtop.records.nodes import OtherNode, on_node
+from hangtop.records.plan import NodePart, Plan, Start, Step, Target
+from hangtop.system.processes.open_table import open_table
+
+NODE = OtherNode(1, "boot-2", "pid:[2]", uid=500, launcher="ssh {host} {probe}", tied=True)
+Answer = Callable[[str], dict[str, Any]]
+
+
+class Played:
+    """The line to a node that answers as it is told to. `began`: how often it was opened; `orders`: all that it got."""
+
+    began = 0
+    orders: tuple[str, ...] = ()
+    breaks_at = ""
+
+    def __init__(self, host: str, known: OtherNode) -> None:
+        self.host, self.is_open = host, False
+
+    def begin(self) -> None:
+        type(self).began += 1
+        self.is_open = True
+
+    def order(self, order: str, within_s: float = 0.0, **what: Any) -> dict[str, Any]:
+        played = type(self)
+        played.orders += (order,)
+        if order == played.breaks_at and played.began == 1:
+            self.is_open = False
+            raise NodeLost(f"{self.host}: the line to it ended")
+        alive = {"check": {300: ""} if "start" in played.orders else {}}.get(order, [])
+        return {"pid": 300, "start": 900, "alive": alive, "born": [], "again": [], "zombies": {}, "refused": {}}
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def give_up(self) -> None:
+        self.is_open = False
+
+
+@pytest.fixture(autouse=True)
+def played(monkeypatch: pytest.MonkeyPatch) -> type[Played]:
+    class Node(Played):
+        pass
+
+    monkeypatch.setattr(other_nodes, "NodeHands", Node)
+    return Node
+
+
+def restart(folder: Path) -> Plan:
+    """Of a rank on another node and nothing here."""
+    target = Target(on_node(1, 200), 200, 1.0, "torchrun train.py", "S")
+    there = Start(("torchrun", "train.py"), "/runs", "/runs/n2.log")
+    here = Start(("sleep", "600"), str(folder), str(folder / "out"))
+    return Plan("restart", "Restart", start=here, elsewhere=(NodePart("n2", NODE, (target,), 200, there, target.pid),))
+
+
+def carried_out(plan: Plan) -> tuple[list[Step], str]:
+    steps = list(execute(plan, open_table()))
+    return steps, "\n".join(f"{step.kind}: {step.text}" for step in steps)
+
+
+@pytest.mark.parametrize("order", ["signal", "living"])
+def test_a_restart_whose_line_to_a_node_breaks_before_the_start_starts_nothing(
+    tmp_path: Path, played: type[Played], order: str
+) -> None:
+    played.breaks_at = order
+    _, said = carried_out(restart(tmp_path))
+    assert "what came on n2 meanwhile was not followed, so nothing starts" in said
+    assert "nothing was started, because something of the old run is left" in said
+    assert "doing: starting" not in said
+    assert "start" not in played.orders
+    assert not (tmp_path / "out").exists()
+    assert played.began == 2, "it is looked at once more"
+    assert played.orders[-2:] == ("check", "living")
+
+
+def test_a_restart_whose_line_holds_starts_here_and_there(tmp_path: Path, played: type[Played]) -> None:
+    steps, said = carried_out(restart(tmp_path))
+    (here,) = (step.text.split()[1] for step in steps if step.kind == "proof" and step.text.endswith("runs"))
+    os.kill(int(here), signal.SIGKILL)
+    assert "doing: starting on n2, in /runs: torchrun train.py" in said
+    assert "start" in played.orders
+
+
+def test_a_lock_on_a_process_of_another_node_is_the_same_from_whichever_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = restart(Path("/runs"))
+    near = Target(os.getpid(), 5, 1.0, "train.py", "S")
+
+    def places(boot: bytes) -> tuple[set[int], set[int]]:
+        monkeypatch.setattr(lock, "_boot", lambda: boot)
+        far = {lock._place(name) for name in lock.names(Plan("stop", "", elsewhere=plan.elsewhere))}
+        return far, {lock._place(name) for name in lock.names(Plan("stop", "", (near,)))}
+
+    (far, here), (also_far, elsewhere) = places(b"boot-1"), places(b"boot-9")
+    assert far == also_far
+    assert len(far) == 2, "the process, and the output of its start"
+    assert here.isdisjoint(elsewhere)
+
+
+@pytest.mark.parametrize("nodes", [1, other_nodes.AT_ONCE, 512])
+def test_no_node_is_given_up_before_its_own_limits_are_over(nodes: int) -> None:
+    one_after_the_other = -(-nodes // other_nodes.AT_ONCE)
+    opened = 2 * node_hands.OPEN_S
+    ordered = 2 * (node_hands.SEND_S + node_hands.ORDER_S)
+    assert other_nodes.most_s(nodes) > one_after_the_other * (opened + ordered)
