@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from textwrap import shorten
 
 MAX_COMMAND = 2_000
+SHORT_COMMAND = 60
 
 
 def clean_words(text: str) -> str:
@@ -18,3 +20,9 @@ def command_line(words: Iterable[str]) -> str:
     """Arguments as one line, cut at `MAX_COMMAND` characters."""
     line = clean_words(" ".join(words)).strip()
     return line if len(line) <= MAX_COMMAND else line[: MAX_COMMAND - 1] + "…"
+
+
+def short_line(line: str) -> str:
+    """A command line without the folder of its program, and not too long."""
+    program, blank, arguments = line.partition(" ")
+    return shorten(f"{program.rpartition('/')[2]}{blank}{arguments}", SHORT_COMMAND, placeholder=" …")

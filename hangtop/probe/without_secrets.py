@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from hangtop.common.secrets.open_block import OpenBlock
 from hangtop.common.secrets.redactor import Redactor
+from hangtop.records.inspection import Inspection
 from hangtop.records.log import Finding, LogLine, LogReading, PageReading, Work
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray.remote_workers import ActorLogReading
@@ -52,6 +53,10 @@ class SecretFilter:
                 )
             case WaitsReading():
                 return replace(value, processes=self._commands(value.processes))
+            case Inspection():
+                others = {pid: self._text(command) for pid, command in value.others.items()}
+                environment = self._redactor.environ(value.environment)
+                return replace(value, command=self._text(value.command), environment=environment, others=others)
             case RunsReading():
                 return replace(value, candidates=self._commands(value.candidates))
             case ActorLogReading():

@@ -123,6 +123,14 @@ class TorchDebugAsk(Struct, frozen=True, omit_defaults=True, tag="torch_debug"):
     known: tuple[KnownRank, ...] = ()
 
 
+class InspectAsk(Struct, frozen=True, omit_defaults=True, tag="inspect"):
+    """All that the kernel tells of one process. `start_ticks`: of the process that is meant; 0: whoever has this pid."""
+
+    ask: int
+    pid: int
+    start_ticks: int = 0
+
+
 class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     """What belongs to this Ray session on this machine, and what would start it again? An empty `session`: the only one."""
 
@@ -131,13 +139,24 @@ class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
 
 
 Ask = (
-    PageAsk | StacksAsk | WaitsAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | RemoteStacksAsk | TorchDebugAsk
+    PageAsk
+    | StacksAsk
+    | WaitsAsk
+    | InspectAsk
+    | FlightAsk
+    | LeftoversAsk
+    | LaunchAsk
+    | RayAsk
+    | ActorLogAsk
+    | RemoteStacksAsk
+    | TorchDebugAsk
 )
 
 ANSWERED_BY: dict[type[Ask], str] = {
     PageAsk: "pages",
     StacksAsk: "stacks",
     WaitsAsk: "waits",
+    InspectAsk: "inspect",
     FlightAsk: "nccl",
     LeftoversAsk: "leftovers",
     LaunchAsk: "launch",

@@ -11,6 +11,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.host import HostReading
+from hangtop.records.inspection import Inspection
 from hangtop.records.launch import LaunchReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.nccl import NcclReading
@@ -45,6 +46,7 @@ Value = (
     | CheckpointReading
     | StacksReading
     | WaitsReading
+    | Inspection
     | NcclReading
     | RayReading
     | RayDaemons

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 DEFAULT_STALL_S = 120.0
 DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "waits", "nccl", "torchdebug", "checkpoints")
 """What `--sources` may name. The probe runs those that this hangtop has."""
-ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch")
+ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch", "inspect")
 """Sources that only answer questions: always there, never named."""
 
 

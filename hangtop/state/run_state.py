@@ -13,6 +13,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
+from hangtop.records.inspection import Inspection
 from hangtop.records.launch import LaunchReading
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.nccl import NcclReading
@@ -65,6 +66,7 @@ class RunState(Struct, frozen=True):
     nccl: tuple[NcclReading, ...] = ()
     ray: Mapping[str, RayReading] = MappingProxyType({})
     ray_session: RaySession | None = None
+    inspection: Inspection | None = None
     actor_log: ActorLogReading | None = None
     far_stacks: RemoteStacksReading | None = None
     torch_debug: TorchDebugReading | None = None
@@ -105,6 +107,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
         case RaySession() as session:
             state = replace(state, ray_session=session)
+        case Inspection() as inspection:
+            state = replace(state, inspection=inspection)
         case ActorLogReading() as actor_log:
             state = replace(state, actor_log=actor_log)
         case RemoteStacksReading() as far:

@@ -60,7 +60,7 @@ IN_A_PANE: tuple[Key, ...] = (
     Key(shown="o", help="another order (processes, actors)"),
     Key(shown="a", help="all training processes; of Ray its nodes"),
     Key(shown="y", help="copy, on a page: a fix, the stacks"),
-    Key(shown="i", help="on the verdict's page: run what tells the cause"),
+    Key(shown="i", help="the verdict's page: run what tells the cause; a process's: look inside"),
 )
 """For the help page: the panes and pages bind them."""
 

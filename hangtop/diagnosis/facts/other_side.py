@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from textwrap import shorten
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.clean_words import short_line
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.held_back import held_back
 from hangtop.diagnosis.facts.long_sleeps import Sleep, sleep_of
@@ -19,7 +19,6 @@ from hangtop.records.watched_waits import AGAIN, SocketMoves, WatchedProcess, wi
 SideKind = Literal["works", "stopped", "dead", "idle", "nobody", "unseen", "unsure"]
 UNSURE = frozenset({"unseen", "unsure"})
 """Ends of which nothing tells whether an answer is on its way."""
-LONGEST_COMMAND = 60
 MOST_HOLDERS = 8
 
 
@@ -207,8 +206,7 @@ def named(process: WatchedProcess) -> str:
 
 def short_command(process: WatchedProcess) -> str:
     """Its command without the folder of its program, and not too long."""
-    program, blank, arguments = (process.command or process.name).partition(" ")
-    return shorten(f"{program.rpartition('/')[2]}{blank}{arguments}", LONGEST_COMMAND, placeholder=" …")
+    return short_line(process.command or process.name)
 
 
 def unanswered(process: WatchedProcess, thread: ThreadWait) -> Iterable[SocketMoves]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import ClassVar, get_args
+
+from textual.binding import BindingType
 
 from hangtop.common import text
 from hangtop.common.text import MEGA
+from hangtop.monitor.questions import late, unanswered
+from hangtop.records.ask import InspectAsk
+from hangtop.records.inspection import Inspection
 from hangtop.records.nodes import pid_there
 from hangtop.records.process import Process, RecentActivity
+from hangtop.render.processes.inspection_rows import inspection_rows
 from hangtop.render.processes.process_lines import Part, members, odd_places, readings_of
 from hangtop.render.processes.process_rows import RowLook, named, table_rows
 from hangtop.render.processes.process_tree import Folds, ProcessKey, TreeLine, TreeMember, tree
@@ -18,10 +24,11 @@ from hangtop.render.stack_rows import stacks_of
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section
 from hangtop.translations import say
-from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.keys import PAGE_KEYS, Key, bindings
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_process
 
+OWN_KEYS = (Key(shown="Enter", word="its rank"), Key("i", "i", "inspect", "look inside"))
 MOST_FRAMES = 12
 LEAST_SEEN_PART = 0.005
 
@@ -29,13 +36,16 @@ LEAST_SEEN_PART = 0.005
 class ProcessScreen(PageScreen):
     """A process that is gone stays on its page, with what was last known."""
 
-    keys = (Key("enter", "Enter", word="its rank"), *PAGE_KEYS)
+    keys = (*OWN_KEYS, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
 
     def __init__(self, key: ProcessKey) -> None:
         super().__init__()
         self.key = key
         self._last: tuple[TreeMember, ...] = ()
         self._gone_at: float | None = None
+        self._asked: tuple[InspectAsk, float] | None = None
+        self._seen: Inspection | None = None
 
     @property
     def selection(self) -> Selection:
@@ -54,7 +64,28 @@ class ProcessScreen(PageScreen):
         elif self._gone_at is None:
             self._gone_at = view.now
         gone = say(f"is gone since {text.clock(self._gone_at)}; last known values") if self._gone_at else None
-        return page_rows(self._last, found, view, width, gone)
+        return [*page_rows(self._last, found, view, width, gone), *self._inside_rows(view, width)]
+
+    def action_inspect(self) -> None:
+        """Ask what the kernel tells of it now, and once more on each press."""
+        if self._last and self.hangtop.replay is None:
+            process, now = self._last[0].process, self.hangtop.view.now
+            self._asked = InspectAsk(int(now * 1000), process.pid, process.start_ticks), now
+            self.hangtop.feed.ask(self._asked[0])
+            self.body.show(self.hangtop.view)
+
+    def _inside_rows(self, view: View, width: int) -> list[Row]:
+        if self._asked is None:
+            return []
+        (ask, asked_at), answer = self._asked, view.state.inspection
+        if answer is not None and answer.ask == ask.ask:
+            self._seen = answer
+        elif why := unanswered(view.state, ask) or late(view.state, ask, view.now - asked_at):
+            return [BLANK, ((why, "warn"),)]
+        if self._seen is None:
+            return [BLANK, ((say("looks inside …"), "muted"),)]
+        title = say(f"Inside, at {text.clock(self._seen.at)}")
+        return [BLANK, ((title, "ink bold"),), BLANK, *inspection_rows(self._seen, width, _names(view))]
 
     def open(self) -> None:
         number = self._last[0].number if self._last else None
@@ -139,6 +170,11 @@ def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
         chain.append(f"{pid_there(ppid)} {named(TreeLine((by_pid[ppid],)))}")
         ppid = by_pid[ppid].process.ppid
     return " ← ".join(chain) or (say("pid 1: its parent is gone" if pid_there(ppid) == 1 else f"pid {pid_there(ppid)}"))
+
+
+def _names(view: View) -> dict[int, str]:
+    """The ranks by pid."""
+    return {rank.process.pid: f"rank {rank.rank}" for rank in view.ranks if rank.process is not None}
 
 
 def _lately(recent: RecentActivity) -> str:
