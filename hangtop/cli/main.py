@@ -18,6 +18,7 @@ from hangtop.cli.action_options import commands as action_commands
 from hangtop.cli.config import config_dir
 from hangtop.cli.finite_range import FiniteRange
 from hangtop.cli.guard_options import guard, mcp, notify, picture, wrap
+from hangtop.cli.hands_options import commands as hands_commands
 from hangtop.cli.living_options import commands as living_commands
 from hangtop.cli.options import (
     LOOK,
@@ -169,7 +170,7 @@ def run(words: tuple[str, ...], **given: Any) -> int:
     return code
 
 
-for _command in (*action_commands(), *query_commands(), *living_commands(), guard, notify, picture, wrap, mcp):
+for _command in (*action_commands(), *query_commands(), *hands_commands(), *living_commands(), guard, notify, picture, wrap, mcp):
     hangtop.add_command(_command)
 
 

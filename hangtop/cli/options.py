@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hangtop.cli.config import Config, config_dir, read_config
+from hangtop.cli.config import Config, config_dir, read_config, refuse_keys
 from hangtop.cli.finite_range import FiniteRange
 from hangtop.probe.log.stdin_pipe import STDIN, as_log
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
@@ -225,7 +225,18 @@ def watch_look(given: dict[str, Any], config: Config) -> Any:
         calm=given["calm"] or config.calm,
         read_only=given["read_only"] or config.read_only,
         theme=given["theme"] or config.theme,
+        keymap=keymap_of(given.get("config"), config),
     )
+
+
+def keymap_of(path: Path | None, config: Config) -> Any:
+    """The keys that the person chose; exit 2 where these cannot be. `path`: the config file, if it was named."""
+    from hangtop.tui.keymap import KeyProblem, keymap
+
+    try:
+        return keymap(config.keys)
+    except KeyProblem as problem:
+        refuse_keys(path, problem.name, str(problem))
 
 
 def _figures(address: str | None) -> Any:

@@ -31,7 +31,9 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.view import CALM, View
 from hangtop.state.run_state import RunState, fold
 from hangtop.translations import say
-from hangtop.tui.keys import LOOK, REPLAY, Key, all_keys, bound_keys, word_of
+from hangtop.tui.bindings import bound_keys
+from hangtop.tui.keymap import USUAL_KEYS, Keymap
+from hangtop.tui.keys import LOOK, REPLAY, Key, all_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
 from hangtop.tui.pages.watch_page import PANES, WatchScreen
@@ -60,11 +62,12 @@ class HangtopApp(Navigation):
 
     `now`: unix seconds, the time of the recording in a replay. `title`: names the run on the screen and in the terminal's title.
     `started`: hangtop started the run, so `q` asks what becomes of it. `ascii_only`: by default if the locale has no UTF-8.
+    `keymap`: the keys that the person chose for commands.
     `subscribers`, `lookers`: of the monitor. `on_bundle`: is told the path of each bundle that was made.
     """
 
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = bound_keys((pane.key, pane.id_, pane.title) for pane in PANES)
+    BINDINGS: ClassVar[list[BindingType]] = bound_keys((pane.id_, pane.title) for pane in PANES)
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class HangtopApp(Navigation):
         title: str | None = None,
         ascii_only: bool | None = None,
         started: bool = False,
+        keymap: Keymap = USUAL_KEYS,
         subscribers: Iterable[Subscriber] = (),
         lookers: Iterable[Looker] = (),
         on_bundle: Callable[[str], None] = lambda _: None,
@@ -95,6 +99,8 @@ class HangtopApp(Navigation):
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
         self.replay = feed if isinstance(feed, ReplayFeed) else None
+        self.keymap = keymap
+        self.set_keymap(keymap.for_textual)
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = StackRequester(feed)
         self.monitor = Monitor(spec, subscribers, lookers)

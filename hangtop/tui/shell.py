@@ -11,6 +11,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
+from hangtop.tui.keymap import Keymap
 from hangtop.tui.keys import Key
 from hangtop.tui.themes import Palette
 
@@ -28,7 +29,8 @@ class Shell(Protocol):
     `spec`: what is watched, as given on the command line. `feed`: gives readings, and takes questions to the probe. `replay`: the
     recording that plays, if any. `now`: unix seconds; in a replay the time of the recording. `state`: all that is known of the
     run; `view`: what of it is painted, with the verdict of the last tick. `keys`: what does something here: fewer when read-only,
-    others in a replay; `footer_keys`: how the footer of the watch screen shows them. `palette`: the colours of the theme.
+    others in a replay; `footer_keys`: how the footer of the watch screen
+    shows them. `keymap`: the keys that the person chose for commands. `palette`: the colours of the theme.
     `ascii`: the terminal shows no more. `read_only`: nothing may be stopped, cleaned or started. `under_way`: actions that were
     begun, by the name of their key's action. `on_bundle`: is told where a bundle was put. `active`, `enlarged`: ids of the pane
     that the keys act on, and of the one that fills the screen. `selection`: what a key acts on: the subject of the page in front,
@@ -42,6 +44,7 @@ class Shell(Protocol):
     state: RunState
     view: View
     keys: tuple[Key, ...]
+    keymap: Keymap
     palette: Palette
     ascii: bool
     read_only: bool

@@ -8,9 +8,10 @@ from textual.widgets import OptionList
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.dialogs.palette import KeyCommands
+from hangtop.tui.keymap import keymap
 from hangtop.tui.keys import ACT, LOOK
 from hangtop.tui.pages.help_page import HelpScreen
-from tests.app.play import Clock, MemoryFeed, session, settle
+from tests.app.play import Clock, MemoryFeed, screen_text, session, settle
 
 
 def watched(**options) -> HangtopApp:
@@ -66,6 +67,24 @@ async def test_each_command_says_why_it_is_off():
             assert said["k"] == why
             assert said["s"] is None
             assert said["?"] is None
+
+
+async def test_a_command_has_the_key_that_the_person_chose():
+    app = watched(keymap=keymap({"preset": "vi", "help": "H", "pane_log": "L", "locals": "F9"}))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        assert "H help" in screen_text(app)
+        await pilot.press("j", "j", "k")
+        assert app.watch_screen.ranks_pane.chosen == app.view.ranks[0].rank
+        await pilot.press("6", "question_mark")
+        assert (app.active, app.screen) == ("ranks", app.watch_screen)
+        await pilot.press("L", "H")
+        await pilot.pause()
+        assert app.active == "log"
+        assert isinstance(app.screen, HelpScreen)
+        await pilot.press("escape", "K")
+        await pilot.pause()
+        assert isinstance(app.screen, ActionScreen)
 
 
 async def test_letters_typed_into_it_are_no_keys():

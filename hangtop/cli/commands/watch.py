@@ -17,6 +17,7 @@ from hangtop.feeds.probe_feed import Feed, ProbeFeed
 from hangtop.probe.log.stdin_pipe import farewell_to, take_keys
 from hangtop.records.verdict import ENDED, Subscriber, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.tui.keymap import USUAL_KEYS, Keymap
 
 if TYPE_CHECKING:
     from hangtop.guard.tell_others import TellOthers
@@ -31,7 +32,7 @@ class WatchOptions(Struct, frozen=True):
     """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output.
 
     `started`: hangtop has just started the run, and asks before it leaves it. `others`: who tells others of it. `lookers`: see
-    each look.
+    each look. `keymap`: the keys that the person chose.
     """
 
     as_lines: bool = False
@@ -43,6 +44,7 @@ class WatchOptions(Struct, frozen=True):
     until: frozenset[VerdictWord] = ENDED
     others: TellOthers | None = None
     lookers: tuple[Looker, ...] = ()
+    keymap: Keymap = USUAL_KEYS
 
     @property
     def subscribers(self) -> tuple[Subscriber, ...]:
@@ -127,6 +129,7 @@ def _app(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             read_only=look.read_only,
             title=look.title,
             started=look.started,
+            keymap=look.keymap,
             subscribers=look.subscribers,
             lookers=look.all_lookers,
             on_bundle=(lambda _: None) if look.others is None else look.others.bundled,

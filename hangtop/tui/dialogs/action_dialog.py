@@ -210,6 +210,10 @@ class ActionScreen(Wheel, DialogScreen):
             return "enter" if self.armed else "right"
         return "escape" if button == say("Cancel") else ""
 
+    @property
+    def typing(self) -> bool:
+        return self.edit is not None
+
     def press(self, key: str, character: str | None) -> None:
         match key:
             case "ctrl+c" | "ctrl+q":

@@ -60,6 +60,11 @@ class DialogScreen(LiveScreen, ModalScreen[None]):
         """The keys that the box shows."""
         return ()
 
+    @property
+    def typing(self) -> bool:
+        """Whether a letter is text now."""
+        return False
+
     def rows(self, view: View, width: int) -> list[Row]:
         raise NotImplementedError
 
@@ -86,7 +91,7 @@ class DialogScreen(LiveScreen, ModalScreen[None]):
     def on_key(self, event: events.Key) -> None:
         event.stop()
         event.prevent_default()
-        self.press(event.key, event.character)
+        self.press(event.key if self.typing else self.hangtop.keymap.arrow(event.key), event.character)
         if self.is_current:
             self.show(self.hangtop.view)
 

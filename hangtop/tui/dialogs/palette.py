@@ -33,7 +33,7 @@ class KeyCommands(Provider):
         replay = REPLAY if self._hangtop.replay is not None else ()
         for key in (*ACT, *LOOK, *replay):
             if key.action and key.action != ITSELF:
-                yield f"{key.shown:<6} {say(key.help)}", key
+                yield f"{self._hangtop.keymap.of(key).shown:<6} {say(key.help)}", key
 
     def _help(self, key: Key) -> str | None:
         return None if (why := self.off(key)) is None else say(why)

@@ -29,7 +29,7 @@ ASK_AGAIN_S = 4.0
 class ActorScreen(PageScreen):
     """An actor that is gone stays on its page, with what was last known."""
 
-    keys = (Key("enter", "Enter", word="its rank"), *PAGE_KEYS)
+    keys = (Key("enter", "Enter", word="its rank", name="detail"), *PAGE_KEYS)
 
     def __init__(self, key: str) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members
 
 PID_CELLS = 10
-NEXT, ITS_RANK = Key(shown="↑↓", word="next GPU"), Key(shown="Enter", word="its rank")
+NEXT, ITS_RANK = Key(shown="↑↓", word="next GPU", of=("up", "down")), Key(shown="Enter", word="its rank", of=("detail",))
 
 
 class GpuScreen(PageScreen):

@@ -10,6 +10,7 @@ from hangtop.render.verdict_labels import LOOKS, QUIET, told
 from hangtop.render.view import View
 from hangtop.render.wrap import section
 from hangtop.translations import say
+from hangtop.tui.keymap import USUAL_KEYS, Keymap
 from hangtop.tui.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.widgets.layout import side_by_side
@@ -35,11 +36,14 @@ def key_rows(keys: Sequence[Key], width: int) -> list[Row]:
     return [cut((align(key.shown, 10, "accent bold"), (say(key.help), "ink")), width) for key in keys]
 
 
-def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
+def help_rows(width: int, keymap: Keymap = USUAL_KEYS, *, replay: bool, read_only: bool) -> list[Row]:
     column = width if width < 100 else (width - 3) // 2
-    look = [section("Look", column), *key_rows(LOOK, column), *(key_rows(REPLAY, column) if replay else [])]
-    look += [BLANK, section(say("In a pane"), column), *key_rows(IN_A_PANE, column)]
-    act = [section("Act", column), *key_rows(ACT, column), BLANK, *_safety(read_only)]
+    look_keys, pane_keys, act_keys, replay_keys = (
+        key_rows(keymap.all_of(table), column) for table in (LOOK, IN_A_PANE, ACT, REPLAY)
+    )
+    look = [section("Look", column), *look_keys, *(replay_keys if replay else [])]
+    look += [BLANK, section(say("In a pane"), column), *pane_keys]
+    act = [section("Act", column), *act_keys, BLANK, *_safety(read_only)]
     states = [section("States", column)]
     states += [
         cut((align(f"{x.sign} {x.word}", 15, f"{x.role} bold"), (x.meaning, "ink")), column)
@@ -74,4 +78,4 @@ class HelpScreen(PageScreen):
         return dotted((((f"hangtop {__version__}", "muted"),), ((say("Esc goes back"), "muted"),)))
 
     def rows(self, view: View, width: int) -> list[Row]:
-        return help_rows(width, replay=self.hangtop.replay is not None, read_only=self.hangtop.read_only)
+        return help_rows(width, self.hangtop.keymap, replay=self.hangtop.replay is not None, read_only=self.hangtop.read_only)

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from hangtop.render.spans import Row, between, cut
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.bindings import local
 from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import KeysLine, footer_row
@@ -27,15 +28,16 @@ class PageHead(RowWidget):
 
 class PageBody(Wheel, RowWidget, can_focus=True):
     DEFAULT_CSS = "PageBody { height: 1fr; margin: 1 1; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "move(-1)", "up"),
-        ("down", "move(1)", "down"),
-        ("pageup", "page(-1)", "page up"),
-        ("pagedown,space", "page(1)", "page down"),
-        ("home", "end(-1)", "to the top"),
-        ("end", "end(1)", "to the bottom"),
-        ("enter", "open", "open"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = local(
+        up="move(-1)",
+        down="move(1)",
+        page_up="page(-1)",
+        page_down="page(1)",
+        fold="page(1)",
+        first="end(-1)",
+        last="end(1)",
+        detail="open",
+    )
 
     def __init__(self) -> None:
         super().__init__(id="page")
@@ -70,7 +72,7 @@ class PageBody(Wheel, RowWidget, can_focus=True):
 class PageFoot(KeysLine):
     @property
     def keys_there(self) -> tuple[Key, ...]:
-        return cast("PageScreen", self.screen).keys
+        return self.hangtop.keymap.all_of(cast("PageScreen", self.screen).keys)
 
     def show(self, view: View) -> None:
         self.paint((footer_row(view, self.size.width, self.keys_there, brief=True),))

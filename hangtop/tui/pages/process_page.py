@@ -24,11 +24,11 @@ from hangtop.render.stack_rows import stacks_of
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section
 from hangtop.translations import say
-from hangtop.tui.keys import PAGE_KEYS, Key, bindings
+from hangtop.tui.bindings import bindings
+from hangtop.tui.keys import PAGE_KEYS, PROCESS_PAGE
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_process
 
-OWN_KEYS = (Key(shown="Enter", word="its rank"), Key("i", "i", "inspect", "look inside"))
 MOST_FRAMES = 12
 LEAST_SEEN_PART = 0.005
 
@@ -36,8 +36,8 @@ LEAST_SEEN_PART = 0.005
 class ProcessScreen(PageScreen):
     """A process that is gone stays on its page, with what was last known."""
 
-    keys = (*OWN_KEYS, *PAGE_KEYS)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
+    keys = (*PROCESS_PAGE, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PROCESS_PAGE)
 
     def __init__(self, key: ProcessKey) -> None:
         super().__init__()

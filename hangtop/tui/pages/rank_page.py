@@ -37,7 +37,7 @@ TWO_COLUMNS = 100
 class RankScreen(PageScreen):
     """Arrows go to the next rank."""
 
-    keys = (Key(shown="↑↓", word="next rank"), *PAGE_KEYS)
+    keys = (Key(shown="↑↓", word="next rank", of=("up", "down")), *PAGE_KEYS)
 
     def __init__(self, rank: int) -> None:
         super().__init__()

@@ -28,32 +28,22 @@ from hangtop.render.view import View
 from hangtop.stacks.stack_classes import each_thread
 from hangtop.translations import say
 from hangtop.tui.background_work import written
+from hangtop.tui.bindings import bindings
 from hangtop.tui.dialogs.question import QuestionScreen
-from hangtop.tui.keys import PAGE_KEYS, Key, bindings
+from hangtop.tui.keys import PAGE_KEYS, STACKS_PAGE
 from hangtop.tui.pages.page import PageFoot, PageScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
 
 MOST_PIDS = 256
 SAVED_CELLS = 200
-OWN_KEYS = (
-    Key("enter", "Enter", word="unfold"),
-    Key("s", "s", "again", "take again"),
-    Key("slash", "/", word="ranks, function"),
-    Key("a", "a", "threads", "all threads"),
-    Key("y", "y", "copy", "copy"),
-    Key("w", "w", "save", "save"),
-    Key("l", "l", "locals", "locals"),
-    Key("v", "v", "native", "native"),
-    Key("x", action="far_task"),  # the page itself says when this key helps
-)
 
 
 class StacksScreen(PageScreen):
     """Taking stacks stops nothing. `v`, with the frames of C code, stops processes for a moment, and asks before."""
 
     CSS = "StacksScreen FilterPrompt { display: none; }"
-    keys = (*OWN_KEYS, *PAGE_KEYS)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
+    keys = (*STACKS_PAGE, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(STACKS_PAGE)
 
     def __init__(self) -> None:
         super().__init__()

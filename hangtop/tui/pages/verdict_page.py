@@ -22,22 +22,12 @@ from hangtop.render.spans import BLANK, Row, align, cut, folded
 from hangtop.render.view import View
 from hangtop.render.wrap import section, wrapped
 from hangtop.translations import say
-from hangtop.tui.keys import PAGE_KEYS, Key, bindings
+from hangtop.tui.bindings import bindings
+from hangtop.tui.keys import PAGE_KEYS, VERDICT_PAGE
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.why_page import WhyScreen
 from hangtop.tui.panes.verdict_pane import findings_of, verdict_rows
 
-TELL_KEY = "i"
-OWN_KEYS = (
-    Key(shown="↑↓", word="choose"),
-    Key("enter", "Enter", word="its line"),
-    Key(shown="←→", word="fix"),
-    Key("left", action="fix(-1)"),
-    Key("right", action="fix(1)"),
-    Key("i", TELL_KEY, "tell", "tell apart"),
-    Key("y", "y", "copy", "copy fix"),
-    Key("w", "w", "why", "why"),
-)
 BESIDE_EVIDENCE = 4
 """Lines of the verdict besides evidence: the headline on two, the refutation, the next steps."""
 TELL_INDENT = 16
@@ -76,8 +66,8 @@ class VerdictScreen(PageScreen):
     copies the fix, `i` runs the command that tells the chosen cause from the others, `w` tells why. A consequence is folded to
     one line until it is chosen."""
 
-    keys = (*OWN_KEYS, *PAGE_KEYS)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
+    keys = (*VERDICT_PAGE, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(VERDICT_PAGE)
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +84,8 @@ class VerdictScreen(PageScreen):
         known = bool(findings_of(view.state.log))  # they say it all below, and are what the page is opened for
         verdict = view.verdict
         most = len(verdict.evidence) + BESIDE_EVIDENCE if verdict is not None and known else None
-        rows = verdict_rows(replace(view, advice=()), width, most, self.hangtop.keys)  # which has a part of its own below
+        bare = replace(view, advice=())  # which has a part of its own below
+        rows = verdict_rows(bare, width, most, self.hangtop.keys, self.hangtop.keymap)
         said = verdict is not None and any(verdict.detail in each.cause for each in view.advice)
         if verdict is not None and verdict.detail and not verdict.state.healthy and not said:
             rows += [BLANK, *wrapped(say(verdict.detail), width, label="likely")]
@@ -108,7 +99,7 @@ class VerdictScreen(PageScreen):
             places, problem = usable_places(view.spec.config_dir)
             chosen = self._choice()
             copied = chosen is not None and self.copied == chosen.text
-            telling = Telling(self._told, TELL_KEY if self.hangtop.replay is None else "")
+            telling = Telling(self._told, self.hangtop.keymap.shown("tell") if self.hangtop.replay is None else "")
             rows += [BLANK, *advice_rows(told, places, width, chosen, copied=copied, telling=telling)]
             rows += wrapped(problem, width, label="note", role="warn") if problem else []
         rows += [BLANK, *self._finding_rows(view, width, len(rows) + 1)]

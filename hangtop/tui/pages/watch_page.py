@@ -17,6 +17,7 @@ from hangtop.render.source_status import trouble_rows
 from hangtop.render.spans import Row, cut, folded, width_of
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.bindings import local
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import Footer
 from hangtop.tui.panes.gpus_pane import GpusPane
@@ -67,11 +68,12 @@ class Tabs(RowWidget):
         self._ends = []
         for pane, alarm in zip(self._panes, self._alarms(view), strict=True):
             name = say(pane.title.split()[0])
+            key = self.hangtop.keymap.shown(f"pane_{pane.id_}")
             if pane.id_ == self.hangtop.active:
-                row = (*row, (f" {pane.key} {name} ", "accent bold reverse"), ("  ", ""))
+                row = (*row, (f" {key} {name} ", "accent bold reverse"), ("  ", ""))
             else:
                 word = ((f" {say(alarm[0])}", alarm[1]),) if alarm else ()
-                row = (*row, (f" {pane.key}", "accent bold"), (f" {name}", "muted"), *word, ("  ", ""))
+                row = (*row, (f" {key}", "accent bold"), (f" {name}", "muted"), *word, ("  ", ""))
             self._ends.append((width_of(row), pane.id_))
         self.paint((cut(row, self.size.width),))
 
@@ -115,12 +117,9 @@ class WatchScreen(LiveScreen):
 
     AUTO_FOCUS = ""
     DEFAULT_CSS = "WatchScreen { background: $background; overflow: hidden; StatusLine, Footer { background: $panel; } }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("tab", "app.next_pane", "next pane"),
-        ("shift+tab", "app.next_pane(-1)", "pane before"),
-        ("up", "choose(-1)", "choose"),
-        ("down", "choose(1)", "choose"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = local(
+        next_pane="app.next_pane", pane_before="app.next_pane(-1)", up="choose(-1)", down="choose(1)"
+    )
 
     def __init__(self) -> None:
         super().__init__()

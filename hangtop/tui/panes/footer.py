@@ -99,11 +99,11 @@ def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, dropped: tuple[st
     """The keys that fit, and false if even the ones that are never dropped do not."""
     keys = [key for key in keys_there if key.word]
     while width_of(row := keys_row(tuple(keys), gap)) > room:
-        spare = [key for key in keys if key.shown not in NEVER_DROPPED and key.role == "muted"]
+        spare = [key for key in keys if key.name not in NEVER_DROPPED and key.role == "muted"]
         if not spare:
             return row, False
-        first = min(spare, key=lambda key: dropped.index(key.shown) if key.shown in dropped else len(dropped))
-        keys.remove(first if first.shown in dropped else spare[-1])
+        first = min(spare, key=lambda key: dropped.index(key.name) if key.name in dropped else len(dropped))
+        keys.remove(first if first.name in dropped else spare[-1])
     return row, True
 
 
@@ -126,7 +126,7 @@ class KeysLine(RowWidget):
 
     @property
     def keys_there(self) -> tuple[Key, ...]:
-        return self.hangtop.footer_keys
+        return self.hangtop.keymap.all_of(self.hangtop.footer_keys)
 
     def row_at(self, line: int) -> Row:
         return self.rows[line] if line < len(self.rows) else ()

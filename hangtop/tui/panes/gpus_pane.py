@@ -22,6 +22,7 @@ from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.bindings import local
 from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
@@ -35,12 +36,9 @@ class GpusPane(SelectablePane):
     The choice is a GPU index, or a node while several are shown. `opened`: the node whose GPUs are shown in place of the means.
     """
 
-    id_, key, title = "gpus", "3", "GPUs"
+    id_, title = "gpus", "GPUs"
     chosen: int | str | None
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("right", "open", "detail"),
-        ("left", "close", "all nodes"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = local(right="open", left="close")
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,6 +17,7 @@ from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import Row
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.bindings import local
 from hangtop.tui.panes.pane import Pane
 from hangtop.tui.widgets.layout import PaneNeed
 
@@ -26,17 +27,18 @@ SHIFT_CELLS = 20
 class LogPane(Pane):
     """Takes the room that other panes leave. Without room for a head it is the tail of the log."""
 
-    id_, key, title = "log", "6", "Log"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "scroll(-1)", "scroll"),
-        ("down", "scroll(1)", "scroll"),
-        ("pageup", "scroll_page(-1)", "page"),
-        ("pagedown,space", "scroll_page(1)", "page"),
-        ("home,g", "start", "start"),
-        ("end,G", "app.follow", "end"),
-        ("left", "shift(-1)", "left"),
-        ("right", "shift(1)", "right"),
-    ]
+    id_, title = "log", "Log"
+    BINDINGS: ClassVar[list[BindingType]] = local(
+        up="scroll(-1)",
+        down="scroll(1)",
+        page_up="scroll_page(-1)",
+        page_down="scroll_page(1)",
+        fold="scroll_page(1)",
+        first="start",
+        last="app.follow",
+        left="shift(-1)",
+        right="shift(1)",
+    )
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,6 +15,7 @@ from hangtop.render.ray.ray_rows import ActorOptions
 from hangtop.render.spans import BLANK, Row, align, cut, dotted, folded, head
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.bindings import local
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 from hangtop.tui.widgets.row_widget import RowWidget, Wheel
@@ -23,10 +24,9 @@ Options = TypeVar("Options", TreeOptions, ActorOptions)
 
 
 class Pane(Wheel, RowWidget, can_focus=True):
-    """`key`: focuses the pane. `headless`: a tab stands for the head."""
+    """`headless`: a tab stands for the head."""
 
     id_: ClassVar[str]
-    key: ClassVar[str]
     title: ClassVar[str]
 
     def __init__(self) -> None:
@@ -55,7 +55,9 @@ class Pane(Wheel, RowWidget, can_focus=True):
         self.paint(self.body(view, width, height + skip)[skip : height + skip] if width else [])
 
     def head(self, summary: Row, width: int, right: Row = BLANK) -> Row:
-        return head(self.key, self.title, summary, width, focused=self.has_focus, right=right)
+        return head(
+            self.hangtop.keymap.shown(f"pane_{self.id_}"), self.title, summary, width, focused=self.has_focus, right=right
+        )
 
     def on_focus(self) -> None:
         self.show(self.hangtop.view)  # only its own head tells who has the focus
@@ -69,7 +71,8 @@ def one_line(pane: Pane, reason: Row, width: int) -> list[Row]:
     if pane.headless:
         return [BLANK, *folded(reason, width, 0)]
     title = align(say(pane.title), 13, "accent" if pane.has_focus else "ink")
-    return [cut(((f"{pane.key} ", "accent bold"), title, *reason), width)]
+    key = pane.hangtop.keymap.shown(f"pane_{pane.id_}")
+    return [cut(((f"{key} ", "accent bold"), title, *reason), width)]
 
 
 class SelectablePane(Pane):
@@ -79,16 +82,16 @@ class SelectablePane(Pane):
     the line at each row of the widget; `None` where there is none.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "choose(-1)", "choose"),
-        ("down", "choose(1)", "choose"),
-        ("pageup", "choose(-10)", "choose"),
-        ("pagedown", "choose(10)", "choose"),
-        ("home", "choose(-100000)", "choose"),
-        ("end", "choose(100000)", "choose"),
-        ("enter", "open", "detail"),
-        ("escape", "leave", "back"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = local(
+        up="choose(-1)",
+        down="choose(1)",
+        page_up="choose(-10)",
+        page_down="choose(10)",
+        first="choose(-100000)",
+        last="choose(100000)",
+        detail="open",
+        back="leave",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -169,7 +172,7 @@ def part_in_sight(seen: slice, total: int) -> Row:
 class TablePane(SelectablePane, Generic[Options]):
     """A table that a person can filter and sort. `options`: what was asked for. `orders`: the first is the usual one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("o", "order", "order")]
+    BINDINGS: ClassVar[list[BindingType]] = local(order="order")
     orders: ClassVar[Sequence[str]]
     options: Options
 

@@ -17,6 +17,7 @@ from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.bindings import local
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
 from hangtop.tui.panes.pane import TablePane, one_line
@@ -29,11 +30,11 @@ REPAINT_S = 5.0
 once."""
 FULL_WIDTH = 76
 KEYS = (
-    Key(shown="Enter", word="detail"),
-    Key(shown="← →", word="fold"),
-    Key(shown="o", word="order"),
-    Key(shown="a", word="all training processes"),
-    Key(shown="/", word="filter"),
+    Key(shown="Enter", word="detail", of=("detail",)),
+    Key(shown="← →", word="fold", of=("left", "right")),
+    Key(shown="o", word="order", of=("order",)),
+    Key(shown="a", word="all training processes", of=("everything",)),
+    Key(shown="/", word="filter", of=("filter",)),
 )
 HEAD_CELLS = 70
 """The room for the summary in the head."""
@@ -42,14 +43,9 @@ HEAD_CELLS = 70
 class ProcessesPane(TablePane[process_lines.TreeOptions]):
     """The choice is a process (host, pid, start): it stays when the order changes."""
 
-    id_, key, title, orders = "procs", "4", "Processes", ORDERS
+    id_, title, orders = "procs", "Processes", ORDERS
     chosen: ProcessKey | None
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("right", "unfold", "unfold"),
-        ("left", "fold", "fold"),
-        ("space", "fold_or_unfold", "fold or unfold"),
-        ("a", "everything", "all training processes"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = local(right="unfold", left="fold", fold="fold_or_unfold", everything="everything")
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,7 +138,11 @@ class ProcessesPane(TablePane[process_lines.TreeOptions]):
         trouble = view.verdict is not None and not view.verdict.state.healthy
         found = life_signs(view.state, view.now, trouble=trouble)
         if self.hangtop.enlarged == self.id_:
-            return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
+            return [
+                *(cut((("  ", ""), *sign), width) for sign in found),
+                BLANK,
+                cut((("  ", ""), *keys_row(self.hangtop.keymap.all_of(KEYS))), width),
+            ]
         return [cut((("  ", ""), *dotted(found)), width)] if found else []
 
     def chosen_line(self) -> int | None:

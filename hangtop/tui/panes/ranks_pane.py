@@ -19,7 +19,7 @@ HEAD_LINES = 2
 class RanksPane(SelectablePane):
     """The choice is a rank: it stays when the order changes."""
 
-    id_, key, title = "ranks", "2", "Ranks"
+    id_, title = "ranks", "Ranks"
     chosen: int | None
 
     def want(self, view: View, width: int) -> PaneNeed:

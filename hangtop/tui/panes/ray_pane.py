@@ -17,6 +17,7 @@ from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, a
 from hangtop.render.spans import Row, cut
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.bindings import local
 from hangtop.tui.panes.pane import TablePane, one_line
 from hangtop.tui.selection import Selection, select_actor
 from hangtop.tui.widgets.layout import PaneNeed
@@ -28,13 +29,9 @@ class RayPane(TablePane[ActorOptions]):
     """Shows the cluster of the run, and how many others there are. The choice is an actor, or a node while nodes are shown
     (`a`)."""
 
-    id_, key, title, orders = "ray", "5", "Ray actors", ORDERS
+    id_, title, orders = "ray", "Ray actors", ORDERS
     chosen: str | None
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("right", "unfold", "unfold"),
-        ("left", "fold", "fold"),
-        ("a", "nodes", "nodes or actors"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = local(right="unfold", left="fold", everything="nodes")
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,6 +19,7 @@ from hangtop.render.verdict_labels import KINDS, verdict_label
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.translations import say
+from hangtop.tui.keymap import USUAL_KEYS, Keymap
 from hangtop.tui.keys import Key, all_keys, word_of
 from hangtop.tui.panes.stages_pane import LAST_STAGE
 from hangtop.tui.widgets.row_widget import RowWidget
@@ -28,23 +29,25 @@ METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
 """Metrics that are shown first, in this order; others follow by name."""
 SPARK = 12
 ALL = all_keys(read_only=False, replay=False)
+Keys = tuple[Sequence[Key], Keymap]
+"""The keys that do something here, and how they are typed."""
 LEAST_READ_B_S = 1_000_000
 """Verdicts whose evidence is worth a bundle."""
 
 
-def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] = ALL) -> list[Row]:
+def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] = ALL, keymap: Keymap = USUAL_KEYS) -> list[Row]:
     """`lines`: the room. Without advice evidence is dropped first, the refutation and the next steps never. With it, why and do
     come before evidence, and the refutation only where rows are left. `None`: a page, which shows all uncut, and the advice in a
-    part of its own. `keys`: available keys; suggestions for other keys are hidden."""
+    part of its own. `keys`: available keys; suggestions for other keys are hidden. `keymap`: how they are typed here."""
     verdict = view.verdict
     if verdict is None:
         return [(("▏ ", "muted"), (say("reading …"), "muted")), (("▏", "muted"),)]
     if verdict.state.healthy and view.state.log is not None:
-        return _calm_rows(view, view.state.log, verdict, width, keys, whole=lines is None)
-    return _trouble_rows(verdict, width, lines, keys, view.advice)
+        return _calm_rows(view, view.state.log, verdict, width, (keys, keymap), whole=lines is None)
+    return _trouble_rows(verdict, width, lines, (keys, keymap), view.advice)
 
 
-def _calm_rows(view: View, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
+def _calm_rows(view: View, log: LogReading, verdict: Verdict, width: int, keys: Keys, *, whole: bool) -> list[Row]:
     """Two lines, and what was noted; what makes it slow with its cause and its remedy."""
     edge = ("▏ ", "ok")
     headline, told = say(verdict.headline), say(verdict.detail)
@@ -53,8 +56,8 @@ def _calm_rows(view: View, log: LogReading, verdict: Verdict, width: int, keys: 
     rows: list[Row] = [(edge, *row) for row in (folded(first, width - 2, 0) if whole else [cut(first, width - 2)])]
     rows.append((edge, *_figures(view.state, log, verdict, width - 2)))
     if left := "; ".join(say(fact.text) for fact in verdict.evidence if fact.source == SOURCE):
-        cleans = CLEAN in verdict.next and _is_there(CLEAN[0], keys)
-        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (say(CLEAN[1]), "ink")) if cleans else BLANK
+        cleans = CLEAN in verdict.next and _is_there(CLEAN[0], keys[0])
+        key: Row = (("   ", ""), (f"{keys[1].typed(CLEAN[0])} ", "accent bold"), (say(CLEAN[1]), "ink")) if cleans else BLANK
         rows.append((edge, *cut(((left, "warn"),), width - 2 - width_of(key)), *key))
     if verdict.word == "running" and verdict.evidence:
         rows.append((edge, *cut(((say("noted "), "warn"), (say(text.first_line(verdict.evidence[0].text)), "ink")), width - 2)))
@@ -127,7 +130,7 @@ def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
     )
 
 
-def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequence[Key], advice: Sequence[Advice]) -> list[Row]:
+def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Keys, advice: Sequence[Advice]) -> list[Row]:
     look = verdict_label(verdict)
     sure = say(verdict.confidence) + (f" · {say(KINDS[verdict.kind])}" if verdict.kind and (width >= 90 or lines is None) else "")
     first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (say(verdict.headline), "ink bold"))
@@ -160,15 +163,16 @@ def _facts(verdict: Verdict, role: str, lines: int, width: int) -> list[Row]:
     return rows
 
 
-def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:
+def _next_row(verdict: Verdict, keys: Keys) -> Row:
     """The next steps with their keys, where those do something here."""
     evidence = () if not verdict.state.trouble or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
-    steps = [(key, what) for key, what in (*verdict.next, *evidence) if not word_of(key) or _is_there(key, keys)]
+    steps = [(key, what) for key, what in (*verdict.next, *evidence) if not word_of(key) or _is_there(key, keys[0])]
     if not steps:
         return BLANK
     row: Row = (align(f"    {say('next')}", 4 + NAME_CELLS, "muted"),)
     for index, (key, what) in enumerate(steps):
-        row = (*row, ("   " if index else "", ""), (f"{key} " if key and word_of(key) else "", "accent bold"), (say(what), "ink"))
+        typed = f"{keys[1].typed(key)} " if key and word_of(key) else ""
+        row = (*row, ("   " if index else "", ""), (typed, "accent bold"), (say(what), "ink"))
     return row
 
 
@@ -194,7 +198,7 @@ class VerdictBand(RowWidget):
         role = "" if calm or view.verdict is None else verdict_label(view.verdict).role
         for name in ("bad", "warn"):
             self.set_class(role == name, name)
-        self.paint(verdict_rows(view, self.size.width, self.size.height, self.hangtop.keys))
+        self.paint(verdict_rows(view, self.size.width, self.size.height, self.hangtop.keys, self.hangtop.keymap))
 
     def on_click(self) -> None:
         self.hangtop.action_verdict()
