@@ -17,7 +17,7 @@ from hangtop.actions.execute.node_hands import NodeHands, NodeLost
 from hangtop.probe.nodes.node_side import births
 from hangtop.probe.nodes.node_side.claims import AT_WORK, Claimed, claim
 from hangtop.probe.nodes.node_side.hands import Hands
-from hangtop.probe.nodes.node_side.launch import launch_of
+from hangtop.probe.nodes.node_side.launch import launch_of, ports_of
 from hangtop.probe.nodes.node_side.proc import link, read, stat_of
 from hangtop.records.nodes import OtherNode
 from tests.fakes.processes import eventually, python, running
@@ -133,6 +133,30 @@ def test_command_lines_that_are_never_given_are_waited_for_once_for_all_of_them(
     asked = births.commands_of([mine, *range(10**7, 10**7 + 5_000)])
     never.set()
     assert asked.keys() == {mine}
+
+
+def test_the_tasks_of_a_step_daemon_know_which_srun_started_it() -> None:
+    words = f"SLURM_SRUN_COMM_PORT=38997 {sys.executable} -c '{SLEEPS}' & wait"
+    with running("bash", "-c", "exec -a 'slurmstepd: [7.0]' bash -c \"$WORDS\"", env={**os.environ, "WORDS": words}) as step:
+        told = eventually(lambda: (known := launch_of(step.pid, start_of(step.pid))).get("ports") and known, "its task")
+    assert (told["within"], told["ports"]) == ("srun", [38997])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--prtemca", "prte_hnp_uri", "prterun-n1-812@0.0;tcp://10.0.0.1,10.0.1.1:41221:24,24"),
+        ("-mca", "orte_hnp_uri", "1234567.0;tcp://10.0.0.1:41221"),
+        ("--control-port", "n1:41221", "--rmk", "user"),
+    ],
+    ids=["Open MPI 5", "Open MPI 4", "MPICH"],
+)
+def test_the_daemon_of_mpirun_above_a_rank_names_where_that_listens(words: tuple[str, ...]) -> None:
+    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SLEEPS!r}])"
+    with python(program, *words) as daemon:
+        children = f"/proc/{daemon.pid}/task/{daemon.pid}/children"
+        (rank,) = map(int, eventually(lambda: read(children).split(), "the rank"))
+        assert 41221 in ports_of(rank, {})
 
 
 NOISE = 'sh -c \'echo Welcome to n2; echo "{{}}"; printf "no end"; shift; exec "$@"\' sh {host} {probe}'

@@ -264,7 +264,7 @@ import os, socket, subprocess, sys, time
 server = socket.create_server(("127.0.0.1", 0))
 step = sys.argv[1]
 environ = dict(os.environ, SLURM_SRUN_COMM_PORT=str(server.getsockname()[1]), SLURM_PROCID=step)
-title = f"slurmstepd: [{os.environ['SLURM_JOB_ID']}.{step}]"
+title = f"slurmstepd: [{sys.argv[4]}.{step}]"
 task = "import subprocess, sys; subprocess.run([" + repr(sys.argv[3]) + ", '-c', 'import time; time.sleep(600)'])"
 daemon = ["bash", "-c", f'exec -a "{title}" {sys.argv[2]} -c "$TASK"']
 subprocess.Popen(daemon, env=dict(environ, TASK=task), start_new_session=True, stdout=subprocess.DEVNULL)
@@ -274,17 +274,18 @@ time.sleep(600)
 """As srun does: it listens, and somebody else starts the tasks of its step, who are told where it listens."""
 
 
-def test_of_two_steps_of_one_slurm_job_only_that_of_the_srun_that_writes_the_log_is_the_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_a_job", [True, False], ids=["within a job", "an srun that got its job itself has no number of it"])
+def test_of_two_steps_of_slurm_only_that_of_the_srun_that_writes_the_log_is_the_runs(tmp_path: Path, in_a_job: bool) -> None:
     copy = {name: tmp_path / name for name in ("srun", "slurmstepd")}
     for path in copy.values():
         path.symlink_to(sys.executable)
-    environ = {**os.environ, "SLURM_JOB_ID": str(os.getpid())}
+    environ = {**os.environ, "SLURM_JOB_ID": str(os.getpid())} if in_a_job else dict(os.environ)
     logs = [tmp_path / "mine.out", tmp_path / "theirs.out"]
     try:
         with ExitStack() as stack:
             for step, log in enumerate(logs):
                 out = stack.enter_context(log.open("wb"))
-                argv = (str(copy["srun"]), "-c", SRUN, str(step), str(copy["slurmstepd"]), sys.executable)
+                argv = (str(copy["srun"]), "-c", SRUN, str(step), str(copy["slurmstepd"]), sys.executable, str(os.getpid()))
                 stack.enter_context(running(*argv, stdout=out, env=environ))
             watches = [Watch(log) for log in logs]
             for step, watch in enumerate(watches):

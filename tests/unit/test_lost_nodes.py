@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.actions.execute import lock, node_hands, other_nodes
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.node_hands import NodeLost
 from hangtop.records.nodes import OtherNode, on_node
 from hangtop.records.plan import NodePart, Plan, Start, Step, Target
+from hangtop.system.processes.linux import read_stat
 from hangtop.system.processes.open_table import open_table
+from tests.fakes.processes import running
 
 NODE = OtherNode(1, "boot-2", "pid:[2]", uid=500, launcher="ssh {host} {probe}", tied=True)
 Answer = Callable[[str], dict[str, Any]]
@@ -94,6 +97,19 @@ def test_a_restart_whose_line_holds_starts_here_and_there(tmp_path: Path, played
     os.kill(int(here), signal.SIGKILL)
     assert "doing: starting on n2, in /runs: torchrun train.py" in said
     assert "start" in played.orders
+
+
+@pytest.mark.parametrize(("launcher", "first"), [("ssh {host} {probe}", False), ("srun --jobid=7 {host} {probe}", True)])
+def test_a_node_whose_line_ends_with_the_job_is_ended_and_proven_before_what_may_hold_the_job(launcher: str, first: bool) -> None:
+    with running("sleep", "600") as here:
+        known = read_stat(here.pid)
+        assert known is not None
+        near = Target(here.pid, known.start_ticks, 1.0, "srun train.py", "S")
+        part = NodePart("n2", replace(NODE, launcher=launcher), (Target(on_node(1, 200), 200, 1.0, "train.py", "S"),), 200)
+        steps, said = carried_out(Plan("stop", "Stop", (near,), elsewhere=(part,)))
+    order = [place for place, step in enumerate(steps) if "gone on n2" in step.text or f"SIGTERM to pid {here.pid}" in step.text]
+    assert len(order) == 2, said
+    assert ("gone on n2" in steps[order[0]].text) is first
 
 
 def test_a_lock_on_a_process_of_another_node_is_the_same_from_whichever_machine(monkeypatch: pytest.MonkeyPatch) -> None:

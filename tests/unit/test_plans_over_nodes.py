@@ -149,6 +149,17 @@ def test_that_a_program_here_starts_it_again_is_believed_only_of_one_that_was_se
     assert made.warnings[-1].startswith(why)
 
 
+def test_what_slurms_daemon_runs_was_started_by_the_runs_own_srun() -> None:
+    srun, helper = process(100, 45, name="srun", role="launcher"), process(101, 100, name="srun", role="launcher")
+    daemon = process(110, 1, name="slurmstepd", command="slurmstepd: [5.0]", role="launcher")
+    here = (srun, helper, daemon, process(111, 110, role="rank", rank=0))
+    assert launch_ask(seen(here), 5).pid == 100
+    assert launch_ask(seen(here[2:]), 5).pid == 110, "nothing else of the run is seen to have started it"
+    made = restart_plan(seen(here), answer(by=100), ME, None, ())
+    assert isinstance(made, Plan)
+    assert {target.pid for target in made.targets} == {100, 101, 110, 111}
+
+
 def test_of_two_processes_there_both_must_have_been_started_from_here() -> None:
     answered = answer(by=100)
     second = NodeLaunch(on_node(1, 300), 300, WORDS, "/runs", "/runs/n2.log")

@@ -100,8 +100,12 @@ def _end_and_start(
 
 
 def _ended(plan: Plan, others: OtherNodes, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
-    """End the targets on all nodes. Returns whether all are gone."""
+    """End the targets on all nodes. Returns whether all are gone. A line that a job of the scheduler carries ends with that job,
+    which may end with the targets here: then the others come first."""
     yield from others.term(halt)
+    if others.end_with_us:
+        there = yield from others.finish(halt)
+        return (not plan.targets or (yield from terminate_processes(plan, table, halt))) and there
     here = not plan.targets or (yield from terminate_processes(plan, table, halt))
     return (yield from others.finish(halt)) and here
 

@@ -51,6 +51,11 @@ class OtherNodes:
         self._nodes = [FarNode(part) for part in plan.elsewhere]
         self._termed_at = 0.0
 
+    @property
+    def end_with_us(self) -> bool:
+        """Whether a line is a step of a job of Slurm, which an `srun` here may hold (`hangtop.cli.nodes`)."""
+        return any(node.part.known.launcher.startswith("srun ") for node in self._nodes)
+
     def begin(self) -> Generator[Step, None, bool]:
         """Reach all nodes and take hold of the targets. Returns whether all answer, and what is to start again can be kept."""
         if not self._nodes:

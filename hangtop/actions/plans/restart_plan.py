@@ -22,6 +22,7 @@ from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import plain_file
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.roles import RUNNER
+from hangtop.system.processes.slurm_steps import STEP
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
 """Roles of processes that other processes start, never a person. An actor of Ray may have the role of a rank."""
@@ -39,11 +40,14 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
 
 
 def _tops(processes: Iterable[Process]) -> list[Process]:
-    """Those that none of the others started, but what is never started by a person."""
+    """Those that none of the others started, but what is never started by a person. Where the run's own `srun` is there it
+    started what Slurm's daemons run."""
     living = [process for process in processes if not process.exited]
     members = {process.pid for process in living if RUNNER not in process.command}
     highest = [process for process in living if process.pid in members and process.ppid not in members]
-    return [process for process in highest if process.role not in BELOW and not process.command.startswith("ray::")]
+    by_srun = any(process.name == "srun" for process in living)
+    persons = [process for process in highest if not (by_srun and STEP.match(process.command))]
+    return [process for process in persons if process.role not in BELOW and not process.command.startswith("ray::")]
 
 
 def may_live(state: RunState) -> bool:

@@ -20,6 +20,8 @@ the variables of MPI too: `ports_of` finds who it was."""
 HUB = re.compile(rb"(?:hnp_uri|control-port)\W+(\S+)")
 """Where mpirun is to be reached, as its daemons have it on their command line: orted(1), prted(1), Hydra's hydra_pmi_proxy."""
 MOST_ABOVE = 8
+STEP_DAEMON = "slurmstepd: ["
+"""The title of the parent of a step's tasks."""
 
 
 def words_of(raw: bytes) -> list[str]:
@@ -46,6 +48,12 @@ def ports_of(pid: int, environ: dict[bytes, bytes]) -> list[int]:
     return sorted(found | {int(port) for uri in uris for port in re.findall(rb":(\d{3,5})(?!\d)", uri)})
 
 
+def ports_of_step(daemon: int) -> list[int]:
+    """Where the srun listens that started the tasks of this step daemon: they know it, and it does not."""
+    tasks = [int(word) for word in read(f"/proc/{daemon}/task/{daemon}/children").split()]
+    return sorted({port for task in tasks for port in ports_of(task, environ_of(task))})
+
+
 def launch_of(pid: int, start_ticks: int) -> dict[str, Any]:
     """Without the environment. `client`: the port of the ssh client whose session it is in; `within`: what else it runs in, and
     `ports`: where that is to be reached."""
@@ -55,6 +63,8 @@ def launch_of(pid: int, start_ticks: int) -> dict[str, Any]:
     told: dict[str, Any] = {"pid": pid, "start_ticks": start_ticks}
     if known is None or known[0][6] != start_ticks:
         return dict(told, problem="it has ended")
+    if argv and argv[0].startswith(STEP_DAEMON):
+        return dict(told, argv=argv, within="srun", ports=ports_of_step(pid))
     if not argv or " " in argv[0] or not cwd or not environ:
         return dict(told, problem="its command line, folder or environment cannot be read")
     is_plain = is_file(pid) and not output.endswith(" (deleted)")
