@@ -1,13 +1,14 @@
-"""The commands around the screen: what its keys are."""
+"""The commands around the screen: what its keys are, and its pages as text."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from hangtop.cli.options import config_of, keymap_of
+from hangtop.cli.options import WATCH, config_of, keymap_of, options, spec_of_run
 from hangtop.cli.told_help import ToldCommand
 
 CONFIG = click.option(
@@ -28,6 +29,22 @@ def keys(config: Path | None) -> int:
     return command.run(keymap_of(config, config_of(config)), sys.stdout)
 
 
+@click.command(cls=ToldCommand)
+@options(WATCH)
+@click.option("--rank", type=int, metavar="N", help="This rank.  [default: the one that stands out]")
+@click.option("--with", "other", type=int, metavar="N", help="Beside this rank.  [default: the median of its peers]")
+def compare(rank: int | None, other: int | None, **given: Any) -> int:
+    """Print one rank beside another: facts, stacks with where they part, logs on one clock.
+
+    The run is not stopped. Exit code 4: there are no two ranks to compare.
+    """
+    from hangtop.cli.commands import compare as command
+    from hangtop.feeds.probe_feed import ProbeFeed
+
+    spec = spec_of_run(given, config_of(given["config"]))
+    return command.run(ProbeFeed(spec), spec, rank, other, sys.stdout)
+
+
 def commands() -> tuple[click.Command, ...]:
     """All commands of this file."""
-    return (keys,)
+    return keys, compare

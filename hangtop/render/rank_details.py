@@ -138,28 +138,30 @@ def collective_facts(state: RunState) -> tuple[Fact, ...]:
 def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str, more: Sequence[Fact] = ()) -> list[Row]:
     """The facts as rows, differences first. `more`: further facts."""
     known = []
-    for fact in (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics))):
+    for fact in (*FACTS, *more, *(metric_fact(name) for name in sorted(rank.metrics))):
         mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
         if mine is None or (fact.news and len({fact.shown(value) for value in (mine, *others)}) == 1):
             continue
-        known.append((_differs(fact, mine, others), fact.label, say(fact.shown(mine)), _shown(fact, others)))
+        known.append((differs(fact, mine, others), fact.label, say(fact.shown(mine)), _shown(fact, others)))
     beside = min(max([PEERS, *(cell_len(theirs) for *_, theirs in known)]), max(PEERS, (width - LABEL - 4) // 2))
     room = max(MINE, width - LABEL - beside - 4)
     own = min(room, WIDEST, max([MINE, *(cell_len(value) for *_, value, _ in known)]))
     head = (align("", LABEL, ""), align(f"rank {rank.rank}", own, "muted", right=True), ("  ", ""))
     rows: list[Row] = [(("  ", ""), *head, align(say("peers") if peers else "", beside, "muted", right=True))]
-    for differs, label, value, theirs in sorted(known, key=lambda fact: not fact[0]):
-        sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
+    for odd, label, value, theirs in sorted(known, key=lambda fact: not fact[0]):
+        sign, colour = ("▸ ", f"{role} bold") if odd else ("  ", "ink")
         cells = (align(say(label), LABEL, "muted"), align(value, own, colour, right=True), ("  ", ""))
-        rows.append(((sign, role), *cells, align(theirs, beside, "ink" if differs else "muted", right=True)))
+        rows.append(((sign, role), *cells, align(theirs, beside, "ink" if odd else "muted", right=True)))
     return [cut(row, width) for row in rows]
 
 
-def _metric_fact(name: str) -> Fact:
+def metric_fact(name: str) -> Fact:
+    """A number that the log names beside a step."""
     return Fact(name, lambda r, now: metric_of(r, name), lambda v: text.metric(_number(v)), slack=1.0)
 
 
-def _differs(fact: Fact, mine: object, others: Sequence[object]) -> bool:
+def differs(fact: Fact, mine: object, others: Sequence[object]) -> bool:
+    """Whether a value is none of the others', or a number further from their median than is usual."""
     if not others:
         return False
     if not isinstance(mine, int | float):

@@ -96,6 +96,18 @@ def _parting(paths: list[tuple[Step, ...]]) -> int:
     return shared
 
 
+def parting_of(first: Activity, second: Activity) -> int | None:
+    """How many frames from the outermost two stacks share before the first in which they differ; `None` where they do not. In
+    library frames another line of one function is no difference."""
+    paths = [_steps(first, lines=True), _steps(second, lines=True)]
+    alike = 0
+    for mine, theirs in zip(*paths, strict=False):
+        if mine != theirs:
+            return alike
+        alike += 1
+    return None if len(paths[0]) == len(paths[1]) else alike
+
+
 def _order(stack_class: StackClass) -> tuple[bool, int, int]:
     first = min(stack_class.ranks, default=stack_class.pids[0])
     return (stack_class.activity.waits_for_peers or stack_class.activity.kind == "idle", len(stack_class.members), first)

@@ -40,6 +40,7 @@ LOOK: tuple[Key, ...] = (
     Key(shown="↑ ↓", help="choose a row, scroll the log", of=("up", "down")),
     Key("enter", "Enter", "detail", "", "detail of the row, or of the finding", bubbles=True, name="detail"),
     Key("escape", "Esc", "back", "", "back", bubbles=True, name="back"),
+    Key("d", "d", "side_by_side", "", "the rank beside its peers, or beside one of them", name="side_by_side"),
     Key("slash", "/", "filter", "filter", "filter the log by text, Tab: by regex", name="filter"),
     Key("n", "n", "search(1)", "", "next line with that text", name="find_next"),
     Key("N", "N", "search(-1)", "", "previous line with that text", name="find_before"),
@@ -106,6 +107,14 @@ VERDICT_PAGE: tuple[Key, ...] = (
     Key("i", "i", "tell", "tell apart", name="tell"),
     Key("y", "y", "copy", "copy fix", name="copy"),
     Key("w", "w", "why", "why", name="why"),
+)
+
+PAIR_PAGE: tuple[Key, ...] = (
+    Key(shown="←→", word="beside whom", of=("left", "right")),
+    Key("left", action="against(-1)", name="left"),
+    Key("right", action="against(1)", name="right"),
+    Key("s", "s", "again", "stacks again", name="stacks"),
+    Key("x", "x", "swap", "swap", name="swap"),
 )
 
 PROCESS_PAGE: tuple[Key, ...] = (

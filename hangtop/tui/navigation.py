@@ -8,6 +8,7 @@ from textual.app import App
 
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.process_tree import ProcessKey
+from hangtop.render.view import View
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
 from hangtop.tui.selection import Selection
@@ -17,6 +18,7 @@ class Navigation(App[None]):
     """The part of the app that opens and closes pages over `watch_screen`."""
 
     watch_screen: WatchScreen
+    view: View
 
     @abstractmethod
     def repaint(self) -> None:
@@ -56,6 +58,15 @@ class Navigation(App[None]):
             return
         chosen = self.watch_screen.ranks_pane.chosen
         self.push_screen(VerdictScreen() if chosen is None or self.active == "log" else RankScreen(chosen))
+
+    def action_side_by_side(self) -> None:
+        """The chosen rank beside the others; without one the rank to look at first."""
+        from hangtop.render.pair.pair import most_apart
+        from hangtop.tui.pages.pair_page import PairScreen
+
+        rank = self.selection.rank if self.selection.rank is not None else most_apart(self.view)
+        if rank is not None and not isinstance(self.screen, PairScreen):
+            self.push_screen(PairScreen(rank))
 
     async def action_back(self) -> None:
         watch = self.watch_screen

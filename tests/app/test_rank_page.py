@@ -41,3 +41,18 @@ async def test_on_a_narrow_terminal_the_stack_stands_below_the_facts(width: int)
     lines = (await page_of_rank_3(width, 60)).splitlines()
     heads = [line.split()[0] for line in lines if "───" in line]
     assert heads[:4] == ["Against", "Stack", "Last", "Process"]
+
+
+async def test_a_rank_stands_beside_its_peers_and_then_beside_each_of_them() -> None:
+    async with on_screen("fleet_hung", calm=True) as (app, pilot, *_):
+        await pilot.press("d")
+        await settle(pilot, app)
+        assert "rank 3 beside median of 7 peers" in screen_text(app)
+        await pilot.press("right", "x")
+        await settle(pilot, app)
+        page = screen_text(app)
+        assert "rank 0 beside rank 3" in page
+        assert "◂ they part" in page
+        await pilot.press("escape")
+        await settle(pilot, app)
+        assert app.screen is app.watch_screen

@@ -1,0 +1,1 @@
+"""Rows of two ranks side by side."""
