@@ -61,11 +61,13 @@ class ThreadMoves(Struct, frozen=True, omit_defaults=True):
 
 
 class FileReads(Struct, frozen=True, omit_defaults=True):
-    """A file that kept its size over a watch, and was read on: in so many windows, by so many bytes, and not to its end."""
+    """A file that kept its size over a watch, and was read on: in so many windows, by so many bytes, and not to its end. Or one
+    that is `written`: behind what was there."""
 
     path: str
     read_in: int = 0
     bytes: int = 0
+    written: bool = False
 
 
 class WatchedProcess(Struct, frozen=True, omit_defaults=True):
@@ -77,7 +79,7 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
     in which either was more than a tenth, without `polled_s`. `polls`: threads beside the first that only asked the kernel
     whether something has come, and never slept; `polled_s`: the processor time that they took for it. `sockets`, `unix`: those
     that moved, that the other end has closed, or that one of its threads waits at. `listens`: ports at which it accepts
-    connections. `files`: that it reads; of one that sleeps or polls alone. `ppid`: its parent.
+    connections. `files`: that it reads or writes; of one that sleeps or polls alone. `ppid`: its parent.
     """
 
     pid: int

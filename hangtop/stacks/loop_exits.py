@@ -25,6 +25,10 @@ OF_PROCESSES = frozenset("poll is_alive exitcode returncode waitpid pid_exists i
 """What subprocess, multiprocessing, os and psutil call the question whether a process lives."""
 
 
+GIVEN = frozenset({"get", "recv", "recv_bytes", "accept"})
+"""What queue, multiprocessing and socket call the wait for what another gives. `get` of a dictionary has a key."""
+
+
 def loop_at(source: str, line: int) -> Loop | None:
     """The loop around this line; `None` when the source cannot be read."""
     loops = _loops(source)
@@ -40,7 +44,7 @@ def loop_at(source: str, line: int) -> Loop | None:
         return "ends"
     if _does_nothing(innermost):
         return "waits"
-    return "rounds" if _goes_round(innermost) else "asks"
+    return "takes" if _takes(innermost) else "rounds" if _goes_round(innermost) else "asks"
 
 
 def loop_line(source: str, line: int) -> int | None:
@@ -67,6 +71,18 @@ def _all_around(loops: Iterable[ast.While | ast.For], line: int) -> list[ast.Whi
 
 def _does_nothing(loop: ast.While | ast.For) -> bool:
     return isinstance(loop, ast.While) and all(isinstance(statement, NOTHING) for statement in loop.body)
+
+
+def _takes(loop: ast.While) -> bool:
+    """Whether each of its rounds begins with what another gives: a worker, whose rounds are pieces of work. A monitor takes
+    nothing."""
+    return any(isinstance(node, ast.Call) and _is_given(node) for statement in loop.body for node in ast.walk(statement))
+
+
+def _is_given(call: ast.Call) -> bool:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in GIVEN or call.keywords:
+        return False
+    return not call.args if call.func.attr == "get" else True
 
 
 def _goes_round(loop: ast.While) -> bool:

@@ -157,6 +157,17 @@ def loop_of(frames: tuple[Frame, ...], sources: Sources) -> Loop | None:
     return None if inner is None else _around(frames[inner], sources)
 
 
+def loop_outward(frames: tuple[Frame, ...], sources: Sources) -> Loop | None:
+    """The first loop around the user's own lines of these frames, from the innermost out. Code without a file, as of `python -c`,
+    tells of none."""
+    found = [_around(frames[place], sources) or _unfiled(frames[place]) for place in own(frames)]
+    return next((loop for loop in found if loop != "none"), "none" if found else None)
+
+
+def _unfiled(place: Frame) -> Loop | None:
+    return "none" if place.file.startswith("<") else None
+
+
 def _wakes(recent: RecentActivity) -> bool:
     return recent.seconds >= SPAN_S and (recent.switches_s or 0.0) >= WAKES_S
 

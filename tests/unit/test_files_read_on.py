@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.probe.waits.read_files import ReadFile, file_reads, read_files
+from hangtop.records.process import Writer
 from hangtop.records.verdict import Verdict
 from hangtop.records.watched_waits import FileReads, ThreadMoves, WatchedProcess
 from tests.fakes.members import LOCK, NOW, SPEC, four
@@ -42,15 +43,15 @@ def test_a_file_in_which_nothing_comes_nearer_to_an_end(seen: list[dict[str, Rea
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
-def test_only_files_that_are_open_for_reading_are_told(tmp_path: Path) -> None:
+def test_files_that_are_open_are_told_with_their_way(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(bytes(90))
     with (tmp_path / "model.bin").open("rb", buffering=0) as source, (tmp_path / "copy.bin").open("wb") as copy:
         source.read(30)
         copy.write(b"x")
         told = read_files(os.getpid())
     found = told[str(tmp_path / "model.bin")]
-    assert (found.at, found.size) == (30, 90)
-    assert str(tmp_path / "copy.bin") not in told
+    assert (found.at, found.size, found.written) == (30, 90, False)
+    assert told[str(tmp_path / "copy.bin")].written
 
 
 READS = FileReads("/data/model.bin", read_in=4, bytes=130_000)
@@ -65,6 +66,19 @@ def test_a_rank_that_reads_a_file_slowly_is_at_work() -> None:
     verdict = said(files=(READS,), moves=(ThreadMoves(102, 4, 260_000),))
     assert (verdict.word, verdict.at_work) == ("slow", (2,))
     assert "reads model.bin" in verdict.headline
+
+
+def test_a_rank_that_makes_a_file_longer_lives_and_lines_of_its_log_prove_nothing() -> None:
+    grows = [{"/out/rows.bin": ReadFile(7, at, at, written=True)} for at in (10, 10, 20, 30)]
+    longer = FileReads("/out/rows.bin", 2, 20, written=True)
+    assert file_reads(grows) == (longer,)
+    assert file_reads([grows[0], {"/out/rows.bin": ReadFile(8, 20, 20, written=True)}]) == (), "made anew"
+    own = watched(102, waits(102, kind="sleep"), files=(longer,), moves=(ThreadMoves(102, 4, 40),))
+    state = replace(four(LOCK), waits=watch(own, at=NOW - 10))
+    assert diagnose(state, SPEC, NOW).headline.startswith("Rank 2 is at work: waits for a lock")
+    assert state.procs is not None
+    writers = (Writer(102, 0.0, "python", "python", alive=True, paths=("/out/rows.bin",)),)
+    assert diagnose(replace(state, procs=replace(state.procs, writers=writers)), SPEC, NOW).word == "hung"
 
 
 def test_what_another_process_reads_through_a_shared_description_is_not_its_work() -> None:

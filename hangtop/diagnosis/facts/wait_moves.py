@@ -21,7 +21,7 @@ from hangtop.records.watched_waits import (
     WatchedProcess,
     windows_sent,
 )
-from hangtop.stacks.loops import loop_of
+from hangtop.stacks.loops import loop_outward
 
 LATE_PART = 0.5
 """Of the silence: what moved in this last part of it has not stood still for longer than it moved before, and is not called
@@ -40,8 +40,9 @@ class Movement(Struct, frozen=True):
 
 class Watch(Struct, frozen=True):
     """A reading by pid. `silence_s`: for how long the log had been silent at its end. `pauses_end_at`: the
-    moment up to which a sleep explains that. `loops`: by thread, what its source says of the loop in which it stands; `timers`:
-    by pid, how many moments an event loop has set itself; both as far as its stack was looked at."""
+    moment up to which a sleep explains that. `loops`: by thread, what its source says of the loop in which it stands, that of its
+    caller where it stands in none; `timers`: by pid, how many moments an event loop has set itself; both as far as its stack was
+    looked at. `logs`: the watched files that processes write, by their real paths."""
 
     reading: WaitsReading
     processes: Mapping[int, WatchedProcess]
@@ -49,19 +50,24 @@ class Watch(Struct, frozen=True):
     pauses_end_at: float = 0.0
     loops: Mapping[int, Loop] = {}
     timers: Mapping[int, int] = {}
+    logs: frozenset[str] = frozenset()
 
 
 def watch_of(
-    reading: WaitsReading, silent_since: float | None = None, pause_s: float = 0.0, looks: Sequence[StacksReading] = ()
+    reading: WaitsReading,
+    silent_since: float | None = None,
+    pause_s: float = 0.0,
+    looks: Sequence[StacksReading] = (),
+    logs: frozenset[str] = frozenset(),
 ) -> Watch:
     processes = {process.pid: process for process in reading.processes}
     ended_at = reading.started_at + reading.seconds
     since = ended_at if silent_since is None else silent_since
     sources = [excerpt for look in looks for excerpt in look.excerpts]
     seen = [(stack.pid, thread) for look in looks for stack in look.stacks if stack.pid in processes for thread in stack.threads]
-    loops = {thread.tid: loop for _, thread in seen if thread.tid and (loop := loop_of(thread.frames, sources)) is not None}
+    loops = {thread.tid: loop for _, thread in seen if thread.tid and (loop := loop_outward(thread.frames, sources)) is not None}
     timers = {pid: max(each.timers or 0 for at, each in seen if at == pid) for pid, thread in seen if thread.timers is not None}
-    return Watch(reading, processes, ended_at - since, since + pause_s, loops, timers)
+    return Watch(reading, processes, ended_at - since, since + pause_s, loops, timers, logs)
 
 
 def look_of(watch: Watch) -> WaitReading:
@@ -106,18 +112,21 @@ def moves_of(watch: Watch, process: WatchedProcess, thread: ThreadWait) -> Movem
         passed = next((each for each in process.moves if each.tid == thread.call.tid), None)
         if passed is not None and passed.moved_in >= AGAIN:
             return Movement("reads or writes", _figures(watch, passed.bytes))
-    if (file := _read_on(process, thread)) is not None:
-        return Movement(f"reads {PurePath(file.path).name}", _figures(watch, file.bytes))
+    if (file := _moved_on(watch, process, thread)) is not None:
+        does = "writes" if file.written else "reads"
+        return Movement(f"{does} {PurePath(file.path).name}", _figures(watch, file.bytes), doubted=file.written)
     if thread.call.kind in ("futex", "poll", "sleep", None):
         return next((said for moves in process.sockets if (said := _transfer(watch, moves)) is not None), None)
     return None
 
 
-def _read_on(process: WatchedProcess, thread: ThreadWait) -> FileReads | None:
+def _moved_on(watch: Watch, process: WatchedProcess, thread: ThreadWait) -> FileReads | None:
     """A file of a fixed size that it reads on piece by piece, and rests between, as who keeps to a rate does. It comes to an end;
-    who looks again and again whether something has come is at the end of its file each time, or opens it anew."""
+    who looks again and again whether something has come is at the end of its file each time, or opens it anew. Or one that it
+    makes longer, which is no watched log: what it says there again and again is told by its lines."""
     own = any(each.tid == thread.call.tid and each.moved_in >= AGAIN for each in process.moves)
-    return next((file for file in process.files if file.read_in >= AGAIN), None) if own else None
+    moved = (file for file in process.files if file.read_in >= AGAIN and not (file.written and file.path in watch.logs))
+    return next(moved, None) if own else None
 
 
 def _at_pipe(ends: Sequence[OtherEnd]) -> bool:

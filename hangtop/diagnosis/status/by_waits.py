@@ -11,6 +11,7 @@ from hangtop.common.text import moment
 from hangtop.diagnosis.facts.beside_the_run import stuck_beside, work_beside
 from hangtop.diagnosis.facts.held_back import OF_ITS_CLOCK
 from hangtop.diagnosis.facts.held_in_turn import turn_of
+from hangtop.diagnosis.facts.helper_threads import helper_at_work
 from hangtop.diagnosis.facts.long_sleeps import Sleep, clock_of, sleep_of
 from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
@@ -39,7 +40,8 @@ def current_watch(state: RunState, pause_s: float = 0.0) -> Watch | None:
     if state.waits is None or state.waits.started_at < silent:
         return None
     looks = [look for look in state.looks if look.started_at >= silent]
-    return watch_of(state.waits, silent or None, pause_s, looks)
+    logs = frozenset(path for writer in state.procs.writers for path in writer.paths) if state.procs is not None else frozenset()
+    return watch_of(state.waits, silent or None, pause_s, looks, logs)
 
 
 def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:
@@ -122,6 +124,8 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
     sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") else None
     if sleep is not None and not _comes_back(member, thread, sources):
         return _asleep(watch, member, sleep)
+    if _waits_for_helpers(member) and (does := helper_at_work(watch, process)) is not None:
+        return replace(member, status="works", text=f"{member.text}, and a thread of it {does}", doubted=True)
     if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread, sources)) is not None:
         return resting
     if _looks_for_something(watch, member, process, sources):
@@ -141,6 +145,11 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
         unseen = member.activity is None and process.stood and thread.call.kind not in WAKES
         return replace(member, status="waits", text=text, side=side, moved=False if unseen else member.moved, doubted=False)
     return member
+
+
+def _waits_for_helpers(member: MemberStatus) -> bool:
+    """Whether only another thread of its own can end its wait."""
+    return member.status == "waits" and member.activity is not None and waits_within(member.activity)
 
 
 def _reads_terminal(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
