@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from hangtop.cli.options import WATCH, config_of, options, spec_of_run
+from hangtop.cli.finite_range import FiniteRange
+from hangtop.cli.options import WATCH, config_of, options, spec_of_run, watch_spec
 from hangtop.cli.told_help import ToldCommand
 
 
@@ -43,5 +44,62 @@ def inspect(processes: tuple[int, ...], ranks: tuple[int, ...], as_json: bool, *
     return command.run(asked, names=names, as_json=as_json, out=sys.stdout) if asked else 4
 
 
+def _arguments(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise click.BadParameter(f"{pair!r} is not NAME=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+@click.command("eval", cls=ToldCommand)
+@options(WATCH)
+@click.option("--rank", "ranks", multiple=True, type=int, metavar="N", help="Ask the process of this rank; again for more.")
+@click.option("--ask", "name", metavar="NAME", help="A question from the list instead of CODE.")
+@click.option("--list", "listing", is_flag=True, help="List the questions, and where your own ones lie.")
+@click.option("--show", is_flag=True, help="Print the code of the question.")
+@click.option("--set", "arguments", multiple=True, callback=_arguments, metavar="NAME=VALUE", help="An argument of the question.")
+@click.option(
+    "--within", "within_s", type=FiniteRange(min=0.1), default=10.0, show_default=True, metavar="SECONDS", help="For the answer."
+)
+@click.option("--yes", is_flag=True, help="Run it; without it a terminal asks for the pid, and nothing else runs anything.")
+@click.argument("code", required=False, metavar="[CODE]")
+def evaluate(code: str | None, **given: Any) -> int:
+    """Run Python code in a process that has run `import hangtop.agent`, and print what it says.
+
+    \b
+    hangtop eval --log train.log --rank 0 'loader.num_workers'
+    hangtop eval --pid 4711 --ask gradients
+    hangtop eval --log train.log --rank 0 --ask checkpoint --set path=/ckpt/rescue.pt
+
+    The code sees the names where the main thread stands. It runs beside the program and can change it. Only in your processes.
+    Exit code 0: it ran, 1: it failed there, 2: wrong usage, 4: nothing ran.
+    """
+    from hangtop.cli.commands import evaluate as command
+    from hangtop.cli.commands.inspect import of_ranks
+    from hangtop.feeds.probe_feed import ProbeFeed
+
+    config = config_of(given["config"])
+    wanted = command.Wanted(**{name: given[name] for name in ("name", "arguments", "within_s", "yes")}, code=code)
+    if given["listing"]:
+        return command.tell(sys.stdout)
+    if given["show"]:
+        return command.show(wanted, sys.stdout)
+    if config.read_only:
+        raise click.UsageError("read-only: nothing may be run in a process")
+    if (code is None) == (given["name"] is None):
+        raise click.UsageError("give CODE, or --ask NAME (hangtop eval --list)")
+    if not given["ranks"]:
+        if not given["pids"]:
+            raise click.UsageError("which process? give --pid PID, or --log FILE --rank N")
+        pids, strangers = (
+            command.members(ProbeFeed(watch_spec(given, config)), given["pids"]) if given["logs"] else (given["pids"], [])
+        )
+        sys.stderr.write("".join(f"hangtop eval: {line}\n" for line in strangers))
+        return command.run(dict.fromkeys(pids, ""), wanted, sys.stdout)
+    found, unknown = of_ranks(ProbeFeed(spec_of_run(given, config)), dict.fromkeys(given["ranks"]))
+    sys.stderr.write("".join(f"hangtop eval: {line}\n" for line in unknown))
+    return command.run({pid: f"rank {rank}" for rank, pid in found.items()}, wanted, sys.stdout)
+
+
 def commands() -> tuple[click.Command, ...]:
-    return (inspect,)
+    return (inspect, evaluate)

@@ -70,7 +70,8 @@ class Process(Struct, frozen=True, omit_defaults=True):
     or the parent of a compiler is judged by these. `subtree_started_at`: start of the youngest one. `devices`: numbers N of the
     `/dev/nvidiaN` that it holds open, once for each open file. `log_rank`: the number in the name of the log that only it and its
     descendants hold open. `wrote_bytes`: what it wrote itself so far, through all its write calls, up to `WROTE_MOST_BYTES`.
-    `missing_right`: the command that would show what is `None` because the process is another user's.
+    `missing_right`: the command that would show what is `None` because the process is another user's. `can_be_asked`: it has run
+    `import hangtop.agent`.
     """
 
     pid: int
@@ -107,6 +108,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     log_rank: int | None = None
     wrote_bytes: int | None = None
     missing_right: str | None = None
+    can_be_asked: bool = False
 
     @property
     def exited(self) -> bool:

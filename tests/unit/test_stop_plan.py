@@ -93,6 +93,20 @@ def test_a_process_blocked_in_the_kernel_is_warned_of_beforehand() -> None:
     assert "no signal reaches it" in stop.warnings[0]
 
 
+def test_a_rank_that_can_be_asked_is_offered_to_save_its_weights_first() -> None:
+    asked = process(102, 100, role="rank", rank=1, can_be_asked=True)
+    stop = stop_plan(run(TREE[0], process(101, 100, role="rank", rank=0), asked), ME)
+    assert isinstance(stop, Plan)
+    assert [
+        said
+        for said in stop.warnings
+        if said.startswith("rank 1 can save its weights first: hangtop eval --pid 102 --ask checkpoint")
+    ]
+    halted = stop_plan(run(process(102, 45, role="rank", rank=1, can_be_asked=True, state="T")), ME)
+    assert isinstance(halted, Plan)
+    assert not [said for said in halted.warnings if "save" in said]
+
+
 def test_no_plan_without_processes_and_the_reason_is_one_line() -> None:
     for state in (RunState(), run(), run(process(100, 1, uid=0))):
         refused = stop_plan(state, ME)

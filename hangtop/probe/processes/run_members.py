@@ -16,6 +16,7 @@ from hangtop.probe.processes.sibling_ranks import sibling_ranks
 from hangtop.probe.ray.local.session_files import driver_jobs, ray_workers
 from hangtop.records.process import WROTE_MOST_BYTES, Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.agents.agent_client import expected_path
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
 from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
@@ -66,6 +67,7 @@ class RunTree:
     def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits, shells: LoginShells) -> None:
         self._command = ("hangtop", *(word for log in spec.logs for word in ("--log", log)))
         self._rights: dict[int | None, str] = {}
+        self._agents: dict[Identity, str] = {}
         self._table = table
         self._exits = exits
         self._shells = shells
@@ -268,7 +270,14 @@ class RunTree:
             log_rank=self._last[stat.identity].log_rank if stat.identity in self._last else None,
             wrote_bytes=_up_to(details.own_written_bytes, WROTE_MOST_BYTES),
             missing_right=self._right(stat.pid, uid) if details.denied or facts.denied else None,
+            can_be_asked=self._can_be_asked(stat),
         )
+
+    def _can_be_asked(self, stat: Stat) -> bool:
+        path = self._agents.get(stat.identity)
+        if path is None:
+            path = self._agents[stat.identity] = expected_path(stat.pid)
+        return bool(path) and stat.state not in "ZX" and os.path.exists(path)
 
     def _right(self, pid: int, uid: int | None) -> str:
         """The command that lets us read this user's processes."""
@@ -295,6 +304,7 @@ class RunTree:
         anew = [process for process in processes if process.pid in self.computed or process.wrote_bytes]
         self._ended = dict(list(_of_this_attempt(self._ended, processes, anew).items())[-MAX_ENDED:])
         self._last = present
+        self._agents = {identity: path for identity, path in self._agents.items() if identity in present}
         if self._looks % FORGET_EVERY == 0:
             self.book.forget_gone()
         self._histories = {identity: self._histories[identity] for identity in present}

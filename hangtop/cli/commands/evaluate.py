@@ -1,0 +1,126 @@
+"""`hangtop eval`: code that runs in a process which agreed to be asked, once a person has seen it and said yes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable, Mapping
+from typing import NoReturn, TextIO
+
+from msgspec import Struct
+
+from hangtop.cli.config import config_dir
+from hangtop.common.text import printable
+from hangtop.feeds.probe_feed import Feed
+from hangtop.living.snippets import OWN_FOLDER, Snippet, SnippetError, snippets
+from hangtop.monitor.headless import processes_of
+from hangtop.system.agents.agent_client import NoAnswerError, ask_agent
+from hangtop.system.agents.answerable import Answerable, answerable
+from hangtop.translations import say
+
+MOST_SHOWN = 6
+"""Lines of the code that are shown before it runs; `--show` prints all."""
+
+
+class Wanted(Struct, frozen=True):
+    """`code`, or the `name` of a question."""
+
+    code: str | None
+    name: str | None
+    arguments: dict[str, str]
+    within_s: float
+    yes: bool
+
+
+def tell(out: TextIO) -> int:
+    """The questions, a line each."""
+    known = _known()
+    width = max(map(len, known), default=0)
+    out.writelines(f"{name:{width}}  {printable(say(asked.says))}\n" for name, asked in sorted(known.items()))
+    out.write(say(f"Your own: files of Python in {config_dir() / OWN_FOLDER}") + "\n")
+    return 0
+
+
+def show(wanted: Wanted, out: TextIO) -> int:
+    out.write(_code(wanted).rstrip() + "\n")
+    return 0
+
+
+def run(names: Mapping[int, str], wanted: Wanted, out: TextIO) -> int:
+    """Ask each process in turn; `names`: `rank 3`, by pid. Exit codes: 0 it ran, 1 it failed in one of them, 4 nothing ran."""
+    code = _code(wanted)
+    asked = {pid: found for pid in names if not _refused(pid, found := answerable(pid))}
+    if not asked or not _agreed(asked, names, wanted, code):
+        return 4
+    ended = [_ask(pid, found, names[pid], wanted, code, out) for pid, found in asked.items()]
+    answered = [well for well in ended if well is not None]
+    return 4 if not answered else int(not all(answered))
+
+
+def members(feed: Feed, pids: Iterable[int]) -> tuple[list[int], list[str]]:
+    """Those that belong to the run that the feed sees, and a line for each other."""
+    state = asyncio.run(processes_of(feed))
+    known = set() if state.procs is None else {process.pid for process in state.procs.processes}
+    asked = list(pids)
+    return [pid for pid in asked if pid in known], [f"pid {pid} is no process of this run" for pid in asked if pid not in known]
+
+
+def _known() -> dict[str, Snippet]:
+    try:
+        return snippets(config_dir())
+    except SnippetError as error:
+        _stop(str(error))
+
+
+def _code(wanted: Wanted) -> str:
+    if wanted.name is None:
+        return wanted.code or ""
+    known = _known()
+    if wanted.name not in known:
+        _stop(f"no question {wanted.name!r}: {', '.join(sorted(known))}")
+    return known[wanted.name].code
+
+
+def _refused(pid: int, found: Answerable) -> bool:
+    if found.why_not:
+        sys.stderr.write(f"hangtop eval: {say(found.why_not)}\n" + (f"  {say(found.mend)}\n" if found.mend else ""))
+    return bool(found.why_not)
+
+
+def _agreed(asked: Iterable[int], names: Mapping[int, str], wanted: Wanted, code: str) -> bool:
+    """With `--yes`, or once the pid of the first was typed. The default is no."""
+    if wanted.yes:
+        return True
+    first, *_ = pids = list(asked)
+    where = ", ".join(f"{names[pid]} (pid {pid})" if names[pid] else f"pid {pid}" for pid in pids)
+    lines = code.strip().splitlines()
+    shown = "".join(f"  {printable(line)}\n" for line in lines[:MOST_SHOWN])
+    more = f"  … {say(f'{len(lines) - MOST_SHOWN} more lines: --show')}\n" if len(lines) > MOST_SHOWN else ""
+    sys.stderr.write(say(f"This runs in {where}, beside the program, and can change it:") + f"\n{shown}{more}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        sys.stderr.write(say("nothing was run: --yes runs it") + "\n")
+        return False
+    sys.stderr.write(say(f"Type {first} to run it, anything else for nothing:") + " ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip() == str(first):
+        return True
+    sys.stderr.write(say("nothing was run") + "\n")
+    return False
+
+
+def _ask(pid: int, found: Answerable, name: str, wanted: Wanted, code: str, out: TextIO) -> bool | None:
+    """Whether it ended well; `None`: no answer."""
+    try:
+        answer = ask_agent(pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
+    except NoAnswerError as error:
+        sys.stderr.write(f"hangtop eval: {say(str(error))}\n")
+        return None
+    if name:
+        out.write(f"{name}:\n")
+    out.writelines(f"{printable(line)}\n" for line in answer.output.splitlines())
+    return answer.well
+
+
+def _stop(why: str) -> NoReturn:
+    sys.stderr.write(f"hangtop eval: {say(why)}\n")
+    sys.exit(2)

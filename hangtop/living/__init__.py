@@ -1,0 +1,1 @@
+"""Questions with a name, for a living process that agreed to be asked."""

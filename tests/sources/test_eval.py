@@ -1,0 +1,156 @@
+"""Real processes that are asked while they sleep, compute, hold Python's lock, are dead-locked, stopped or gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from hangtop.system.agents.agent_client import NoAnswerError, agent_path, ask_agent
+from hangtop.system.agents.answerable import answerable
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the agent is found by /proc")
+
+Start = Callable[[str], subprocess.Popen[str]]
+SLEEPS = "import time; value = 41; print('there', flush=True); time.sleep(600)"
+COMPUTES = "print('there', flush=True)\nwhile True: sum(range(1000))"
+DEAD_LOCKED = "import threading; lock = threading.Lock(); lock.acquire(); print('there', flush=True); lock.acquire()"
+HOLDS_THE_LOCK = "import ctypes; print('there', flush=True); ctypes.PyDLL(None).sleep(600)"
+WAITS_FOR_DATA = """
+import time, torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, at):
+        if at == 8: print('there', flush=True); time.sleep(600)
+        return torch.ones(4), torch.ones(1)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.25)
+for data, wanted in torch.utils.data.DataLoader(Data(), batch_size=4):
+    (model(data) - wanted).square().sum().backward(); optimizer.step()
+"""
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(program: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen([sys.executable, "-c", f"import hangtop.agent\n{program}"], stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def ask(process: subprocess.Popen[str], code: str, limit_s: float = 60.0, **arguments: str):
+    return ask_agent(process.pid, answerable(process.pid).start_ticks, code, arguments, limit_s)
+
+
+@pytest.mark.parametrize("program", [SLEEPS, COMPUTES, DEAD_LOCKED])
+def test_a_process_answers_whatever_its_own_threads_do(start: Start, program: str):
+    process = start(program)
+    assert ask(process, "import os; os.getpid()").output == f"{process.pid}\n"
+    assert process.poll() is None
+
+
+def test_the_socket_is_its_users_alone(start: Start):
+    path = Path(agent_path(start(SLEEPS).pid) or "")
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_one_that_holds_pythons_lock_gives_no_answer_and_never_begins(start: Start):
+    process = start(HOLDS_THE_LOCK)
+    with pytest.raises(NoAnswerError, match="holds Python's lock"):
+        ask(process, "1", limit_s=0.5)
+    assert process.poll() is None
+
+
+def test_a_stopped_one_is_refused_with_what_lets_it_go_on(start: Start):
+    process = start(SLEEPS)
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+    found = answerable(process.pid)
+    assert "is stopped" in found.why_not
+    assert found.mend == f"kill -CONT {process.pid}"
+    with pytest.raises(NoAnswerError, match="it is stopped"):
+        ask_agent(process.pid, found.start_ticks, "1", {}, 0.3)
+
+
+def test_another_process_at_its_socket_is_asked_nothing(start: Start):
+    process = start(SLEEPS)
+    path = agent_path(process.pid)
+    assert path is not None
+    os.unlink(path)
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(path)
+        other.listen(1)
+        with pytest.raises(NoAnswerError, match="another process answers"):
+            ask(process, "1")
+        accepted, _ = other.accept()
+        with accepted:
+            assert accepted.recv(100) == b""
+    os.unlink(path)
+
+
+def test_one_that_never_agreed_and_one_that_is_gone_are_refused():
+    with subprocess.Popen(["sleep", "600"]) as process:
+        assert "has not run `import hangtop.agent`" in answerable(process.pid).why_not
+        process.kill()
+    assert "is gone" in answerable(process.pid).why_not
+
+
+def test_a_child_is_asked_by_itself_and_the_dead_leave_no_socket(start: Start):
+    process = start("import os, time\nif os.fork() == 0: print('there', flush=True); time.sleep(600)\ntime.sleep(600)")
+    child = int(ask(process, "import os; open(f'/proc/self/task/{os.getpid()}/children').read()").output.strip("' \n"))
+    assert ask_agent(child, answerable(child).start_ticks, "import os; os.getpid()", {}, 60.0).output == f"{child}\n"
+    path = agent_path(child)
+    assert path is not None
+    os.kill(child, signal.SIGKILL)
+    ask(process, "import os; os.wait()")
+    start(SLEEPS)
+    assert not os.path.exists(path)
+
+
+def hangtop(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hangtop", *words], capture_output=True, text=True, timeout=120, input="", check=False
+    )
+
+
+def test_the_command_shows_the_code_and_runs_nothing_unasked(start: Start):
+    process = start(SLEEPS)
+    shown = hangtop("eval", "--pid", str(process.pid), "value")
+    assert (shown.returncode, shown.stdout) == (4, "")
+    assert "nothing was run: --yes runs it" in shown.stderr
+    assert hangtop("eval", "--pid", str(process.pid), "value + 1", "--yes").stdout == "42\n"
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+def test_the_weights_of_a_run_that_waits_for_data_are_saved_and_loaded_again(start: Start, tmp_path: Path):
+    import torch
+
+    process, path = start(WAITS_FOR_DATA), tmp_path / "rescue.pt"
+    saved = hangtop("eval", "--pid", str(process.pid), "--ask", "checkpoint", "--set", f"path={path}", "--within", "60", "--yes")
+    assert saved.returncode == 0, saved.stderr
+    found = torch.load(path, weights_only=True)
+    model = torch.nn.Linear(4, 1)
+    model.load_state_dict(found["models"][0]["weights"])
+    assert model.weight.tolist() == eval(ask(process, "model.weight.tolist()").output)
+    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer.load_state_dict(found["optimizers"][0]["state"])
+    assert optimizer.param_groups[0]["lr"] == 0.25
+    assert process.poll() is None
