@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hangtop.cli.options import WATCH, config_of, keymap_of, options, spec_of_run
+from hangtop.cli.options import WATCH, config_of, keymap_of, options, spec_of_run, watch_spec
 from hangtop.cli.told_help import ToldCommand
+from hangtop.records.watch_spec import WatchSpec
+
+if TYPE_CHECKING:
+    from hangtop.feeds.probe_feed import Feed
 
 CONFIG = click.option(
     "--config",
@@ -45,6 +49,30 @@ def compare(rank: int | None, other: int | None, **given: Any) -> int:
     return command.run(ProbeFeed(spec), spec, rank, other, sys.stdout)
 
 
+@click.command(cls=ToldCommand)
+@options(WATCH)
+@click.option("--tmux", is_flag=True, help="In tmux's own form, for its status line.")
+def status(*, tmux: bool, **given: Any) -> int:
+    """Print in one short line what is said of the runs here.
+
+    \b
+    set -g status-right '#(hangtop status --tmux)'    in ~/.tmux.conf
+
+    What a running hangtop or guard says is told at once; otherwise the run of --log is looked at, as check does. Exit code as of
+    check, of the gravest run; 4: nothing is known.
+    """
+    from hangtop.cli.commands import status as command
+
+    spec = watch_spec(given, config_of(given["config"]))
+    return command.run(spec, lambda: _probe_feed(spec), sys.stdout, tmux=tmux)
+
+
+def _probe_feed(spec: WatchSpec) -> Feed:
+    from hangtop.feeds.probe_feed import ProbeFeed
+
+    return ProbeFeed(spec)
+
+
 def commands() -> tuple[click.Command, ...]:
     """All commands of this file."""
-    return keys, compare
+    return keys, compare, status

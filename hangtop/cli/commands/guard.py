@@ -35,6 +35,7 @@ from hangtop.guard.send_notice import problems_of
 from hangtop.guard.service_manager import ServiceManager
 from hangtop.guard.teller import Teller
 from hangtop.guard.watch import GuardWatch
+from hangtop.monitor.told_state import StateTeller
 from hangtop.records.plan import Target
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.open_table import open_table
@@ -85,6 +86,7 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         if (code := _begin(wanted.words, spec, book, teller)) != 0:
             return code
     request = EndOnRequest(spec.logs[0], partial(_has_ended, spec)) if wanted.words else None
+    told = StateTeller()
     watch = GuardWatch(
         spec,
         policy,
@@ -93,12 +95,14 @@ def run(spec: WatchSpec, wanted: GuardOptions, *, wraps: bool = False) -> int:
         dry_run=wanted.dry_run,
         may_harm=partial(may_harm, spec, policy),
         has_ended=partial(_has_ended, spec) if wanted.words else lambda: False,
-        lookers=tuple(each.look for each in (metrics, alive, manager, request) if each is not None),
+        lookers=tuple(each.look for each in (metrics, alive, manager, request, told) if each is not None),
     )
     try:
         code = asyncio.run(_watched(watch, spec, alive, echo, request, early))
     except LivenessError as error:
         raise click.UsageError(str(error)) from error
+    finally:
+        told.close()
     if wanted.words:
         code = _code_of_run(spec, book.book, code, None if request is None else request.number)
         book.keep(replace(book.book, started_at=None))

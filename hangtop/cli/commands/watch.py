@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
@@ -61,10 +62,15 @@ def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> 
     feed = ProbeFeed(spec)
     if on_screen:
         feed.begin()
+    from hangtop.monitor.told_state import StateTeller
+
+    teller = StateTeller()
+    look = replace(look, lookers=(*look.lookers, teller.look))
     try:
         meanwhile = _first_picture(feed) if len(spec.logs) == 1 else None
         return show(wrap(feed), spec, look, clock.now, on_screen=on_screen, meanwhile=meanwhile)
     finally:
+        teller.close()
         with suppress(OSError, ValueError):  # a terminal that has closed
             sys.stderr.write(farewell_to(feed.drains))
 
