@@ -74,13 +74,18 @@ def load(path: Path) -> Recording:
         data = path.read_bytes()
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}") from error
+    return recording_of(data, str(path))
+
+
+def recording_of(data: bytes, name: str) -> Recording:
+    """What the bytes of a recording hold. `name`: what they are called in `RecordingError`, which is raised if they are none."""
     if not data:
-        raise RecordingError(f"{path}: the file is empty, not a recording")
+        raise RecordingError(f"{name}: the file is empty, not a recording")
     lines = lines_of(data)
     try:
         header = wire.decode_header(next(lines, b""))
     except wire.WireError as error:
-        raise RecordingError(f"{path}: {error}") from error
+        raise RecordingError(f"{name}: {error}") from error
     times: list[float] = []
     torn = 0
     for reading in _decoded(lines):
@@ -89,7 +94,7 @@ def load(path: Path) -> Recording:
         else:
             times.append(max(reading.at, times[-1] if times else 0.0))
     if not times:
-        raise RecordingError(f"{path}: the recording holds no reading")
+        raise RecordingError(f"{name}: the recording holds no reading")
     return Recording(header, tuple(times), torn, data)
 
 
@@ -153,6 +158,11 @@ class ReplayFeed:
         self._closed = False
         self._changed = asyncio.Event()
         self._answers: list[Reading] = []
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the recording."""
+        return self._recording.data
 
     @property
     def span(self) -> tuple[float, float]:

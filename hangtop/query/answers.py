@@ -26,28 +26,28 @@ def written(answer: Answer, wanted: Format) -> Iterator[str]:
 
 
 def _table(answer: Answer) -> Iterator[str]:
-    rows = [tuple(_short(_cell(value)) for value in row) for row in answer.rows]
+    rows = [tuple(_short(cell(value)) for value in row) for row in answer.rows]
     widths = [max(map(width_of, column)) for column in zip(answer.names, *rows, strict=True)]
-    right = [_is_number(kind) for kind in answer.types]
+    right = [is_number(kind) for kind in answer.types]
     for row in (answer.names, tuple("─" * width for width in widths), *rows):
-        cells = (_padded(*cell) for cell in zip(row, widths, right, strict=True))
+        cells = (_padded(*each) for each in zip(row, widths, right, strict=True))
         yield "  ".join(cells).rstrip()
 
 
 def _markdown(answer: Answer) -> Iterator[str]:
     def line(cells: tuple[str, ...]) -> str:
-        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        return f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |"
 
     yield line(answer.names)
-    yield line(tuple("---:" if _is_number(kind) else "---" for kind in answer.types))
+    yield line(tuple("---:" if is_number(kind) else "---" for kind in answer.types))
     for row in answer.rows:
-        yield line(tuple(map(_cell, row)))
+        yield line(tuple(map(cell, row)))
 
 
 def _csv(answer: Answer) -> Iterator[str]:
     for row in (answer.names, *answer.rows):
         text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow([_cell(value) for value in row])
+        csv.writer(text, lineterminator="").writerow([cell(value) for value in row])
         yield text.getvalue()
 
 
@@ -63,7 +63,7 @@ def _plain(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
     """One value as text; foreign text without control codes."""
     match value:
         case None:
@@ -81,7 +81,7 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
-def _is_number(kind: str) -> bool:
+def is_number(kind: str) -> bool:
     return kind.split("(")[0] in {"BIGINT", "INTEGER", "HUGEINT", "DOUBLE", "FLOAT", "DECIMAL", "SMALLINT", "UBIGINT"}
 
 

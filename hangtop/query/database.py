@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 OWN = "_rows"
 """Behind the name of a table: the rows that are kept. The name itself is a view."""
 LONGEST_ROW_BYTES = 64 << 20
+AT_ONCE = 10_000
 NOT_INSTALLED = "duckdb is not installed: pip install 'hangtop[query]'"
 
 
@@ -39,7 +40,8 @@ class Database:
     """The tables of `hangtop.query.tables`, filled once, then asked. Rows wait in files of a folder of our own that only we may
     read: 10 million of them must not stand in memory twice."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, memory_bytes: int | None = None) -> None:
+        """`folder`: where its files lie. `memory_bytes`: what it may take before it uses them, else as DuckDB does."""
         try:
             import duckdb
         except ImportError as error:
@@ -49,6 +51,8 @@ class Database:
             "autoinstall_known_extensions": False,
             "temp_directory": self._folder.name,
         }
+        if memory_bytes is not None:
+            settings["memory_limit"] = f"{memory_bytes >> 20} MiB"
         self.connection: DuckDBPyConnection = duckdb.connect(":memory:", config=settings)
         for name, row in TABLES.items():
             wanted = ", ".join(f'"{column.name}" {column.type}' for column in columns(row))
@@ -92,6 +96,29 @@ class Database:
             raise QueryError(" ".join(str(error).split())) from error
         return Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), rows)
 
+    def select(self, sql: str) -> tuple[Answer, Iterator[tuple[Any, ...]]]:
+        """Names and types of the answer to one SELECT, and its rows one by one: whatever else a statement may do (write a file,
+        such as the log of the run) is refused. Raises `QueryError`, the rows too."""
+        import duckdb
+
+        try:
+            kinds = [statement.type for statement in self.connection.extract_statements(sql)]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise QueryError("one SELECT is asked here; for what writes: hangtop query FILE 'COPY …'")
+            found = self.connection.execute(sql)
+        except duckdb.Error as error:
+            raise QueryError(shortened(str(error))) from error
+        described = found.description or []
+
+        def rows() -> Iterator[tuple[Any, ...]]:
+            try:
+                while some := found.fetchmany(AT_ONCE):
+                    yield from some
+            except duckdb.Error as error:
+                raise QueryError(shortened(str(error))) from error
+
+        return Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), ()), rows()
+
     def write_parquet(self, folder: Path) -> tuple[Path, ...]:
         """A Parquet file for each table that has rows, in this folder."""
         written: list[Path] = []
@@ -113,6 +140,11 @@ class Database:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def shortened(error: str) -> str:
+    """The words of DuckDB in one line, without the copy of the query behind them."""
+    return " ".join(error.split("\nLINE ")[0].split())
 
 
 def quoted(text: str) -> str:

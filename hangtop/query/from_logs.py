@@ -36,9 +36,9 @@ class Left(Struct, frozen=True):
     not_text: int = 0
 
 
-def add_lines(database: Database, path: Path, run: str) -> None:
-    """The lines of this file, as they lie on disk."""
-    database.add_view("lines", f"SELECT {quoted(run)}, NULL, 0, NULL, NULL, 'plain', '', text FROM {_lines_of(path)}")
+def add_lines(database: Database, path: Path, run: str, number: int = 0) -> None:
+    """The lines of this file, as they lie on disk. `number`: of the file."""
+    database.add_view("lines", f"SELECT {quoted(run)}, NULL, {number}, NULL, NULL, 'plain', '', text FROM {_lines_of(path)}")
 
 
 def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Left:

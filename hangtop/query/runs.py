@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from hangtop.common.text import some
-from hangtop.feeds.replay import STREAM, Recording, RecordingError, load
+from hangtop.feeds.replay import STREAM, Recording, RecordingError, load, recording_of
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.steps.progress import StepLine
@@ -16,7 +17,7 @@ from hangtop.logs.joined_logs import join_logs
 from hangtop.query import from_logs
 from hangtop.query.database import Database, QueryError
 from hangtop.query.from_readings import LOOK_EVERY_S, RecordedRows, finding_row, stage_rows
-from hangtop.query.tables import Row, Step
+from hangtop.query.tables import Line, Metric, Row, Step
 from hangtop.records.log import LogFile
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
@@ -24,6 +25,8 @@ from hangtop.records.watch_spec import WatchSpec
 HEADER = b'{"file":"hangtop"'
 PIECE_BYTES = 1 << 20
 MOST_LOOKS = 1_000
+LIVE = "live"
+"""What the run that is watched is called in the tables."""
 
 
 def add_runs(database: Database, paths: Sequence[Path], sql: str, index: LiteralIndex, clock_shift_s: float | None) -> list[str]:
@@ -67,6 +70,37 @@ def timeline_rows(path: Path, index: LiteralIndex, clock_shift_s: float | None) 
         yield from _digested(path, path.name, index, clock_shift_s, with_steps=True)
 
 
+def add_seen(
+    database: Database, data: bytes, files: Sequence[Path], sql: str, index: LiteralIndex, clock_shift_s: float | None
+) -> Iterator[str]:
+    """Fill the tables with what a hangtop has seen, as a recording in memory, under the name `live`. `files`: its logs, which
+    tell every line and step, while the recording holds those that were shown. What could not be read, a line each."""
+    kept = recording_of(data, "what was seen")
+    span_s = kept.times[-1] - kept.times[0]
+    rows = rows_of(LIVE, kept.header.spec, kept.readings(), max(LOOK_EVERY_S, span_s / MOST_LOOKS))
+    told = [path for path in files if path.is_file()]
+    database.fill(row for row in rows if not (told and isinstance(row, (Line, Step, Metric))))
+    for number, path in enumerate(told):
+        try:
+            yield from _add_file(database, path, LIVE, sql, index, clock_shift_s, number)
+        except OSError as error:
+            yield f"{path}: {error.strerror}"
+
+
+def seen_rows(data: bytes, files: Sequence[Path], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
+    """As `timeline_rows`, of what a hangtop has seen. Of its logs only the steps are taken."""
+    kept = recording_of(data, "what was seen")
+    span_s = kept.times[-1] - kept.times[0]
+    told = [path for path in files if path.is_file()]
+    for row in rows_of(LIVE, kept.header.spec, kept.readings(), max(LOOK_EVERY_S, span_s / MOST_LOOKS)):
+        if not (told and isinstance(row, Step)):
+            yield row
+    for path in told:
+        for row in _digested(path, LIVE, index, clock_shift_s, with_steps=True):
+            if isinstance(row, Step):
+                yield row
+
+
 def rows_of(run: str, spec: WatchSpec, readings: Iterable[Reading | None], look_every_s: float = LOOK_EVERY_S) -> Iterator[Row]:
     """All rows of one session."""
     recorded = RecordedRows(run, spec, look_every_s)
@@ -74,6 +108,12 @@ def rows_of(run: str, spec: WatchSpec, readings: Iterable[Reading | None], look_
         if reading is not None:
             yield from recorded.read(reading)
     yield from recorded.end()
+
+
+def zone_shift_s() -> float:
+    """What makes unix time of times without a zone: they are those of this machine's."""
+    offset = datetime.now().astimezone().utcoffset()
+    return -offset.total_seconds() if offset is not None else 0.0
 
 
 def asks_for(sql: str, *tables: str) -> bool:
@@ -91,15 +131,22 @@ def _add_recording(database: Database, path: Path, run: str) -> Iterator[str]:
 def _add_log(
     database: Database, path: Path, run: str, sql: str, index: LiteralIndex, clock_shift_s: float | None
 ) -> Iterator[str]:
-    from_logs.add_lines(database, path, run)
+    yield from _add_file(database, path, run, sql, index, clock_shift_s)
+    if asks_for(sql, "stages", "findings"):
+        database.fill(_digested(path, run, index, clock_shift_s))
+
+
+def _add_file(
+    database: Database, path: Path, run: str, sql: str, index: LiteralIndex, clock_shift_s: float | None, number: int = 0
+) -> Iterator[str]:
+    """Its lines, and its steps with their numbers."""
+    from_logs.add_lines(database, path, run, number)
     if asks_for(sql, "steps", "metrics"):
         left = from_logs.add_steps(database, path, run, index, clock_shift_s)
         if left.unread:
             yield f"{run}: not in steps and metrics: about {some(left.unread, 'step line')} of rare forms"
         if left.not_text:
             yield f"{run}: left out: {some(left.not_text, 'line')} that are no UTF-8"
-    if asks_for(sql, "stages", "findings"):
-        database.fill(_digested(path, run, index, clock_shift_s))
 
 
 def _digested(

@@ -14,6 +14,8 @@ from hangtop.query.tables import FindingRow, RankRow, Row, StageRow, Step, Verdi
 PAUSE_S = 120.0
 PAUSE_STEPS = 5.0
 """A pause between two steps is longer than both: the default stall limit, and so many steps."""
+HOLDS_S = 60.0
+"""What a rank did at one look it did until the next, but no longer than this: nobody looked then."""
 BINS = 240
 """Columns of a rank's row."""
 MOST_RANKS = 64
@@ -40,10 +42,11 @@ class Mark(Struct, frozen=True):
 
 
 class RankCourse(Struct, frozen=True):
-    """What one rank did, by column of time: a status, `behind`, or nothing where it was not seen."""
+    """What one rank did, by column of time: a status, `behind`, or nothing where it was not seen. `host`: its machine."""
 
     rank: int
     bins: tuple[str, ...]
+    host: str = ""
 
     @property
     def odd(self) -> int:
@@ -152,16 +155,26 @@ def _marks(stages: Sequence[StageRow], findings: Sequence[FindingRow]) -> tuple[
 def _courses(rows: Sequence[RankRow], begin: float, end: float) -> list[RankCourse]:
     """The ranks, those that did odd things longest first."""
     wide = max(end - begin, 1e-9)
-    bins: dict[int, list[str]] = {}
+    hosts = {row.rank: row.host for row in rows if row.host is not None}
+    looks: dict[int, list[RankRow]] = {}
     for row in rows:
-        course = bins.setdefault(row.rank, [""] * BINS)
-        place = min(BINS - 1, int((row.time_s - begin) / wide * BINS))
-        course[place] = _graver(course[place], "behind" if row.lag else row.status or "")
-    courses = [RankCourse(rank, tuple(course)) for rank, course in bins.items()]
+        looks.setdefault(row.rank, []).append(row)
+    courses = []
+    for rank, seen in looks.items():
+        course = [""] * BINS
+        for row, after in zip(seen, (*seen[1:], None), strict=True):
+            until = end if after is None else after.time_s
+            until = min(until, row.time_s + HOLDS_S)
+            first, last = (min(BINS - 1, int((at - begin) / wide * BINS)) for at in (row.time_s, until))
+            what = "behind" if row.lag else row.status or ""
+            course[first] = graver(course[first], what)
+            course[first + 1 : last] = [what] * (last - first - 1)
+        courses.append(RankCourse(rank, tuple(course), hosts.get(rank, "")))
     return sorted(courses, key=lambda course: (-course.odd, course.rank))
 
 
-def _graver(one: str, other: str) -> str:
+def graver(one: str, other: str) -> str:
+    """What of two is the worse, of ranks or of columns that share a place."""
     order = (*ODD, "behind", "collective", "works")
     return min(
         (each for each in (one, other) if each), key=lambda each: order.index(each) if each in order else len(order), default=""

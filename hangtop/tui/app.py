@@ -20,6 +20,7 @@ from hangtop.common.text import ascii_only, printable, speaks_utf8
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.feeds.replay import ReplayFeed
+from hangtop.feeds.seen import Seen
 from hangtop.monitor.headless import REGULAR, StackRequester
 from hangtop.monitor.monitor import Looker, Monitor
 from hangtop.records.advice import Advice
@@ -37,7 +38,6 @@ from hangtop.tui.keys import LOOK, REPLAY, Key, all_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
 from hangtop.tui.pages.watch_page import PANES, WatchScreen
-from hangtop.tui.panes.log_pane import FilterPrompt
 from hangtop.tui.panes.status_line import terminal_title
 from hangtop.tui.themes import load_palettes, pick_palette
 from hangtop.tui.widgets.row_widget import RowWidget
@@ -111,6 +111,8 @@ class HangtopApp(Navigation):
         self._disable_tooltips = self._disable_notifications = True  # for which each screen would mount two widgets
         self.watch_screen = WatchScreen()
         self.under_way: dict[str, RunningAction] = {}
+        self.seen = Seen(spec, now())
+        self.questions: list[str] = []
         self._due = False
         self._painted_at = 0.0
         self._met: set[type[Value]] = set()
@@ -201,6 +203,8 @@ class HangtopApp(Navigation):
         async for reading in self.feed.readings():
             first = self.state.log is None
             self.state = fold(self.state, reading)
+            if self.replay is None:
+                self.seen.keep(reading)
             match reading.value:
                 case PageReading() as page if self.watch_screen.is_running:
                     self.watch_screen.log_pane.take_page(page)
@@ -233,11 +237,11 @@ class HangtopApp(Navigation):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Which keys work: none in a dialog, which reads keys itself; letters are text while a filter is typed."""
-        if isinstance(self.focused, FilterPrompt):
-            letters = {key.action.partition("(")[0] for key in (*LOOK, *REPLAY)}
-            return action not in letters and action != "pane"
         if isinstance(self.screen, ModalScreen):
             return False
+        if isinstance(self.screen, LiveScreen) and self.screen.typing:
+            letters = {key.action.partition("(")[0] for key in (*LOOK, *REPLAY)}
+            return action not in letters and action not in ("pane", "act")
         return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
 
     def action_act(self, name: str) -> None:

@@ -7,14 +7,19 @@ import subprocess
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.execute.steps import step
+from hangtop.query.requests import LIMIT_S, Asked, ChildAnswer
 from hangtop.records.plan import Plan, Step
 from hangtop.system.hangtop_child import hangtop_command
 from hangtop.translations import say
 
 WRITE = 'umask 077; cat > "$1"'
 WRITE_LIMIT_S = 10.0
+CHILD_ENDS_S = 5.0
+"""After its own limit a child ends by itself."""
 
 
 class RunningAction:
@@ -65,6 +70,28 @@ async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
             yield step("done", printed)
     if (code := await process.wait()) != 0:
         yield step("failed", say(f"hangtop {words[0]} ended with exit code {code}"))
+
+
+async def answered(ask: Asked, data: bytes = b"") -> ChildAnswer:
+    """The answer of `hangtop.query.child`, in a process of its own that ends with the question: whoever cancels this ends it."""
+    process = await asyncio.create_subprocess_exec(
+        *hangtop_command("hangtop.query.child"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(LIMIT_S + CHILD_ENDS_S):
+            told, _ = await process.communicate(msgspec.json.encode(ask) + b"\n" + data)
+    except TimeoutError:
+        told = b""
+    finally:
+        if process.returncode is None:
+            process.terminate()
+    if not told:
+        return ChildAnswer(problem=say(f"no answer within {LIMIT_S:.0f} s: hangtop query has no such limit"))
+    return msgspec.json.decode(told, type=ChildAnswer)
 
 
 async def written(path: Path, text: str) -> str:

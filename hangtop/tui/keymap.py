@@ -9,7 +9,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.tui.key_names import key_name, shown_key
-from hangtop.tui.keys import ACT, LOOK, MOVES, PAIR_PAGE, PROCESS_PAGE, REPLAY, STACKS_PAGE, VERDICT_PAGE, Key
+from hangtop.tui.keys import (
+    ACT,
+    LOOK,
+    MOVES,
+    PAIR_PAGE,
+    PROCESS_PAGE,
+    QUERY_PAGE,
+    REPLAY,
+    STACKS_PAGE,
+    TIMELINE_PAGE,
+    VERDICT_PAGE,
+    Key,
+)
 
 PRESET = "preset"
 """The one entry of `[keys]` that is no command."""
@@ -29,7 +41,7 @@ PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
 
 ARROWS = ("up", "down", "left", "right")
 EVERYWHERE = (*LOOK, *REPLAY, *ACT, *MOVES)
-PAGES = (STACKS_PAGE, VERDICT_PAGE, PROCESS_PAGE, PAIR_PAGE)
+PAGES = (STACKS_PAGE, VERDICT_PAGE, PROCESS_PAGE, PAIR_PAGE, QUERY_PAGE, TIMELINE_PAGE)
 
 
 class KeyProblem(ValueError):

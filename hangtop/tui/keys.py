@@ -48,6 +48,8 @@ LOOK: tuple[Key, ...] = (
     Key("f", "f", "follow", "follow", "follow the log", name="follow"),
     Key("left_square_bracket", "[", "file(-1)", "", "log of the file before", name="file_before"),
     Key("right_square_bracket", "]", "file(1)", "", "log of the next file", name="file_next"),
+    Key("colon", ":", "ask", "", "ask in SQL what was seen", name="ask"),
+    Key("T", "T", "timeline", "", "the whole run on one axis of time", name="timeline"),
     Key("t", "t", "theme", "theme", "theme", name="theme"),
     Key("question_mark", "?", "help", "help", "this help", name="help"),
     Key("ctrl+p", "Ctrl-P", "palette", "", "all commands, found by their words", name="palette"),
@@ -121,6 +123,19 @@ PROCESS_PAGE: tuple[Key, ...] = (
     Key("enter", "Enter", word="its rank", name="detail"),
     Key("i", "i", "inspect", "look inside", name="inspect"),
 )
+
+QUERY_PAGE: tuple[Key, ...] = (
+    Key("enter", "Enter", word="ask", name="detail"),
+    Key("tab", "Tab", word="complete", name="next_pane"),
+    Key("colon", ":", word="the line", name="ask"),
+    Key("c", "c", "chart", "chart", name="chart"),
+    Key(shown="←→", word="columns", of=("left", "right")),
+    Key("left", action="aside(-1)", name="left"),
+    Key("right", action="aside(1)", name="right"),
+    Key("y", "y", "copy", "copy", name="copy"),
+)
+
+TIMELINE_PAGE: tuple[Key, ...] = (Key("o", "o", "group", "by rank or node", name="order"),)
 
 REPLAY: tuple[Key, ...] = (
     Key("p", "p", "pause", "pause", "pause or go on", name="pause"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from hangtop.render.view import View
 from hangtop.tui.selection import Selection
@@ -61,6 +62,11 @@ class LiveScreen(Screen[None]):
     def selection(self) -> Selection | None:
         """What an action key acts on here; `None`: what is chosen on the watch screen."""
         return None
+
+    @property
+    def typing(self) -> bool:
+        """Letters are text here, not keys."""
+        return isinstance(self.focused, Input)
 
     def ask_filter(self, *, opened: bool) -> None:
         """Open or close the filter prompt, on a screen that has one."""

@@ -68,6 +68,21 @@ class Navigation(App[None]):
         if rank is not None and not isinstance(self.screen, PairScreen):
             self.push_screen(PairScreen(rank))
 
+    def action_ask(self) -> None:
+        """The line for a question in SQL, on its page."""
+        from hangtop.tui.pages.query_page import QueryScreen
+
+        if isinstance(self.screen, QueryScreen):
+            self.screen.edit()
+        else:
+            self.push_screen(QueryScreen())
+
+    def action_timeline(self) -> None:
+        from hangtop.tui.pages.timeline_page import TimelineScreen
+
+        if not isinstance(self.screen, TimelineScreen):
+            self.push_screen(TimelineScreen())
+
     async def action_back(self) -> None:
         watch = self.watch_screen
         if self.screen is not watch:

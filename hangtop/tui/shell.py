@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hangtop.feeds.probe_feed import Feed
 from hangtop.feeds.replay import ReplayFeed
+from hangtop.feeds.seen import Seen
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.render.view import View
@@ -32,7 +33,8 @@ class Shell(Protocol):
     others in a replay; `footer_keys`: how the footer of the watch screen
     shows them. `keymap`: the keys that the person chose for commands. `palette`: the colours of the theme.
     `ascii`: the terminal shows no more. `read_only`: nothing may be stopped, cleaned or started. `under_way`: actions that were
-    begun, by the name of their key's action. `on_bundle`: is told where a bundle was put. `active`, `enlarged`: ids of the pane
+    begun, by the name of their key's action. `on_bundle`: is told where a bundle was put. `seen`: the readings of this session,
+    but of a replay. `questions`: what was asked in SQL, the newest last. `active`, `enlarged`: ids of the pane
     that the keys act on, and of the one that fills the screen. `selection`: what a key acts on: the subject of the page in front,
     else the choice in the active pane.
     """
@@ -50,6 +52,8 @@ class Shell(Protocol):
     read_only: bool
     under_way: dict[str, RunningAction]
     on_bundle: Callable[[str], None]
+    seen: Seen
+    questions: list[str]
     active: str
 
     @property

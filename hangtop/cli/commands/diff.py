@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from hangtop.cli.commands.query import index_of_user, note, zone_shift_s
+from hangtop.cli.commands.query import index_of_user, note
 from hangtop.query.compare import Difference
 from hangtop.query.database import Database, QueryError
 from hangtop.query.differences import Runs
-from hangtop.query.runs import add_runs, run_names
+from hangtop.query.runs import add_runs, run_names, zone_shift_s
 from hangtop.query.tables import TABLES
 
 SCHEMA = 1

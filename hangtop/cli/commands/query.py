@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -23,7 +22,7 @@ from hangtop.monitor.questions import unanswered
 from hangtop.query.answers import WRITERS, Format, written
 from hangtop.query.database import Database, QueryError, quoted
 from hangtop.query.recipes import recipes
-from hangtop.query.runs import add_runs, rows_of
+from hangtop.query.runs import LIVE, add_runs, rows_of, zone_shift_s
 from hangtop.query.tables import TABLES, columns, summary
 from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Reading
@@ -50,7 +49,7 @@ def run(words: Sequence[str], options: Wanted, live: WatchSpec | None) -> int:
         sql, paths = _question(words, options, is_live=live is not None)
         with Database() as database:
             if live is not None:
-                database.fill(rows_of("live", live, asyncio.run(_look(live))))
+                database.fill(rows_of(LIVE, live, asyncio.run(_look(live))))
             note(add_runs(database, paths, sql, index_of_user(), zone_shift_s()))
             _answer(database, sql, options)
     except QueryError as error:
@@ -150,12 +149,6 @@ async def _look(spec: WatchSpec) -> list[Reading]:
 def index_of_user() -> LiteralIndex:
     """The catalog with the user's own profiles and signatures."""
     return LiteralIndex(load(config_dir()))
-
-
-def zone_shift_s() -> float:
-    """Times without a zone are those of this machine's."""
-    offset = datetime.now().astimezone().utcoffset()
-    return -offset.total_seconds() if offset is not None else 0.0
 
 
 def note(notes: Iterable[str]) -> None:

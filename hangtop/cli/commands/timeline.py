@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from hangtop.cli.commands.query import index_of_user, zone_shift_s
+from hangtop.cli.commands.query import index_of_user
 from hangtop.cli.config import config_dir
 from hangtop.feeds.replay import RecordingError
-from hangtop.query.runs import timeline_rows
+from hangtop.query.runs import timeline_rows, zone_shift_s
 from hangtop.query.timeline_svg import TimelineDrawing
 from hangtop.query.whole_run import NoTimeError, whole_run
 from hangtop.tui.picture import FONTS, png

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import ClassVar, cast
 
 from textual.app import ComposeResult
@@ -44,9 +45,11 @@ class PageBody(Wheel, RowWidget, can_focus=True):
         self.top = 0
 
     def show(self, view: View) -> None:
-        rows = cast("PageScreen", self.screen).rows(view, self.size.width)
-        self.top = max(0, min(self.top, len(rows) - self.size.height))
-        self.paint([cut(row, self.size.width) for row in rows[self.top : self.top + self.size.height]])
+        page, (width, height) = cast("PageScreen", self.screen), self.size
+        above, rows = page.above(view, width), page.rows(view, width)
+        room = height - len(above)
+        self.top = max(0, min(self.top, len(rows) - room))
+        self.paint([cut(row, width) for row in (*above, *rows[self.top : self.top + room])])
 
     def bring_into_sight(self, line: int) -> None:
         self.top = min(line, max(self.top, line - self.size.height + 1))
@@ -99,7 +102,11 @@ class PageScreen(LiveScreen):
     def head(self, view: View) -> Row:
         raise NotImplementedError
 
-    def rows(self, view: View, width: int) -> list[Row]:
+    def above(self, view: View, width: int) -> Sequence[Row]:
+        """Rows above the others, which do not scroll."""
+        return ()
+
+    def rows(self, view: View, width: int) -> Sequence[Row]:
         raise NotImplementedError
 
     def move(self, by: int) -> None:

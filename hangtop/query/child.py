@@ -1,0 +1,131 @@
+"""The child process of the screen that asks, draws and computes: what takes long or much memory is not the screen's to do.
+
+One request on stdin, its data behind it, one answer on stdout. It ends with the question; who asks may end it earlier.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from hangtop.feeds.replay import RecordingError
+from hangtop.logs.catalog.load import load
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.query.answers import cell, is_number
+from hangtop.query.chart import chart_lines
+from hangtop.query.database import Answer, Database, QueryError
+from hangtop.query.requests import LIMIT_S, Asked, ChartAsk, ChildAnswer, Shown, SqlAsk, TimelineAsk
+from hangtop.query.runs import add_seen, seen_rows, zone_shift_s
+from hangtop.query.whole_run import NoTimeError, whole_run
+
+MOST_ROWS = 2_000
+LONGEST_CELL = 500
+MEMORY_BYTES = 2 << 30
+"""The run has the machine's memory; what does not fit lies in the folder for temporary files."""
+NICE = 10
+
+
+def answer(ask: Asked, data: bytes, folder: Path) -> ChildAnswer:
+    """The answer to one request. `folder`: for files that it needs meanwhile."""
+    try:
+        match ask:
+            case SqlAsk():
+                return _table(ask, data, folder)
+            case TimelineAsk():
+                rows = seen_rows(data, tuple(map(Path, ask.files)), _index(ask.config_dir), zone_shift_s())
+                return ChildAnswer(run=whole_run(rows))
+            case ChartAsk():
+                return ChildAnswer(lines=tuple(chart_lines(ask)))
+    except (QueryError, RecordingError, NoTimeError) as error:
+        return ChildAnswer(problem=str(error))
+    except OSError as error:
+        return ChildAnswer(problem=f"{error.filename or 'a file'}: {error.strerror}")
+
+
+def _table(ask: SqlAsk, data: bytes, folder: Path) -> ChildAnswer:
+    with Database(folder, MEMORY_BYTES) as database:
+        notes = tuple(add_seen(database, data, tuple(map(Path, ask.files)), ask.sql, _index(ask.config_dir), zone_shift_s()))
+        return ChildAnswer(table=shown(*database.select(ask.sql)), notes=notes)
+
+
+def shown(found: Answer, rows: Iterable[tuple[Any, ...]]) -> Shown:
+    """An answer as the screen shows it."""
+    cells: list[tuple[str, ...]] = []
+    points: list[tuple[float | None, ...]] = []
+    count, every = 0, 1
+    for row in rows:
+        if count < MOST_ROWS:
+            cells.append(tuple(cell(value)[:LONGEST_CELL] for value in row))
+        if count % every == 0:
+            points.append(tuple(map(_number, row)))
+            if len(points) == 2 * MOST_ROWS:
+                points, every = points[::2], 2 * every
+        count += 1
+    moments = tuple(
+        nth
+        for nth, (name, kind) in enumerate(zip(found.names, found.types, strict=True))
+        if kind.startswith(("TIMESTAMP", "DATE")) or (is_number(kind) and (name == "time_s" or name.endswith("_at")))
+    )
+    return Shown(
+        names=tuple(map(cell, found.names)),
+        right=tuple(map(is_number, found.types)),
+        cells=tuple(cells),
+        points=tuple(points),
+        moments=moments,
+        more=count - len(cells),
+    )
+
+
+def _number(value: Any) -> float | None:
+    match value:
+        case bool():
+            return None
+        case int() | float() | Decimal():
+            return float(value) if isfinite(value) else None
+        case datetime():
+            return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
+        case date():
+            return datetime(value.year, value.month, value.day).timestamp()
+    return None
+
+
+def _index(config_dir: str | None) -> LiteralIndex:
+    """The catalog with the user's own profiles and signatures."""
+    return LiteralIndex(load(None if config_dir is None else Path(config_dir)))
+
+
+def main() -> None:
+    os.nice(NICE)  # the run comes first
+    with TemporaryDirectory(prefix="hangtop-query-") as folder:
+        _end_when_told(folder)
+        ask = msgspec.json.decode(sys.stdin.buffer.readline(), type=Asked)
+        told = answer(ask, sys.stdin.buffer.read(), Path(folder))
+    sys.stdout.buffer.write(msgspec.json.encode(told))
+
+
+def _end_when_told(folder: str) -> None:
+    """At SIGTERM, or after `LIMIT_S`, end at once and leave no files. In a thread of its own: a query may take its time in C."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+
+    def wait() -> None:
+        signal.sigtimedwait((signal.SIGTERM,), LIMIT_S)
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

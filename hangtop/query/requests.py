@@ -1,0 +1,61 @@
+"""What the screen asks of its child process (`hangtop.query.child`), and what that answers. Plain records: nothing is loaded."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hangtop.query.whole_run import WholeRun
+
+LIMIT_S = 120.0
+"""What takes longer is for the command line, `hangtop query`."""
+
+
+class SqlAsk(Struct, frozen=True, tag="sql"):
+    """A question in SQL. Behind it comes a recording. `files`: logs of which lines and steps are read, if any."""
+
+    sql: str
+    files: tuple[str, ...] = ()
+    config_dir: str | None = None
+
+
+class TimelineAsk(Struct, frozen=True, tag="timeline"):
+    """The whole run. Behind it comes a recording. `files`: logs of which the steps are read, if any."""
+
+    files: tuple[str, ...] = ()
+    config_dir: str | None = None
+
+
+class ChartAsk(Struct, frozen=True, tag="chart"):
+    """Two columns as a chart of so many cells. `time`: the first is unix time. `plain`: in ASCII."""
+
+    names: tuple[str, str]
+    points: tuple[tuple[float, float], ...]
+    width: int
+    height: int
+    time: bool = False
+    plain: bool = False
+
+
+Asked = SqlAsk | TimelineAsk | ChartAsk
+
+
+class Shown(Struct, frozen=True):
+    """A table as it is shown: its cells as text, cleaned. `points`: of all rows, evenly thinned, the columns that are numbers
+    or moments (unix time), `None` elsewhere. `moments`: which columns are moments. `more`: rows that have no cells here."""
+
+    names: tuple[str, ...] = ()
+    right: tuple[bool, ...] = ()
+    cells: tuple[tuple[str, ...], ...] = ()
+    points: tuple[tuple[float | None, ...], ...] = ()
+    moments: tuple[int, ...] = ()
+    more: int = 0
+
+
+class ChildAnswer(Struct, frozen=True, omit_defaults=True):
+    """`problem`: why there is no answer, in one line. `notes`: what could not be read."""
+
+    problem: str = ""
+    table: Shown | None = None
+    run: WholeRun | None = None
+    lines: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
