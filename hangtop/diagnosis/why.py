@@ -14,7 +14,7 @@ from hangtop.common.grouped import grouped
 from hangtop.common.text import clock, duration, moment, pace, some
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.facts.machine_evidence import stall_evidence
-from hangtop.diagnosis.facts.own_past import hints, shares
+from hangtop.diagnosis.facts.own_past import hints, machine_slow, shares
 from hangtop.diagnosis.judge import RULES
 from hangtop.diagnosis.rules.verdict_builders import names
 from hangtop.diagnosis.snapshot import Snapshot
@@ -44,6 +44,7 @@ def why(snapshot: Snapshot, verdict: Verdict) -> Why:
         *shares(snapshot),
         *hints(snapshot),
         *stall_evidence(snapshot.state.machine),
+        *machine_slow(snapshot),
         *_of_writers(snapshot),
         *_of_members(snapshot),
     )

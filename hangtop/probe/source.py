@@ -53,6 +53,7 @@ SOURCES: dict[str, str] = {
     "stacks": "hangtop.probe.stacks.stack_source:StackSource",
     "waits": "hangtop.probe.waits.wait_source:WaitSource",
     "launch": "hangtop.probe.processes.launch_source:LaunchSource",
+    "host": "hangtop.probe.host.host_source:HostSource",
     "inspect": "hangtop.probe.processes.inspect_source:InspectSource",
     "leftovers": "hangtop.probe.leftovers.leftovers_source:LeftoverSource",
     "nccl": "hangtop.probe.nccl.nccl_source:NcclSource",

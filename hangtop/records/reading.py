@@ -11,6 +11,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.host import HostReading
+from hangtop.records.host_signals import HostSignals
 from hangtop.records.inspection import Inspection
 from hangtop.records.launch import LaunchReading
 from hangtop.records.log import LogReading, PageReading
@@ -42,6 +43,7 @@ Value = (
     | ProcessReading
     | GpuReading
     | HostReading
+    | HostSignals
     | RunsReading
     | CheckpointReading
     | StacksReading

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 DEFAULT_STALL_S = 120.0
-DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "waits", "nccl", "torchdebug", "checkpoints")
+DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "waits", "nccl", "torchdebug", "checkpoints", "host")
 """What `--sources` may name. The probe runs those that this hangtop has."""
 ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch", "inspect")
 """Sources that only answer questions: always there, never named."""

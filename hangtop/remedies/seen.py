@@ -207,7 +207,7 @@ def _of_ray(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 def _of_death(snapshot: Snapshot, process: Process) -> Seen:
     """Of what a process died, as far as its exit code and the kernel's count tell."""
-    starved, code = want_of_memory(snapshot.state.machine, process), process.exit_code
+    starved, code = want_of_memory(snapshot.state, process), process.exit_code
     seen: Seen = {} if code is None else {"exit": exit_words(code)}
     if starved is not None and starved.supports:
         seen["oom"] = "yes"

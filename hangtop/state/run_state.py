@@ -13,6 +13,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
+from hangtop.records.host_signals import HostSignals
 from hangtop.records.inspection import Inspection
 from hangtop.records.launch import LaunchReading
 from hangtop.records.log import LogLine, LogReading, RankLog
@@ -58,6 +59,7 @@ class RunState(Struct, frozen=True):
     processes: Mapping[str, ProcessReading] = MappingProxyType({})
     tracks: ProcessTracks = MappingProxyType({})
     machine: HostReading | None = None
+    signals: HostSignals | None = None
     checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     looks: tuple[StacksReading, ...] = ()
@@ -93,6 +95,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, here=here, nodes=nodes, procs=joined, processes=processes, tracks=tracks)
         case HostReading() as machine:
             state = replace(state, machine=machine)
+        case HostSignals() as signals:
+            state = replace(state, signals=signals)
         case CheckpointReading() as checkpoints:
             state = replace(state, checkpoints=checkpoints)
         case GpuReading() as gpus:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hangtop.common.text import age, clock, numbered, size, some
+from hangtop.diagnosis.facts.host_signals import killed_for_memory, troubles
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import Process
 from hangtop.records.samples import growth
@@ -33,6 +34,7 @@ def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     """Gravest first; nothing where all is usual."""
     machine = state.machine
     told = [] if machine is None else [*short_memory(machine, now), *(line for disk in machine.disks for line in _disk(disk))]
+    told += troubles(state)
     grows = (Evidence("host", line, page="memory_grows") for line in _grows(state))
     return (*(Evidence("host", line) for line in told), *grows)
 
@@ -42,10 +44,15 @@ def stall_evidence(machine: HostReading | None) -> tuple[Evidence, ...]:
     return () if machine is None else tuple(Evidence("host", line, page=page) for page, line in _stalls(machine))
 
 
-def want_of_memory(machine: HostReading | None, process: Process) -> Evidence | None:
+def want_of_memory(state: RunState, process: Process) -> Evidence | None:
     """Why this process, ended by SIGKILL or nobody knows how, was killed for want of memory; `None`: nothing says so. It is but
     possible (`supports` is `None`) where only the count of its limit speaks for it, which may be of an earlier run."""
-    if machine is None or process.exit_code not in (SIGKILL, None):
+    machine = state.machine
+    if process.exit_code not in (SIGKILL, None):
+        return None
+    if (told := killed_for_memory(state, process)) is not None:
+        return Evidence("host", f"the kernel's log: it killed pid {process.pid} for want of memory at {clock(told.at)}")
+    if machine is None:
         return None
     if machine.oom_at is not None and abs(machine.oom_at - (process.state_since or machine.oom_at)) <= KILLED_WITHIN_S:
         return Evidence("host", f"the kernel's out-of-memory killer struck at {clock(machine.oom_at)}")

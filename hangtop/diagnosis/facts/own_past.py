@@ -5,6 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.facts.gpu_evidence import lasting_evidence
 from hangtop.diagnosis.facts.gpu_load import gpu_load
 from hangtop.diagnosis.facts.heavy_parts import heavy_parts
+from hangtop.diagnosis.facts.host_signals import slow_signals
 from hangtop.diagnosis.facts.learning_hints import learning_hints
 from hangtop.diagnosis.facts.machine_evidence import stall_evidence
 from hangtop.diagnosis.facts.slow_messages import slow_messages
@@ -27,7 +28,7 @@ def beside_verdict(snapshot: Snapshot, *, slow: bool) -> tuple[Evidence, ...]:
     told = hints(snapshot, slow=slow)
     by_log = any(fact.source == "log" for fact in told)
     usual = shares(snapshot) if slow and not by_log else ()
-    stalls = stall_evidence(snapshot.state.machine) if slow or by_log else ()
+    stalls = (*stall_evidence(snapshot.state.machine), *machine_slow(snapshot)) if slow or by_log else ()
     seen = seen_parts(snapshot) if slower(snapshot.log) and not snapshot.log.step_times.parts else None
     return (*((seen,) if seen is not None and not slow else ()), *told, *stalls, *usual)[:MOST]
 
@@ -41,6 +42,13 @@ def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
     uneven = () if heavy else uneven_steps(snapshot)
     slowed = (*grown(snapshot), *slow_rank(times), *heavy, *uneven, *tcp_between_nodes(snapshot), *slow_messages(snapshot))
     return (*slowed, *learning_hints(snapshot.log.progress), *long_stage(snapshot), *idle, *load)
+
+
+def machine_slow(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """What of the machine's signals slows a run down."""
+    return slow_signals(
+        snapshot.state.signals, {member.pid: member.rank for member in snapshot.members if member.rank is not None}
+    )
 
 
 def shares(snapshot: Snapshot) -> tuple[Evidence, ...]:

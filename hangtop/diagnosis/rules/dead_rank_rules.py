@@ -89,8 +89,7 @@ def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | No
 
 def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evidence]]:
     """Of what they died, and what shows it."""
-    machine = snapshot.state.machine
-    starved = next((found for member in gone if (found := want_of_memory(machine, member.process)) is not None), None)
+    starved = next((found for member in gone if (found := want_of_memory(snapshot.state, member.process)) is not None), None)
     code = gone[0].process.exit_code
     why = gone[0].text if code is None else exit_words(code)
     why = "killed for want of memory" if starved is not None and starved.supports else why

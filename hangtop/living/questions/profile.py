@@ -1,4 +1,7 @@
-"""Profiles all threads with torch.profiler for some seconds, and writes a trace for perfetto. Arguments: seconds, path."""
+"""Profiles all threads with torch.profiler for some seconds, and writes a trace for perfetto. Arguments: seconds, path.
+
+PyTorch's own library says a line or two on the program's stderr when it is begun by another thread than the main one.
+"""
 
 import os
 import time

@@ -59,7 +59,7 @@ class LinuxTable(ProcessTable):
         self._at_leisure = at_leisure
         self._list_again_at = 0.0
         self._stats: dict[int, Stat] = {}
-        self._boot_at = _boot_at()
+        self._boot_at = boot_at()
         self._refreshes = 0
         self._thread_count_seen: tuple[bytes, bytes] | None = None
 
@@ -206,7 +206,8 @@ def _without_its_first_thread(stat: Stat) -> Stat:
     return replace(stat, state=shown.state, thread=shown.pid, rss_bytes=shown.rss_bytes, exit_status=None)
 
 
-def _boot_at() -> float:
+def boot_at() -> float:
+    """Unix time at which this machine was started, to a second."""
     for line in read_proc("/proc/stat").splitlines():
         if line.startswith(b"btime "):
             return float(line.split()[1])

@@ -1,0 +1,1 @@
+"""What the machine itself says, beside the run."""
