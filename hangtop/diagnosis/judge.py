@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     end_rules.copy_ended,
     end_rules.writer_gone,
     end_rules.broke_off,
+    end_rules.left_with_words,
     ray_rules.driver_gone,
     end_rules.pipe_closed,
     gpu_rules.driver_hung,

@@ -13,6 +13,7 @@ from hangtop.diagnosis.members.log_copiers import Copier, copier_of, without_cop
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
 from hangtop.diagnosis.members.rank_numbering import runs_alike
 from hangtop.diagnosis.members.rank_table import join_ranks
+from hangtop.diagnosis.members.sidecars import without_sidecars
 from hangtop.diagnosis.status.beat_writers import watch_s, without_writers
 from hangtop.diagnosis.status.beside import beside, candidates
 from hangtop.diagnosis.status.by_waits import with_pauses, with_waits
@@ -210,7 +211,7 @@ class Snapshot(Struct, frozen=True):
 
 def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     """The run at this moment."""
-    copier, state = copier_of(state.procs), without_copiers(state)
+    copier, state = copier_of(state.procs), without_sidecars(without_copiers(state))
     log = state.log or LogReading(files=())
     ranks = join_ranks(state)
     stage = current_stage(log, ranks)

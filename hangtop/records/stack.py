@@ -10,10 +10,11 @@ from msgspec.structs import replace
 Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped", "accept", "terminal"]
 """The kernel call a thread waits in. `file` is any wait for a file system or block device; `accept` for whoever connects;
 `terminal` for a person who types."""
-Loop = Literal["waits", "endless", "asks", "rounds", "takes", "ends", "none"]
+Loop = Literal["waits", "endless", "asks", "rounds", "beats", "takes", "ends", "none"]
 """The loop around a line. `waits`: a `while` that does nothing until something changes; `endless`: a `while` that nothing leaves;
 `rounds`: a `while` that only looks whether processes live, or that nothing but an error leaves; `takes`: a `while` that takes in
-each round what another gives, from a queue or a connection, and waits for it; `asks`: any other `while`;
+each round what another gives, from a queue or a connection, and waits for it; `beats`: a `while` that nothing leaves, and that
+does nothing in each of its rounds but to ask the system and to print; `asks`: any other `while`;
 `ends`: a loop that ends by itself: a `for`, one that counts or has a time limit; `none`: no loop."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from hangtop.records.stack import Loop
+from hangtop.stacks.plain_beats import beats
 
 MAX_SOURCE = 400_000
 """Characters; to parse more takes too long for one look."""
@@ -18,6 +19,7 @@ EXITS = (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
 """What may leave a loop that always goes on. So may a call, which may raise, and may be work: all but the pure ones."""
 PURE = frozenset("abs bool divmod float hash int len list max min pow range round set sorted str sum tuple zip".split())
 PURE_MODULES = frozenset(("math", "random"))
+Told = ast.While | ast.For | ast.Await | ast.Import | ast.ImportFrom
 CLOCKS = frozenset({"time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "perf_counter_ns", "now"})
 ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NOTHING = (ast.Pass, ast.Continue)
@@ -44,6 +46,8 @@ def loop_at(source: str, line: int) -> Loop | None:
         return "ends"
     if _does_nothing(innermost):
         return "waits"
+    if beats(innermost, _imported(source)):
+        return "beats"
     return "takes" if _takes(innermost) else "rounds" if _goes_round(innermost) else "asks"
 
 
@@ -148,11 +152,22 @@ def _loops(source: str) -> list[ast.While | ast.For] | None:
     return None if nodes is None else [node for node in nodes if isinstance(node, ast.While | ast.For)]
 
 
+def _imported(source: str) -> dict[str, str]:
+    """By name, the module that it is, or the function of a module: `clock` → `time.sleep`."""
+    found: dict[str, str] = {}
+    for node in _nodes(source) or ():
+        if isinstance(node, ast.Import):
+            found |= {name.asname or name.name: name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
+    return found
+
+
 @lru_cache(maxsize=32)
-def _nodes(source: str) -> tuple[ast.While | ast.For | ast.Await, ...] | None:
+def _nodes(source: str) -> tuple[Told, ...] | None:
     try:
         nodes = ast.walk(ast.parse(source)) if len(source) <= MAX_SOURCE else None
-        return None if nodes is None else tuple(node for node in nodes if isinstance(node, ast.While | ast.For | ast.Await))
+        return None if nodes is None else tuple(node for node in nodes if isinstance(node, Told))
     except (SyntaxError, ValueError, RecursionError):  # not this Python's source: nothing is known then
         return None
 

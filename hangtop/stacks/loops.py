@@ -28,7 +28,7 @@ STARTED_LATE_S = 5.0
 """What the run started when it fell silent, or soon after, is what it may wait for in vain."""
 ASKED: tuple[DoingKind, ...] = ("network", "remote")
 FED: tuple[DoingKind, ...] = ("pipe", "queue")
-LOOKS_AGAIN: tuple[Loop, ...] = ("waits", "asks", "rounds")
+LOOKS_AGAIN: tuple[Loop, ...] = ("waits", "asks", "rounds", "beats")
 """Loops that come back to a line until something has changed."""
 WAITS_ONCE = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
 """Files whose waits end when what they wait for has come, and wake nobody before."""
@@ -143,7 +143,7 @@ def looks_after(parent: Stack, children: Sequence[Stack], sources: Sources) -> b
 def goes_round(stack: Stack, sources: Sources) -> bool:
     """Whether it sleeps in a loop that only looks whether processes live, or that nothing leaves."""
     known = activity_of(stack)
-    return known is not None and known.kind == "sleep" and loop_around(known, sources) == "rounds"
+    return known is not None and known.kind == "sleep" and loop_around(known, sources) in ("rounds", "beats")
 
 
 def loop_around(known: Activity, sources: Sources) -> Loop | None:

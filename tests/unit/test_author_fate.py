@@ -307,9 +307,29 @@ def test_a_log_that_nobody_writes_any_more_and_that_ends_before_its_last_step_wi
     stepped = (LogLine(0, 90, None, None, "", "step 40 loss 0.3", "progress"),)
     state = replace(run(30), log=replace(reading, progress=open_end), tail=stepped, procs=ProcessReading())
     assert diagnose(state, SPEC, NOW).headline == "Nobody here writes the log any more; it ends at step 40, without a word."
+    assert ended_with("epoch", "step 38 loss 0.5", "step 39 loss 0.4", "step 40 loss 0.3", progress=open_end).word == "crashed", (
+        "no profile knows its steps, and the last line is one in the words of others, with its number"
+    )
     assert ended_with("weights.npy written, acc 0.94", progress=half).word != "crashed", "what a run leaves"
     assert ended_with("loss 0.3", progress=half, procs=ProcessReading(leads=(7,))).word != "crashed", "it may write the log"
     assert ended_with("loss 0.3", progress=half, procs=ProcessReading(hidden=3)).word != "crashed"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("loss below tolerance, nothing more to learn", "finished"),
+        ("Fertig. Modell liegt in out.pt", "finished"),
+        ("Elapsed 4.5 s, 0 errors, no failures", "finished"),
+        ("loss is not finite, giving up", "crashed"),
+        ("!! cannot reach the license server (tried 3 times)", "crashed"),
+        ("终止：梯度异常", "crashed"),
+    ],
+)
+def test_of_last_words_that_no_rule_knows_a_complaint_tells_of_a_crash_and_anything_else_of_an_end(text: str, word: str) -> None:
+    told = ended_with("step 40 loss 0.3", text, progress=Progress(step=40))
+    assert (told.word, told.confidence) == (word, "possible")
+    assert ended_with("step 40 loss 0.3", text, progress=Progress(step=40), procs=ProcessReading(hidden=1)).word != word
 
 
 def test_errors_above_a_last_line_that_tells_of_code_0_ended_nothing() -> None:

@@ -13,6 +13,7 @@ from hangtop.common import clock
 from hangtop.common.secrets.redactor import Redactor
 from hangtop.common.text import duration, printable, some
 from hangtop.diagnosis.check_report import report
+from hangtop.diagnosis.facts.last_words import may_be_over
 from hangtop.diagnosis.rules.log_health_rules import blind_if_unread, is_unread
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.diagnosis.sources_seen import NOT_YET, sources_seen
@@ -46,7 +47,8 @@ TOLD_BESIDE = ("procs", "stacks", "ray")
 """Sources whose blindness may change the verdict."""
 QUIET_AT_MOST_S = 20.0
 """How long the sources, two looks at the stacks and a watch of the waits of a quiet run may take: without them a live run would
-be called stalled or hung, a hung one slow."""
+be called stalled or hung, a hung one slow. So it may take until nobody can be
+between two lines of a log that is over."""
 WATCH_AT_MOST_S = 25.0
 """How much longer, while a watch goes on: that of bytes that nobody takes is the longest, 24 s."""
 
@@ -80,7 +82,7 @@ def _patience_s(snapshot: Snapshot, verdict: Verdict, started_s: float, *, enoug
     """How long to wait for what is missing. `started_s`: how long the probe took to its first word."""
     if not snapshot.state.health:
         return START_AT_MOST_S
-    is_grave = snapshot.is_quiet or verdict.state.silent or snapshot.log.beats_untimed
+    is_grave = snapshot.is_quiet or verdict.state.silent or snapshot.log.beats_untimed or may_be_over(snapshot)
     usual_s = UNREAD_AT_MOST_S if is_unread(snapshot) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
     waits = snapshot.state.waits
     watch_s = WATCH_AT_MOST_S if is_grave and waits is not None and not waits.done else 0.0

@@ -26,6 +26,8 @@ it is given to write the next one."""
 LEFT_S, LEFT_MOST_S, LEFT_GAPS = 8.0, 12.0, 10.0
 """The same for one that said nothing of an end."""
 
+ALIKE = 2
+"""Lines before it in the same words make the last one a line of the run's course."""
 OFTEN = 2
 """Of so many errors in a row the program caught the ones before the last at least."""
 
@@ -65,7 +67,7 @@ _RUN_DONE = re.compile(
     r"|\b(?:finished|completed|ended|done) (?:all|the run|training)\b"
     r"|\b(?:saved|wrote|written|exported|saving) (?:the )?(?:final|last|trained)\b|\bfinal (?:model|checkpoint|weights)\b"
     r"|\btotal (?:training |run |elapsed )?time\b|全部完成|训练完成|运行结束"
-    r'|"(?:event|type|status|state|phase|msg|message)": ?"(?:run_|train_|training_)?'
+    r'|"(?:event|type|status|state|phase|msg|message)": ?"(?:(?:run|train|training|job|fit|pipeline|experiment)[_.:/-])?'
     r'(?:end(?:ed)?|finish(?:ed)?|done|complete[d]?|success(?:ful)?|succeeded)"'
 )
 _PART_DONE = re.compile(
@@ -86,6 +88,13 @@ _BEGINS = re.compile(
     r"|Destroy|Delet|Remov|Releas|Finish|Finali|End)[A-Z][a-z]{2,}ing\b(?!.*(?i:\b(?:done|finish|complet|ended|success|over)))"
 )
 """A step that is begun, by its first word: "Building the model". What a program does when it leaves is none."""
+_COMPLAINS = re.compile(
+    r"(?i)(?<!\b0 )(?<!\bno )(?<!without )\b(?:errors?|fail(?:ed|s|ures?)?|fatal|abnormal\w*|abort\w*|corrupt\w*|crash\w*"
+    r"|can ?not|can't|could ?n[o']t|unable|giving up|gave up|gives up|refused|denied|invalid|illegal|unexpected|exceeded|killed"
+    r"|no such|no space|not found|is missing|not finite|out of (?:memory|space)|lost connection|unreachable)\b"
+    r"|\b(?:is|are|was|became|got|to|=|:) ?(?:nan|inf)\b|错误|失败|异常|无法|放弃|失敗|エラー"
+)
+"""What a program says of its own trouble, in no form that a signature knows. The last words of one that has left: it is why."""
 _CODES = re.compile(r"(?i)\b(?:return(?:ed|code)?s?|exit(?:ed|code)?s?|codes?|status(?:es)?)\b[^\d\n]{0,24}\b0(?:\W+0)*\W*$")
 """What a launcher says last of the processes that it waited for: "trainers returned [0, 0]"."""
 
@@ -165,9 +174,22 @@ def outlived(snapshot: Snapshot, finding: Finding) -> bool:
 
 
 def steps_last(snapshot: Snapshot) -> bool:
-    """Whether the last line of all is that of a step."""
+    """Whether the last line of all is that of a step: known for one, or in the words of lines before it, with the number of the
+    step at which the run is."""
     last = next(_last(snapshot, steps=True), None)
-    return last is not None and last.kind == "progress"
+    return last is not None and (last.kind == "progress" or _counts_steps(snapshot, last))
+
+
+def _counts_steps(snapshot: Snapshot, last: LogLine) -> bool:
+    from hangtop.logs.extract.line_values import said_in  # as in `_handled`
+
+    said, step = said_in(last.text), snapshot.log.progress.step
+    if step is None or f"{step}" not in said.values:
+        return False
+    alike = (
+        line for line in snapshot.state.tail[-TRACEBACK_LINES:] if line is not last and said_in(line.text).words == said.words
+    )
+    return sum(1 for _ in alike) >= ALIKE
 
 
 def said_zero(snapshot: Snapshot) -> bool:
@@ -220,6 +242,12 @@ def reported(snapshot: Snapshot) -> LogLine | None:
 def said_over(snapshot: Snapshot) -> bool:
     """Whether the run itself, not a part of it, said last that it is over, and no known total was left to reach."""
     return not _falls_short(snapshot) and any(_RUN_DONE.search(line.text) for line in _last(snapshot))
+
+
+def complaint(snapshot: Snapshot) -> LogLine | None:
+    """The first of the last lines that complains, by its words or by the level that its logger gave it."""
+    told = [line for line in _last(snapshot) if line.kind == "error" or _COMPLAINS.search(line.text)]
+    return next((line for line in reversed(told) if not _handled(line.text.strip())), None)
 
 
 def any_end_said(snapshot: Snapshot) -> bool:

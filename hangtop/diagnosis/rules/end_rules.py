@@ -9,7 +9,17 @@ from msgspec.structs import replace
 from hangtop.common.text import clock, some
 from hangtop.diagnosis.facts.after_end import never_leaves, works_on
 from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
-from hangtop.diagnosis.facts.last_words import any_end_said, died_saying, ended_saying, left, over, reported, steps_last, unheard
+from hangtop.diagnosis.facts.last_words import (
+    any_end_said,
+    complaint,
+    died_saying,
+    ended_saying,
+    left,
+    over,
+    reported,
+    steps_last,
+    unheard,
+)
 from hangtop.diagnosis.facts.message_evidence import said_last, sentence
 from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH, work_until
@@ -263,7 +273,7 @@ def broke_off(snapshot: Snapshot) -> Verdict | None:
     """Nobody writes the log any more, which is proven, and the last step of a known total was not reached, or a step of an
     unknown one is the last line. Nothing was said of an end, and nobody saw how the process left.
 
-    Stands before `driver_gone`: what a log says of its own steps needs no look at Ray.
+    Stands before `left_with_words`: a step that is the last line says that nothing was said of an end.
     """
     progress, ray = snapshot.log.progress, snapshot.log.ray
     if progress.step is None or progress.partial or ray is not None or not left(snapshot):
@@ -279,6 +289,32 @@ def broke_off(snapshot: Snapshot) -> Verdict | None:
         kind="dead_process",
         confidence="possible",
         evidence=(Evidence("procs", "no process here writes the log any more"), snapshot.last_output),
+    )
+
+
+def left_with_words(snapshot: Snapshot) -> Verdict | None:
+    """Nobody writes the log any more, which is proven, and behind its last step, of no known total, the run said something that
+    no other rule knows. What was killed says nothing there: a complaint tells why it left, anything else that it was done.
+    Nobody saw how it left, so that neither is more than possible.
+
+    Stands before `driver_gone`: what a log says of its own end needs no look at Ray.
+    """
+    progress, is_counted = snapshot.log.progress, snapshot.log.progress.total is not None
+    if progress.step is None or progress.partial or is_counted or snapshot.log.ray is not None or snapshot.procs.writers:
+        return None
+    if not (over(snapshot) if any_end_said(snapshot) else left(snapshot)) or steps_last(snapshot):
+        return None
+    nobody = Evidence("procs", "no process here writes the log any more")
+    if (line := complaint(snapshot)) is None:
+        headline = f"The run ended after {some(progress.step, 'step')}, and did not say how."
+        return _finished(headline, "possible", nobody, snapshot.last_output, refute="its exit code was not 0")
+    return Verdict(
+        word="crashed",
+        headline=sentence(line.text.strip()),
+        refute="its exit code was 0",
+        confidence="possible",
+        culprits=_named(line.text.strip()),
+        evidence=(nobody, snapshot.last_output),
     )
 
 

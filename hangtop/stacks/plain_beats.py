@@ -1,0 +1,49 @@
+"""A loop that only prints, for ever: that of a sidecar, a heartbeat, a keeper of a container. Pure, from its source.
+
+Its rounds have no branch, so that all are alike, nothing leaves it, and it calls nothing that could be work: while it is seen to
+sleep there, it did nothing else and never will."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+PLAIN = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass)
+BRANCHES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+PRINTS = frozenset("print str repr round int float len min max sum format dict list tuple abs".split())
+MODULES = frozenset("time json datetime math random logging platform resource".split())
+ASKS = frozenset(
+    "os.getloadavg os.getpid os.getppid os.times os.cpu_count os.uname socket.gethostname sys.stdout sys.stderr".split()
+)
+"""What asks the system, or writes to an output that is open."""
+METHODS = frozenset("info debug warning error write flush format join isoformat strftime total_seconds encode".split())
+"""Of loggers, outputs, texts and times."""
+
+
+def beats(loop: ast.While | ast.For, imported: Mapping[str, str]) -> bool:
+    """Whether it only prints for ever. `imported`: by name, what it is of which module."""
+    if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant) or not loop.test.value:
+        return False
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    plain = all(isinstance(statement, PLAIN) for statement in loop.body) and not any(isinstance(node, BRANCHES) for node in nodes)
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return plain and bool(calls) and all(_is_harmless(call.func, imported) for call in calls)
+
+
+def _is_harmless(called: ast.expr, imported: Mapping[str, str]) -> bool:
+    if isinstance(called, ast.Name):
+        known = imported.get(called.id)
+        return called.id in PRINTS if known is None else known.partition(".")[0] in MODULES or known in ASKS
+    if not isinstance(called, ast.Attribute):
+        return False
+    words = ast.unparse(called).split(".") if _is_dotted(called) else []
+    whole = ".".join((imported[words[0]], *words[1:])) if words and words[0] in imported else ""
+    if whole.partition(".")[0] in MODULES or any(whole == each or whole.startswith(f"{each}.") for each in ASKS):
+        return True
+    return called.attr in METHODS
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
