@@ -21,7 +21,11 @@ def newest_whole(directory: str, told_at: float | None) -> str | None:
     save has ended."""
     if told_at is None:
         return None
-    found = [(written_at, path) for path in _candidates(Path(directory)) if (written_at := _written_at(path)) is not None]
+    try:
+        there = [*_candidates(Path(directory))]
+    except FileNotFoundError:  # before the first save
+        return None
+    found = [(written_at, path) for path in there if (written_at := _written_at(path)) is not None]
     whole = [each for each in found if each[0] <= told_at + SLACK_S]
     return str(max(whole)[1]) if whole else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +34,9 @@ RESTS: frozenset[Event] = frozenset({"stalled", "hung"})
 _DIGITS = re.compile(r"\d+")
 
 Key = tuple[Event, float, Deed, float]
+Part = Literal["stops", "stopped", "starts"]
+"""Of a restart by the command of the policy: the old run is being stopped; it was proven to be gone, and nothing was started yet;
+from here on the new one may have been."""
 
 
 class Seen(Struct, frozen=True):
@@ -59,10 +63,24 @@ class Episode(Struct, frozen=True):
     left: float | None = None
 
 
+class Course(Struct, frozen=True):
+    """How far a restart by the command of the policy has come, and what is to be started: `words` in `folder`, with the output in
+    `log` (absolute). `known`: pid and start time of the last start of this log by then, `None` without one: whoever has another
+    one has started the run since. `logged_bytes`: of the log of actions by then. `at`: unix time at which this part began."""
+
+    part: Part
+    words: tuple[str, ...]
+    folder: str
+    log: str
+    at: float
+    known: tuple[int, int] | None = None
+    logged_bytes: int = 0
+
+
 class Done(Struct, frozen=True):
     """One deed for one episode, at unix time `at`. `outcome`: `begun`, then what came of it. `went`: `None` while it goes on.
-    `under_way`: of what ends or starts a run: from here on something may have been changed. `nothing`: it ended before it had
-    changed anything. `tries`: how often it was begun."""
+    `under_way`: of what ends or starts a run: from here on something may have been changed. `course`: how far that has come, if
+    the guard itself does it part by part. `nothing`: it ended before it had changed anything. `tries`: how often it was begun."""
 
     event: Event
     began: float
@@ -74,6 +92,7 @@ class Done(Struct, frozen=True):
     under_way: bool = False
     nothing: bool = False
     tries: int = 1
+    course: Course | None = None
 
     @property
     def key(self) -> Key:
@@ -179,9 +198,16 @@ def end(book: Book, key: Key, outcome: str, *, went: bool, nothing: bool = False
     return replace(book, done=told, starts=counted, restarted_at=ended.at if went else book.restarted_at)
 
 
-def under_way(book: Book, key: Key) -> Book:
-    """Written down before anything is changed: until then a guard that is killed has done nothing."""
-    return replace(book, done=tuple(replace(done, under_way=True) if done.key == key else done for done in book.done))
+def under_way(book: Book, key: Key, course: Course | None = None) -> Book:
+    """Written down before anything is changed: until then a guard that is killed has done nothing. `course`: the part that begins
+    now."""
+    changed = (replace(done, under_way=True, course=course) if done.key == key else done for done in book.done)
+    return replace(book, done=tuple(changed))
+
+
+def left_half(book: Book) -> Done | None:
+    """What a guard that was killed left between two of its parts: the next one goes on with it."""
+    return next((done for done in book.done if done.went is None and done.course is not None), None)
 
 
 def outcome_of(book: Book, key: Key) -> str:
@@ -196,8 +222,9 @@ def untried(book: Book, key: Key) -> Book:
 
 
 def opened_again(book: Book) -> Book:
-    """The book of a guard that ended, maybe in the middle of a deed. What was planned only is to be done still."""
-    for done in (each for each in book.done if each.went is None):
+    """The book of a guard that ended, maybe in the middle of a deed. What was planned only is to be done still, and what has
+    parts stays open: see `left_half`."""
+    for done in (each for each in book.done if each.went is None and each.course is None):
         if done.deed in HARMFUL and not done.under_way:
             book = untried(end(book, done.key, NOT_YET, went=False, nothing=True), done.key)
         else:

@@ -12,21 +12,25 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.common import clock
+from hangtop.diagnosis.facts.unseen_nodes import unseen_nodes
 from hangtop.diagnosis.judge import judge
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.guard.book_file import BookFile
-from hangtop.guard.deeds import Case, Outcome, carry_out
+from hangtop.guard.case import Case, Outcome
+from hangtop.guard.deeds import carry_on, carry_out
 from hangtop.guard.due import Due, awaited, due
 from hangtop.guard.episodes import (
     NOT_AGAIN,
     RESTS,
     Book,
+    Course,
     Done,
     Key,
     begin,
     end,
     event_of,
+    left_half,
     not_after,
     outcome_of,
     seen_of,
@@ -34,7 +38,7 @@ from hangtop.guard.episodes import (
     under_way,
     untried,
 )
-from hangtop.guard.events import GuardEvent, with_advice
+from hangtop.guard.events import GuardEvent, iso, with_advice
 from hangtop.guard.lapses import Lapses
 from hangtop.guard.notifier import Notifier, paint_of, part_of
 from hangtop.guard.policy import HARMFUL, NO_TROUBLE, Event, Policy
@@ -183,6 +187,9 @@ class GuardWatch:
         self._notifier.send_ready(now)
         if self.acts:
             return True
+        if (half := left_half(book)) is not None:
+            self._at_work = asyncio.create_task(self._carry_on(half, snapshot, verdict))
+            return True
         minute = _minute()
         for each in due(self._policy, book, seen, now, minute):
             if each.deed in HARMFUL and not each.refused:
@@ -218,26 +225,51 @@ class GuardWatch:
             self._notifier.put(self._part(due, event, verdict), trouble=due.seen.event not in NO_TROUBLE)
             outcome = Outcome(True, "put to the notices")
         else:
-            saved, lives = snapshot.state.checkpoints, any(not each.exited for each in snapshot.procs.processes)
-            place = saved.directory if saved is not None and saved.found_by != GUESSED else None
-            begins, told_at = partial(self._begins, done.key, event), snapshot.log.told_at
-            case = Case(self._spec, self._policy, event, now, self._folder, self._called_off, begins, place, told_at, lives)
-            outcome = await carry_out(due, case)
+            outcome = await carry_out(due, self._case(snapshot, done.key, event))
+        self._has_acted(done, event, outcome)
+
+    async def _carry_on(self, half: Done, snapshot: Snapshot, verdict: Verdict) -> None:
+        """The rest of a deed whose guard was killed. That guard has told that it began."""
+        event = self._teller.event("deed", "", name=half.event, verdict=verdict)
+        event = replace(event, since=iso(half.began), deed=half.deed)
+        self._teller.say("guard", "goes on with a restart that a guard before it has left half done")
+        self._harms = True
+        self._has_acted(half, event, await carry_on(half, self._case(snapshot, half.key, event)))
+
+    def _case(self, snapshot: Snapshot, key: Key, event: GuardEvent) -> Case:
+        saved = snapshot.state.checkpoints
+        return Case(
+            self._spec,
+            self._policy,
+            event,
+            snapshot.now,
+            self._folder,
+            self._called_off,
+            partial(self._begins, key, event),
+            unwanted=lambda: self.told_to_end,
+            checkpoints=saved.directory if saved is not None and saved.found_by != GUESSED else None,
+            told_at=snapshot.log.told_at,
+            lives=any(not each.exited for each in snapshot.procs.processes),
+            unseen=bool(unseen_nodes(snapshot)),
+        )
+
+    def _has_acted(self, done: Done, event: GuardEvent, outcome: Outcome) -> None:
+        """Written down and told. What was seen until now may be of the old run."""
         self._harms = False
-        if harms and not outcome.nothing:
+        if done.deed in HARMFUL and not outcome.nothing:
             self._doubted_until = self._now() + SETTLES_S
             self._monitor = self._new_monitor()
         self._keep(end(self._file.book, done.key, outcome.text, went=outcome.went, nothing=outcome.nothing))
         self._teller.came_of(event, outcome.text, went=outcome.went)
         self._notifier.send_ready(self._now())
 
-    def _begins(self, key: Key, event: GuardEvent) -> bool:
+    def _begins(self, key: Key, event: GuardEvent, course: Course | None) -> bool:
         """From here on the run may be ended or started. Whether that is on disk."""
-        if any(done.key == key and done.under_way for done in self._file.book.done):
-            return True
-        if not self._keep(under_way(self._file.book, key)):
+        told = any(done.key == key and done.under_way for done in self._file.book.done)
+        if not self._keep(under_way(self._file.book, key, course)):
             return False
-        self._teller.tell(event)
+        if not told:
+            self._teller.tell(event)
         return True
 
     def _part(self, due: Due, event: GuardEvent, verdict: Verdict) -> Part:

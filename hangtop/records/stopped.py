@@ -14,7 +14,9 @@ class RunPlace(Struct, frozen=True, omit_defaults=True):
 
 
 FOR_GUARD = "HANGTOP_FOR_GUARD"
-"""Set in the environment of a command of hangtop that a guard carries out."""
+"""Set in the environment of a command of hangtop that a guard carries out, to the deed of which it is a part."""
+AWAITS_GUARD = "hangtop: the plan stands; a line on stdin begins it"
+"""Such a command says this line before it changes anything, and waits. One that refuses ends without it."""
 
 
 class StoppedRun(Struct, frozen=True, omit_defaults=True):

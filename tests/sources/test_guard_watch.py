@@ -14,7 +14,7 @@ import pytest
 from hangtop.common import clock
 from hangtop.guard import watch as watch_module
 from hangtop.guard.book_file import BookFile
-from hangtop.guard.deeds import Case, Outcome
+from hangtop.guard.case import Case, Outcome
 from hangtop.guard.due import Due
 from hangtop.guard.lapses import Lapses
 from hangtop.guard.lines_out import LinesOut
@@ -50,7 +50,7 @@ class Night:
             await asyncio.sleep(0)
             if case.called_off.is_set():
                 return Outcome(False, "called off", nothing=True)
-        assert case.begins()
+        assert case.begins(None)
         for _ in range(round(self.works_for)):
             await asyncio.sleep(0)
         return self.outcome

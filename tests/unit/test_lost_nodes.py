@@ -91,6 +91,16 @@ def test_a_restart_whose_line_to_a_node_breaks_before_the_start_starts_nothing(
     assert played.orders[-2:] == ("check", "living")
 
 
+def test_a_restart_that_cannot_reach_a_node_signals_and_starts_nothing(tmp_path: Path, played: type[Played]) -> None:
+    played.breaks_at = "hold"
+    _, said = carried_out(restart(tmp_path))
+    assert "n2: the line to it ended; nothing was done there" in said
+    assert "nothing was signalled, because the run could not be started again on all nodes" in said
+    assert "doing: starting" not in said
+    assert {"signal", "start"}.isdisjoint(played.orders)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_restart_whose_line_holds_starts_here_and_there(tmp_path: Path, played: type[Played]) -> None:
     steps, said = carried_out(restart(tmp_path))
     (here,) = (step.text.split()[1] for step in steps if step.kind == "proof" and step.text.endswith("runs"))

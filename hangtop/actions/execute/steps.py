@@ -1,4 +1,4 @@
-"""The steps of an action: each with its time, the flag that a person wants no further one, and the action log.
+"""The steps of an action: each with its time, the flag that a person wants no further one, and the action log, written and read.
 
 The log says what was done, when, by whom, to which process: one JSON line a step, written before it is shown.
 """
@@ -46,6 +46,37 @@ class CancelFlag:
 def log_path() -> Path:
     """The file of the action log."""
     return user_state_path("hangtop") / "actions.log"
+
+
+def logged_bytes() -> int:
+    """The length of the action log by now; 0 where there is none."""
+    try:
+        return log_path().stat().st_size
+    except OSError:
+        return 0
+
+
+def tells_of(title: str, behind_bytes: int) -> bool | None:
+    """Whether the action log has a step of a plan of this title behind that many bytes; `None` where it cannot be read, or is
+    shorter by now. Whatever a plan does is written there before it is done."""
+    try:
+        with log_path().open("rb") as file:
+            if os.fstat(file.fileno()).st_size < behind_bytes:
+                return None
+            file.seek(behind_bytes)
+            return any(_is_of(line, title) for line in file)
+    except FileNotFoundError:
+        return None if behind_bytes else False
+    except OSError:
+        return None
+
+
+def _is_of(line: bytes, title: str) -> bool:
+    """A line that is cut off may be of any plan."""
+    try:
+        return bool(json.loads(line)["action"] == title.encode(errors="replace").decode())
+    except (ValueError, KeyError, TypeError):
+        return True
 
 
 class ActionLogError(Exception):

@@ -26,7 +26,7 @@ from hangtop.records.advice import Advice
 from hangtop.records.ask import Ask
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.plan import Fit, Plan, Refusal, fit_ask
-from hangtop.records.stopped import FOR_GUARD
+from hangtop.records.stopped import AWAITS_GUARD, FOR_GUARD
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import rows, step_rows
 from hangtop.render.ray.ray_lines import session_table
@@ -122,7 +122,7 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
     if isinstance(plan, Refusal):
         out.write(f"hangtop {command}: {printable(say(plan.why))}\n")
         return 0 if plan.nothing_to_do else 2
-    if FOR_GUARD in os.environ and plan.start is not None and plan.unseen:
+    if plan.unseen and _guard_starts(plan):
         out.write(f"hangtop {command}: {say('the run may live on a node that cannot be seen: a guard starts nothing then')}\n")
         return 2
     found = wait_for_start_check(ask) if (ask := fit_ask(plan)) is not None else Fit()
@@ -140,10 +140,18 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
     out.write(
         say(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {log_path()}") + "\n"
     )
+    if FOR_GUARD in os.environ:
+        out.write(f"{AWAITS_GUARD}\n")
     out.flush()
     if FOR_GUARD in os.environ and not sys.stdin.readline():
         return 2  # the guard has ended before it had taken down that this begins: the next one plans it anew
     return asyncio.run(_carry_out(plan, out))
+
+
+def _guard_starts(plan: Plan) -> bool:
+    """Whether a guard has this carried out to start the run: by this plan, or by the command of its policy after it."""
+    deed = os.environ.get(FOR_GUARD)
+    return deed is not None and (plan.start is not None or deed == "restart")
 
 
 def lines(plan: Plan) -> list[str]:

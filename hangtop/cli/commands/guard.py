@@ -203,8 +203,11 @@ def _passing_on(spec: WatchSpec, watch: GuardWatch, request: EndOnRequest) -> Ca
     def pass_on(number: signal.Signals) -> None:
         known = launched(spec)
         if known is None or known.exit_code is not None:
+            if number in ENDS:  # between the stop and the start of a restart
+                watch.told_to_end = f"{number.name} came while it did not run"
             return
         table = open_table()
+        table.refresh(())
         target = Target(known.pid, known.start_ticks, known.started_at, known.argv[0], "S")
         try:
             process = VerifiedProcess(target, table, own_processes(table), own.uid)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.scenarios.guard.half_done import faults_of_half_done
 from tests.scenarios.guard.unattended import LIMIT_S, faults_of_recovery, unattended
 
 pytestmark = [
@@ -57,3 +58,7 @@ def test_a_run_goes_on_from_its_newest_checkpoint_by_the_command_of_the_policy(t
     assert ended.returncode == 0, ended.stderr
     assert (log.count("step 10/15"), log.count("step 11/15")) == (1, 1)
     assert log.endswith("training finished\n")
+
+
+def test_a_guard_that_is_killed_between_the_stop_and_the_start_goes_on_with_the_start(tmp_path: Path) -> None:
+    assert faults_of_half_done(tmp_path, "starts") == []

@@ -76,11 +76,15 @@ def demo(folder: Path) -> Iterator[dict[str, str]]:
         held.cut(10.0)
 
 
+def run_of(scenario: str, folder: Path) -> list[str]:
+    """The command of this scenario of the demo."""
+    return [sys.executable, "-P", "-m", "hangtop.demo.launcher", scenario, str(folder / "data")]
+
+
 def command(scenario: str, folder: Path, *options: str) -> list[str]:
     """A guard that starts this scenario of the demo."""
-    run = [sys.executable, "-P", "-m", "hangtop.demo.launcher", scenario, str(folder / "data")]
     log = ["--log", str(folder / "train.log"), "--stall", "10", "--policy", str(folder / "guard.toml")]
-    return [sys.executable, "-m", "hangtop", "guard", *log, *options, "--", *run]
+    return [sys.executable, "-m", "hangtop", "guard", *log, *options, "--", *run_of(scenario, folder)]
 
 
 def unattended(scenario: str, folder: Path, policy: str = POLICY) -> Watched:
