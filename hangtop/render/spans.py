@@ -56,6 +56,36 @@ def folded(row: Row, width: int, indent: int, aside: int = 0) -> list[Row]:
     return [cut(tuple(line), width) for line in lines]
 
 
+def wrapped_row(row: Row, width: int, indent: int) -> list[Row]:
+    """The row broken at the edge, wherever that is, so that nothing of it is lost or moved; further rows are indented."""
+    lines: list[Row] = []
+    line: list[Span] = []
+    room = width
+    for words, role in row:
+        left = words
+        while left:
+            taken = left[: max(0, room)] if left.isascii() else _fitting(left, room)
+            if not taken and line:
+                lines.append(tuple(line))
+                line, room = [(" " * indent, "")], max(2, width - indent)
+                continue
+            taken = taken or left[0]
+            line.append((taken, role))
+            room -= cell_len(taken)
+            left = left[len(taken) :]
+    return [*lines, tuple(line)]
+
+
+def _fitting(words: str, room: int) -> str:
+    """As many characters as fit into so many cells."""
+    cells = 0
+    for place, character in enumerate(words):
+        cells += cell_len(character)
+        if cells > room:
+            return words[:place]
+    return words
+
+
 def at_most(rows: list[Row], count: int, width: int) -> list[Row]:
     """The first `count` lines; `…` at the end of the last shows that there are more."""
     if len(rows) <= count:

@@ -41,6 +41,7 @@ LOOK: tuple[Key, ...] = (
     Key("enter", "Enter", "detail", "", "detail of the row, or of the finding", bubbles=True, name="detail"),
     Key("escape", "Esc", "back", "", "back", bubbles=True, name="back"),
     Key("d", "d", "side_by_side", "", "the rank beside its peers, or beside one of them", name="side_by_side"),
+    Key("colon", ":", "jump", "", "go to a step, a time, a stage or a message of the log", name="jump"),
     Key("slash", "/", "filter", "filter", "filter the log by text, Tab: by regex", name="filter"),
     Key("n", "n", "search(1)", "", "next line with that text", name="find_next"),
     Key("N", "N", "search(-1)", "", "previous line with that text", name="find_before"),
@@ -64,6 +65,8 @@ IN_A_PANE: tuple[Key, ...] = (
     Key(shown="Space", help="fold or unfold; the log: a page on", of=("fold",)),
     Key(shown="o", help="another order (processes, actors)", of=("order",)),
     Key(shown="a", help="all training processes; of Ray its nodes", of=("everything",)),
+    Key(shown="w", help="the log: wrap long lines", of=("wrap",)),
+    Key(shown="m '", help="the log: mark a line; go to the next mark", of=("mark", "next_mark")),
     Key(shown="y", help="copy, on a page: a fix, the stacks", of=("copy",)),
     Key(shown="i", help="the verdict's page: run what tells the cause; a process's: look inside", of=("tell",)),
 )
@@ -84,6 +87,9 @@ MOVES: tuple[Key, ...] = (
     Key("o", name="order"),
     Key("a", name="everything"),
     Key("y", name="copy"),
+    Key("w", name="wrap"),
+    Key("m", name="mark"),
+    Key("apostrophe", name="next_mark"),
 )
 """Commands that mean something of their own in each pane and on each page, which binds them by name."""
 

@@ -98,6 +98,10 @@ class Navigation(App[None]):
         if isinstance(self.screen, LiveScreen):
             self.screen.ask_filter(opened=True)
 
+    def action_jump(self) -> None:
+        if self.screen is self.watch_screen:
+            self.watch_screen.ask_where()
+
     def action_search(self, direction: int) -> None:
         self.watch_screen.log_pane.find(direction)
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 from textual.events import Key
 
+from hangtop.common import text
 from hangtop.records.reading import Reading
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.panes.log_pane import FilterPrompt
@@ -125,6 +126,25 @@ class TestLogPane:
             await settle(pilot, app)
             assert not feed.asked
             assert "q quit" in screen_text(app)
+
+    async def test_a_place_is_typed_and_marks_lead_back_to_it(self):
+        async with self.watched() as (app, pilot, *_):
+            log, at = app.watch_screen.log_pane, text.clock(self.file[1234].at)
+            await pilot.press("6", "m", "colon", *at, "enter")
+            await settle(pilot, app)
+            assert log.model.target == (0, 123_400)
+            await pilot.press("m", "apostrophe")
+            await settle(pilot, app)
+            assert log.model.target == (0, 399_900)
+            await pilot.press("apostrophe")
+            await settle(pilot, app)
+            assert log.model.target == (0, 123_400)
+            await pilot.press("colon", "up", "enter")
+            await settle(pilot, app)
+            assert "line 1234" in screen_text(app)
+            await pilot.press("w", "end")
+            await settle(pilot, app)
+            assert log.wraps
 
     async def test_only_errors_and_stages(self):
         async with self.watched() as (app, pilot, feed):

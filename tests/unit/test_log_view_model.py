@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from msgspec.structs import replace
 
+from hangtop.common.text import clock
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogFile, LogLine, LogReading, PageReading
 from hangtop.records.reading import Reading
+from hangtop.render.log.log_goal import Goal, goal_of, step_regex
 from hangtop.render.log.log_query import LogQuery
+from hangtop.render.log.log_rows import wrapped_rows
 from hangtop.render.log.log_view_model import MOST_LINES, LogViewModel
+from hangtop.render.spans import width_of
 from hangtop.state.run_state import RunState, fold
+from tests.fakes.views import view_of
 
 HEIGHT = 20
 
@@ -328,3 +334,62 @@ def test_a_border_is_no_match_of_a_filter() -> None:
     log.answer()
     rotated(log, "line of the new file")
     assert {line.kind for line in log.book.lines} == {"plain"}
+
+
+@pytest.mark.parametrize("at", [0.0, 1.0, 17.5, 4_000.0, 11_999.0, 99_999.0])
+@pytest.mark.parametrize("untimed", [0.0, 0.9])
+def test_a_time_is_found_wherever_it_stands_also_among_lines_without_one(at: float, untimed: float) -> None:
+    log, dice = Log(), random.Random(7)
+    log.lines = [replace(line, at=None) if dice.random() < untimed else line for line in log.lines]
+    log.book.go_to(Goal(at=at), HEIGHT, log.state)
+    log.answer()
+    wanted = next((line for line in log.lines if line.at is not None and line.at >= at), log.lines[-1])
+    assert log.book.target == (0, wanted.offset)
+    assert wanted.text in log.shown
+
+
+def test_no_time_in_the_whole_log_is_said() -> None:
+    log = Log(count=50)
+    log.lines = []
+    log.book.go_to(Goal(at=3.0), HEIGHT, log.state)
+    log.answer()
+    assert log.book.said == "no line of this log tells a time"
+
+
+@pytest.mark.parametrize(
+    ("line", "tells"),
+    [
+        ("step: 120 - loss 0.3", True),
+        ("Iter 120/400 lr 1e-6", True),
+        ("{'loss': 1.2, 'step': 120}", True),
+        ("120/400 [00:31<01:12]", True),
+        ("global_step=1,200", False),
+        ("step 1200", False),
+        ("step 12 reward 120", False),
+        ("took 120 s", False),
+    ],
+)
+def test_which_lines_tell_a_step(line: str, tells: bool) -> None:
+    assert bool(re.search(step_regex(120), line)) is tells
+
+
+def test_places_are_named_as_people_type_them() -> None:
+    view = view_of("fleet_hung")
+    stage = view.state.log.stages[-1]
+    assert goal_of("step 1,234", view) == goal_of("1234", view) == Goal(step=1234)
+    assert goal_of(stage.title.upper(), view) == Goal(place=(stage.file, stage.offset))
+    at = goal_of("10:03", view).at
+    assert clock(at) == "10:03:00"
+    assert 0 <= view.now - at < 86_400
+    assert goal_of("25:00", view) == "that is no time of a day"
+    assert "is called 'nosuch'" in goal_of("nosuch", view)
+
+
+def test_a_wrapped_line_loses_nothing() -> None:
+    for words in ("word " * 60, "x" * 301, "权重同步" * 40, "a权" * 50):
+        line = LogLine(0, 0, 1_768_126_000.0, 3, "[rank3]: ", words)
+        for width in (20, 33, 80):
+            rows = wrapped_rows(line, width)
+            assert all(width_of(row) <= width for row in rows)
+            told = "".join(part for row in rows for part, _ in row)
+            assert "".join(told.split())[8:] == "".join(f"[rank3]: {words}".split())

@@ -6,15 +6,16 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from hangtop.common import text
 from hangtop.logs.lines.timestamps import STAMP
 from hangtop.records.log import LineKind, LogFile, LogLine
-from hangtop.render.log.log_merge import place_of
+from hangtop.render.log.log_merge import Place, place_of
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.log.log_view_model import LogViewModel
-from hangtop.render.spans import Row, cut, dotted
+from hangtop.render.spans import Row, cut, dotted, wrapped_row
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
 from hangtop.translations import say
@@ -27,7 +28,7 @@ ROLES: dict[LineKind, str] = {
     "error": "bad",
     "border": "muted",
 }
-LABEL_CELLS = 12
+LABEL_CELLS, CLOCK_CELLS = 12, 10
 _CLOCK = re.compile(rf"\[(?:{STAMP})\]\s*|(?<![\w-])(?:{STAMP})\s*(?:[-|]\s+)?|(?<=\b[IWEF])\d{{3,4}} \d\d:\d\d:\d\d(?:\.\d+)?")
 _SECONDS = re.compile(r"\d\d:(\d\d):(\d\d)")
 SAME_S, ZONES_S = 2, 1_800
@@ -38,20 +39,51 @@ MOST_SHOWN = 2_000
 """Only so many characters of a line are ever painted."""
 
 
+class LineLook(Struct, frozen=True):
+    """How lines are painted. `shift`: columns scrolled to the right. `wraps`: long ones go on in the next row. `marks`: places
+    that a person has marked."""
+
+    shift: int = 0
+    wraps: bool = False
+    marks: frozenset[Place] = frozenset()
+
+
+PLAIN_LOOK = LineLook()
+TARGET, MARKED = ("accent reverse", "▸ "), ("warn reverse", "◂ ")
+"""Of a line that was jumped to, and of a marked one: the look of its time, and the sign where lines have none."""
+
+
 @lru_cache(maxsize=256)
-def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, shift: int = 0, marked: bool = False) -> Row:
-    """Time, file, prefix, text. `shift`: columns scrolled to the right; `marked`: the line that was jumped to."""
+def line_row(
+    line: LogLine, width: int, *, label: str = "", timed: bool = True, shift: int = 0, mark: tuple[str, str] | None = None
+) -> Row:
+    """Time, file, prefix, text. `shift`: columns scrolled to the right; `mark`: `TARGET`, `MARKED` or none."""
     if line.kind == "border":
         return border_row(width, label)
+    return cut(_line_row(line, label, timed=timed, shift=shift, mark=mark), width)
+
+
+@lru_cache(maxsize=256)
+def wrapped_rows(
+    line: LogLine, width: int, *, label: str = "", timed: bool = True, mark: tuple[str, str] | None = None
+) -> tuple[Row, ...]:
+    """The line in as many rows as it needs; further ones begin where its text begins."""
+    if line.kind == "border":
+        return (border_row(width, label),)
+    row = _line_row(line, label, timed=timed, shift=0, mark=mark)
+    return tuple(wrapped_row(row, width, CLOCK_CELLS if timed else 2))
+
+
+def _line_row(line: LogLine, label: str, *, timed: bool, shift: int, mark: tuple[str, str] | None) -> Row:
     at = text.clock(line.at) if line.at is not None else " " * 8
-    clock = ((f"{at}  ", "accent reverse" if marked else "stale"),) if timed else ()
-    mark = (("▸ ", "accent bold"),) if marked and not timed else ()
+    clock = ((f"{at}  ", mark[0] if mark else "stale"),) if timed else ()
+    sign = ((mark[1], "accent bold"),) if mark and not timed else ()
     name = ((f"{label:<{LABEL_CELLS}.{LABEL_CELLS}}  ", "muted"),) if label else ()
     prefix = f"{line.prefix.rstrip()} " if line.prefix else ""
     if timed and line.at is not None:
         prefix = without_clock(prefix, line.at)
     words: Row = ((prefix[:MOST_SHOWN], "muted"), (line.text[: MOST_SHOWN + shift], ROLES[line.kind]))
-    return cut((*clock, *mark, *name, *_shifted(words, shift)), width)
+    return (*clock, *sign, *name, *_shifted(words, shift))
 
 
 def border_row(width: int, label: str) -> Row:
@@ -88,7 +120,7 @@ def _shifted(row: Row, cells: int) -> Row:
     return tuple(kept)
 
 
-def log_rows(view: View, model: LogViewModel, width: int, height: int, shift: int = 0) -> list[Row]:
+def log_rows(view: View, model: LogViewModel, width: int, height: int, look: LineLook = PLAIN_LOOK) -> list[Row]:
     """The lines that fit, and the silence as the last one."""
     silence = silence_row(view, width) if model.following else None
     problem = problem_of(view, model) if height > 1 else None
@@ -102,11 +134,16 @@ def log_rows(view: View, model: LogViewModel, width: int, height: int, shift: in
     timed = any(line.at is not None for line in lines)
     several = len(files) > 1 and model.sought.file is None
     labels = [label_of(line, files) if several else "" for line in lines]
-    rows = [
-        line_row(line, width, label=label, timed=timed, shift=shift, marked=place_of(line) == model.target)
-        for line, label in zip(lines, labels, strict=True)
-    ]
-    return [*broken, *rows, *([silence] if silence else [])]
+    rows: list[Row] = []
+    for line, label in zip(lines, labels, strict=True):
+        place = place_of(line)
+        mark = TARGET if place == model.target else MARKED if place in look.marks else None
+        if look.wraps:
+            rows += wrapped_rows(line, width, label=label, timed=timed, mark=mark)
+        else:
+            rows.append(line_row(line, width, label=label, timed=timed, shift=look.shift, mark=mark))
+    rows = rows[-room:] if model.following else rows[:room]
+    return [*broken, *(rows if room > 0 else []), *([silence] if silence else [])]
 
 
 def problem_of(view: View, model: LogViewModel) -> str | None:

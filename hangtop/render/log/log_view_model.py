@@ -12,8 +12,10 @@ from msgspec.structs import replace
 from hangtop.common.text import some
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogLine, PageReading
+from hangtop.render.log.log_goal import Goal, step_regex, told
 from hangtop.render.log.log_merge import Merge, Place, joined, place_of, updated
 from hangtop.render.log.log_query import NOTABLE, LogQuery
+from hangtop.render.log.time_search import TimeSearch
 from hangtop.state.run_state import RunState
 from hangtop.translations import say
 
@@ -23,14 +25,15 @@ MOST_LINES = 10_000
 FILES_AT_ONCE = 64
 
 Send = Callable[[PageAsk], None]
-Purpose = Literal["older", "newer", "new", "next", "previous"]
-"""Of a question: the page before or after the known lines, new matches of a regex, or the one line that a search jumps to."""
+Purpose = Literal["older", "newer", "new", "next", "previous", "step", "time"]
+"""Of a question: the page before or after the known lines, new matches of a regex, the one line that a search jumps to, the
+line of a step, or a page on the way to a time."""
 
 
 class LogViewModel(Struct):
     """`lines` can be scrolled through; `top` is the first on the screen unless it follows the end. `sought`: the filter on the
-    screen; `base`: the filter to return to. `send` passes one question at a time to the probe, since a new one replaces one that
-    still runs there; `take_page` gets the answers."""
+    screen; `base`: the filter to return to. `seeking`: a time that is being looked for. `send` passes one question at a time to
+    the probe, since a new one replaces one that still runs there; `take_page` gets the answers."""
 
     send: Send
     sought: LogQuery = field(default_factory=LogQuery)
@@ -43,6 +46,7 @@ class LogViewModel(Struct):
     target: Place | None = None
     said: str = ""
     search: LogQuery = field(default_factory=LogQuery)
+    seeking: TimeSearch | None = None
     _seen: int = 0
     _refreshed: int = 0
     _last: LogLine | None = None
@@ -85,8 +89,13 @@ class LogViewModel(Struct):
                 self.said = say(f"searching, {some(len(self._asks), 'file')} to go")
             if self._asks:
                 self.send(self._asks[0][1])
-        if purpose in ("next", "previous"):
-            self._found(page, height, state, done=done)
+        if purpose == "time":
+            self._seek_on(page, height, state)
+            return
+        if purpose in ("next", "previous", "step"):
+            pattern = self.search.pattern
+            nothing = say("no line of this log tells that step" if purpose == "step" else f"no other line with {pattern!r}")
+            self._found(page, height, state, nothing, done=done)
             return
         if purpose == "new":
             self._merge(page.lines, older=False)
@@ -172,6 +181,32 @@ class LogViewModel(Struct):
         self.said = say(f"searching {self.search.pattern!r} …")
         self._ask("next" if direction > 0 else "previous", file, offset + 1 if direction > 0 else offset)
 
+    def go_to(self, goal: Goal, height: int, state: RunState) -> None:
+        """Show the line that a person has named, among its neighbours."""
+        file = self.sought.file or 0
+        if goal.place is not None:
+            self.jump(goal.place, height, state)
+            return
+        self.said = say(f"looking for {told(goal)} …")
+        self._asks.clear()
+        if goal.step is not None:
+            self._ask("step", file, 0, LogQuery(step_regex(goal.step), regex=True))
+        elif goal.at is not None:
+            self.seeking = TimeSearch(goal.at, file, 0, self._end(file))
+            self._ask("time", file, self.seeking.middle)
+
+    def _seek_on(self, page: PageReading, height: int, state: RunState) -> None:
+        if self.seeking is None or page.problem is not None or page.scanned_part < 1:
+            return
+        self.seeking = self.seeking.after(page.lines, at_end=page.at_end)
+        if not self.seeking.over:
+            self._ask("time", self.seeking.file, self.seeking.middle)
+        elif self.seeking.found is not None:
+            self.said = ""
+            self.jump(self.seeking.found, height, state)
+        else:
+            self.said = say("no line of this log tells a time")
+
     def refresh_regex(self) -> None:
         """Ask the probe for new matches of a regex filter in each file that has grown."""
         if not self.sought.regex or not self.following or self._seen == self._refreshed or self._asks:
@@ -204,12 +239,12 @@ class LogViewModel(Struct):
             self.target = (last.file, self.target[1] + by)
         self._asks.clear()
 
-    def _found(self, page: PageReading, height: int, state: RunState, *, done: bool) -> None:
+    def _found(self, page: PageReading, height: int, state: RunState, nothing: str, *, done: bool) -> None:
         if page.lines:
             self.said = ""
             self.jump(place_of(page.lines[0]), height, state)
         elif done and not page.problem:
-            self.said = say(f"no other line with {self.search.pattern!r}")
+            self.said = nothing
 
     def _holds(self, place: Place) -> bool:
         return not self.sought.filtered and any(place_of(line) == place for line in self.lines)
@@ -292,9 +327,10 @@ class LogViewModel(Struct):
             self.top -= sum(place_of(line) in held for line in self.lines[: self.top])
             self.lines = [line for line in self.lines if place_of(line) not in held]
 
-    def _ask(self, purpose: Purpose, file: int, offset: int) -> None:
-        finds = purpose in ("next", "previous")
-        sought = LogQuery(self.search.pattern, self.search.regex) if finds else self.sought
+    def _ask(self, purpose: Purpose, file: int, offset: int, sought: LogQuery | None = None) -> None:
+        finds = purpose in ("next", "previous", "step")
+        sought = sought or (LogQuery(self.search.pattern, self.search.regex) if finds else self.sought)
+        sought = LogQuery() if purpose == "time" else sought
         self._number += 1
         ask = PageAsk(
             ask=self._number,

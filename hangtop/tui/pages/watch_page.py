@@ -13,6 +13,7 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
 from hangtop.common.memo import memoized
+from hangtop.render.log.log_query import LogQuery
 from hangtop.render.source_status import trouble_rows
 from hangtop.render.spans import Row, cut, folded, width_of
 from hangtop.render.view import View
@@ -129,7 +130,7 @@ class WatchScreen(LiveScreen):
         self.panes: tuple[Pane, ...] = (self.ranks_pane, self.gpus_pane, self.processes_pane, RayPane(), self.log_pane)
         self.active = "ranks"
         self.enlarged = False
-        self._asking = False
+        self._asking = self._jumps = False
         self._filtered: LogPane | TablePane[Any] | None = None
 
     @property
@@ -170,6 +171,12 @@ class WatchScreen(LiveScreen):
         self.show(self.hangtop.view)
         self.set_focus(self.query_one(f"#{id_}"), scroll_visible=False)  # at once: the next key may be there already
 
+    def open_log(self) -> None:
+        """The keys act on the log from now on."""
+        self.active = "log"
+        self.show(self.hangtop.view)
+        self.set_focus(self.log_pane, scroll_visible=False)
+
     def action_choose(self, by: int) -> None:
         """Arrows without a focus choose a rank."""
         self.open_pane("ranks")
@@ -188,7 +195,7 @@ class WatchScreen(LiveScreen):
         if prompt is None:  # nothing is painted yet
             return
         opened = opened and not too_small(*self.app.size)
-        self._asking = opened
+        self._asking, self._jumps = opened, False
         if opened:
             tables = (pane for pane in self.panes if isinstance(pane, TablePane))
             self._filtered = next((pane for pane in tables if pane.has_focus), self.log_pane)
@@ -197,11 +204,27 @@ class WatchScreen(LiveScreen):
         focus = prompt if opened else self._filtered if self._filtered and self.active == self._filtered.id else None
         self.set_focus(focus, scroll_visible=False)
 
+    def ask_where(self) -> None:
+        """Show the line where a place in the log is typed."""
+        prompt = next(iter(self.query(FilterPrompt)), None)
+        if prompt is None or too_small(*self.app.size):
+            return
+        self._asking, self._filtered, self._jumps = True, self.log_pane, True
+        prompt.open(LogQuery(), plain=True, asks="120 (a step), 10:03, a stage, the id of a message, start, end")
+        self.show(self.hangtop.view)
+        self.set_focus(prompt, scroll_visible=False)
+
     def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
         log = self.log_pane
         log.model.said = event.problem
         if event.problem:
             self.hangtop.repaint()
+            return
+        if self._jumps:
+            self.ask_filter(opened=False)
+            if event.pattern:
+                self.open_log()
+                log.go_to(event.pattern)
             return
         if event.pattern is not None and isinstance(self._filtered, TablePane):
             self._filtered.look_for(event.pattern)

@@ -9,10 +9,12 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Input
 
+from hangtop.common.text import some
 from hangtop.records.log import PageReading
-from hangtop.render.log.log_merge import Place
+from hangtop.render.log.log_goal import goal_of
+from hangtop.render.log.log_merge import Place, place_of
 from hangtop.render.log.log_query import LogQuery
-from hangtop.render.log.log_rows import head_right, head_summary, log_rows
+from hangtop.render.log.log_rows import LineLook, head_right, head_summary, log_rows
 from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import Row
 from hangtop.render.view import View
@@ -22,6 +24,8 @@ from hangtop.tui.panes.pane import Pane
 from hangtop.tui.widgets.layout import PaneNeed
 
 SHIFT_CELLS = 20
+MOST_KEPT = 50
+"""Filters that Up brings back."""
 
 
 class LogPane(Pane):
@@ -38,12 +42,17 @@ class LogPane(Pane):
         last="app.follow",
         left="shift(-1)",
         right="shift(1)",
+        wrap="wrap",
+        mark="mark",
+        next_mark="next_mark",
     )
 
     def __init__(self) -> None:
         super().__init__()
         self.model = LogViewModel(lambda ask: self.hangtop.feed.ask(ask))
         self.shift = 0
+        self.wraps = False
+        self.marks: list[Place] = []
 
     @property
     def search(self) -> LogQuery:
@@ -55,7 +64,7 @@ class LogPane(Pane):
     def body(self, view: View, width: int, height: int) -> list[Row]:
         self.model.take_tail(view.state)
         top = self.head(head_summary(view, self.model), width, head_right(self.model))
-        return [top, *log_rows(view, self.model, width, height - 1, self.shift)]
+        return [top, *log_rows(view, self.model, width, height - 1, self._look)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         silent = view.verdict is not None and view.verdict.state.silent
@@ -109,6 +118,49 @@ class LogPane(Pane):
         self.shift = max(0, self.shift + by * SHIFT_CELLS)
         self.hangtop.repaint()
 
+    @property
+    def _look(self) -> LineLook:
+        return LineLook(self.shift, self.wraps, frozenset(self.marks))
+
+    def go_to(self, typed: str) -> None:
+        """What was typed after `:`."""
+        goal = goal_of(typed, self.hangtop.view)
+        if isinstance(goal, str):
+            self.model.said = goal
+        elif goal.end:
+            self.follow()
+        else:
+            self.model.go_to(goal, self._room(), self.hangtop.state)
+        self.hangtop.repaint()
+
+    def action_wrap(self) -> None:
+        """Long lines go on in the next row, or are cut."""
+        self.wraps, self.shift = not self.wraps, 0
+        self.hangtop.repaint()
+
+    def action_mark(self) -> None:
+        """Mark the line that was jumped to, else the first in view, of a log that is followed the last; again: no more."""
+        place = self._here()
+        if place is not None:
+            self.marks = [each for each in self.marks if each != place] if place in self.marks else sorted([*self.marks, place])
+            self.model.said = say(f"{some(len(self.marks), 'mark')}") if self.marks else ""
+            self.hangtop.repaint()
+
+    def action_next_mark(self) -> None:
+        """The next marked line, after the last one the first."""
+        if not self.marks:
+            self.model.said = say("no line is marked: m marks one")
+            self.hangtop.repaint()
+            return
+        here = self._here() or (0, 0)
+        self.jump(next((place for place in self.marks if place > here), self.marks[0]))
+
+    def _here(self) -> Place | None:
+        lines = [line for line in self.model.visible(self._room()) if line.kind != "border" and line.offset >= 0]
+        if self.model.target is not None:
+            return self.model.target
+        return place_of(lines[-1 if self.model.following else 0]) if lines else None
+
     def wheel(self, rows: int) -> None:
         self.action_scroll(rows)
 
@@ -122,7 +174,12 @@ class FilterPrompt(Input):
     DEFAULT_CSS = """
     FilterPrompt, FilterPrompt:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "leave"), ("tab", "regex", "regex")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "leave", "leave"),
+        ("tab", "regex", "regex"),
+        ("up", "past(-1)", "typed before"),
+        ("down", "past(1)", "typed after"),
+    ]
 
     class Typed(Message):
         """`pattern`: `None` if the person gave up. `problem`: why it cannot be used."""
@@ -137,12 +194,28 @@ class FilterPrompt(Input):
         super().__init__(id="prompt", compact=True, select_on_focus=False)
         self.cursor_blink = False
         self.regex = self._plain = False
+        self._asks = ""
+        self._past: dict[str, list[tuple[str, bool]]] = {}
+        self._at = 0
 
-    def open(self, sought: LogQuery, *, plain: bool = False) -> None:
-        """Shows the last pattern, selected, so that typing replaces it. `plain`: text only."""
-        self.value, self.regex, self._plain = sought.pattern or "", sought.regex, plain
+    def open(self, sought: LogQuery, *, plain: bool = False, asks: str = "") -> None:
+        """Shows the last pattern, selected, so that typing replaces it. `plain`: text only. `asks`: what is wanted in place of a
+        filter. Up brings back what was typed here before."""
+        self.value, self.regex, self._plain, self._asks = sought.pattern or "", sought.regex, plain, asks
+        self._at = len(self._typed_before)
         self.select_all()
         self._name_kind()
+
+    @property
+    def _typed_before(self) -> list[tuple[str, bool]]:
+        return self._past.setdefault(self._asks or str(self._plain), [])
+
+    def action_past(self, by: int) -> None:
+        """What was typed here before, the newest first; below it an empty line."""
+        past = self._typed_before
+        self._at = max(0, min(self._at + by, len(past)))
+        self.value, self.regex = past[self._at] if self._at < len(past) else ("", self.regex)
+        self.cursor_position = len(self.value)
 
     def action_regex(self) -> None:
         if self._plain:
@@ -161,7 +234,11 @@ class FilterPrompt(Input):
                 re.compile(self.value)
             except re.error as error:
                 problem = say(f"not a regex: {error}")
+        if self.value and not problem:
+            kept = [each for each in self._typed_before if each[0] != self.value]
+            self._past[self._asks or str(self._plain)] = [*kept, (self.value, self.regex)][-MOST_KEPT:]
         self.post_message(self.Typed(self.value, regex=self.regex, problem=problem))
 
     def _name_kind(self) -> None:
-        self.placeholder = say("text" if self._plain else "regex, Tab: text" if self.regex else "text, Tab: regex")
+        filters = "text" if self._plain else "regex, Tab: text" if self.regex else "text, Tab: regex"
+        self.placeholder = say(self._asks or filters)
