@@ -12,6 +12,7 @@ from hangtop.diagnosis.facts.wait_moves import Watch
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.by_waits import current_watch, ends_of
 from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.records.nodes import pid_text, pid_there
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd
 
@@ -77,4 +78,6 @@ def _process(snapshot: Snapshot, watch: Watch, pid: int) -> str:
     if member is not None:
         return member.name
     process = watch.processes.get(pid)
-    return f"pid {pid}" if process is None else f"pid {pid} {short_command(process)}"
+    if process is None:
+        return pid_text(pid)
+    return f"pid {pid_there(pid)}{f' on {process.host}' if process.host else ''} {short_command(process)}"

@@ -80,6 +80,7 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
     whether something has come, and never slept; `polled_s`: the processor time that they took for it. `sockets`, `unix`: those
     that moved, that the other end has closed, or that one of its threads waits at. `listens`: ports at which it accepts
     connections. `files`: that it reads or writes; of one that sleeps or polls alone. `ppid`: its parent.
+    `host`: the other node on which it runs, where it holds the far end of a connection.
     """
 
     pid: int
@@ -104,6 +105,7 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
     polled_s: float = 0.0
     files: tuple[FileReads, ...] = ()
     ppid: int = 0
+    host: str = ""
 
 
 class WaitsReading(Struct, frozen=True, omit_defaults=True, tag="waits"):

@@ -13,12 +13,14 @@ from hangtop.common.text import moment
 from hangtop.diagnosis.facts.held_back import held_back
 from hangtop.diagnosis.facts.long_sleeps import Sleep, sleep_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of
-from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends, port_of
+from hangtop.records.nodes import pid_there
+from hangtop.records.waiting import WAKERS, OtherEnd, ThreadWait, outer_ends, port_of
 from hangtop.records.watched_waits import AGAIN, SocketMoves, WatchedProcess, windows_sent
 
 SideKind = Literal["works", "stopped", "dead", "idle", "nobody", "unseen", "unsure"]
 UNSURE = frozenset({"unseen", "unsure"})
 """Ends of which nothing tells whether an answer is on its way."""
+AT_SOCKETS = frozenset({"receive", "send", "connect", "accept", "poll", "read", "write"})
 MOST_HOLDERS = 8
 
 
@@ -97,9 +99,25 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
         first is not None and _serves(first)
     ):  # it goes from call to call, and nothing tells whether that is work
         return None
+    if process.host and not _all_told(process):
+        return OtherSide("unseen", f"{name}, of which it cannot be seen from here what it waits for", pid, here)
     if path[-1] in watch.processes and _gathers(process, watch.processes[path[-1]]):
         return OtherSide("idle", f"{name}, which waits for others to connect", pid, here, gathers=True)
     return OtherSide("idle", f"{name}, which {_idles(first)}", pid, here)
+
+
+def _all_told(process: WatchedProcess) -> bool:
+    """Of a process on another node: whether each of its threads waits for a clock, for another of its threads, or at connections
+    alone. What stands behind pipes, files, children and unix sockets there is not looked at."""
+    return process.complete and all(map(_is_told, process.threads))
+
+
+def _is_told(thread: ThreadWait) -> bool:
+    call = thread.call
+    if call.kind == "futex":
+        return call.shared is False
+    at_known = all(end.object.kind == "tcp" or end.object.kind in WAKERS for end in thread.ends)
+    return call.kind == "sleep" or (call.kind in AT_SOCKETS and bool(thread.ends) and at_known and call.unread is None)
 
 
 def _gathers(process: WatchedProcess, asks: WatchedProcess) -> bool:
@@ -200,8 +218,9 @@ def _idles(first: ThreadWait | None) -> str:
 
 
 def named(process: WatchedProcess) -> str:
-    """`curl https://…` with its pid and its owner."""
-    return f"`{short_command(process)}` (pid {process.pid}{f', {process.user}' if process.user else ''})"
+    """`curl https://…` with its pid, its owner, and its node where that is another one."""
+    where = f" on {process.host}" if process.host else ""
+    return f"`{short_command(process)}` (pid {pid_there(process.pid)}{where}{f', {process.user}' if process.user else ''})"
 
 
 def short_command(process: WatchedProcess) -> str:

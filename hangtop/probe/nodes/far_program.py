@@ -7,6 +7,8 @@ from importlib.resources import files
 
 PACKAGE = "hangtop.probe.nodes.node_side"
 MAIN = f"{PACKAGE}.main"
+BESIDE = ("hangtop.system.waits.sock_diag",)
+"""Modules that are sent along: as theirs, they are Python 3.9 and import its library alone."""
 
 
 @cache
@@ -14,5 +16,8 @@ def program() -> bytes:
     """The whole text."""
     modules = (file for file in files(PACKAGE).iterdir() if file.name.endswith(".py") and file.name != "__init__.py")
     sources = {f"{PACKAGE}.{file.name[:-3]}": file.read_text(encoding="utf-8") for file in modules}
+    for name in BESIDE:
+        folder, _, module = name.rpartition(".")
+        sources[name] = (files(folder) / f"{module}.py").read_text(encoding="utf-8")
     head = (files("hangtop.probe.nodes") / "sent_modules.py").read_text(encoding="utf-8")
     return f"{head}\n\nSOURCES = {dict(sorted(sources.items()))!r}\nrun(SOURCES, {MAIN!r})\n".encode()

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
@@ -27,6 +27,8 @@ WELL_S = 60.0
 PING_S = 10.0
 LATE_S = 12.0
 """A node tells something every two seconds."""
+ANSWERS = ("stack", "launched", "waits", "asked")
+"""What a record has that belongs to the answer of a question: its number."""
 MOST_LINE_BYTES = 16 << 20
 MOST_WAITING = 10_000
 LAST_WORDS_S = 1.0
@@ -89,6 +91,11 @@ class NodeLink:
     def ask_launch(self, ask: int, processes: tuple[tuple[int, int], ...]) -> None:
         """Ask how these processes there were started, by pids there and start ticks."""
         self._ask(ask, {"launch": {"ask": ask, "processes": processes}})
+
+    def ask_waits(self, ask: int, ends: Sequence[str], requests: Sequence[str], samples: int, every_s: float) -> None:
+        """Ask who holds these ends of connections there, and what becomes of these processes meanwhile."""
+        what = {"ends": ends, "requests": requests, "samples": samples, "every_s": every_s}
+        self._ask(ask, {"waits": {"ask": ask, **what}})
 
     def _ask(self, ask: int, record: dict[str, Any]) -> None:
         self._answers[ask] = deque()
@@ -166,7 +173,7 @@ class NodeLink:
             now = clock.now()
             if (round_trip_s := now - record["pong"]) < self._best_s:
                 self._best_s, self.offset_s = round_trip_s, record["now"] - (now + record["pong"]) / 2
-        elif (ask := record.get("stack", record.get("launched", record.get("asked")))) is not None:
+        elif (ask := next((record[name] for name in ANSWERS if name in record), None)) is not None:
             if (answers := self._answers.get(ask)) is not None:
                 answers.append(record)
         elif "hello" in record:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.nodes.node_waits import Ends, FarWaits, with_far_ends
 from hangtop.probe.source import Absent, Source
 from hangtop.probe.waits.companions import companions
 from hangtop.probe.waits.neighbours import neighbours
@@ -26,7 +27,7 @@ from hangtop.probe.waits.windows import (
 )
 from hangtop.records.ask import WaitsAsk
 from hangtop.records.reading import Value
-from hangtop.records.waiting import ThreadWait, outer_ends, port_of
+from hangtop.records.waiting import OtherEnd, TcpSocket, ThreadWait, outer_ends, port_of
 from hangtop.records.watched_waits import AGAIN, SocketMoves, WaitsReading, WatchedProcess, windows_sent
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.table import ProcessTable
@@ -76,6 +77,8 @@ class WaitSource(Source):
         members = frozenset(row.local for pid in ask.pids for row in around.sockets.get(pid, ()))
         moments: list[Moment] = []
         self._pollers.begin(around.threads)
+        away = {(end.object.local, end.object.remote) for threads in around.threads.values() for end in _away(threads)}
+        far = FarWaits(self._context.nodes, ask.ask, away, WINDOWS + 1, WINDOW_S)
         while True:
             at = time.monotonic()
             moments.append(self._sampler.take(at, counted, inodes, unix))
@@ -86,11 +89,13 @@ class WaitSource(Source):
                 may_live = self._of_the_run(told)
                 is_open = windows < MOST_WINDOWS and any(is_doubtful(each) for each in may_live)
                 is_open = is_open or (windows < QUEUE_WINDOWS and any(is_queued(each, members, ask.pids) for each in may_live))
-                done = not is_open
+                done = not is_open and not far.is_open
+                told = with_far_ends(told, far.answers(), _by_ends(around, moments[-1]))
                 yield WaitsReading(
                     ask.ask, now, ask.pids, told, windows, round(at - began, 2), around.hidden, done, around.note, beside, near
                 )
                 if done:
+                    far.close()
                     self._last = moments[-1]
                     return
             time.sleep(max(0.0, moments[0].at + len(moments) * WINDOW_S - time.monotonic()))
@@ -152,6 +157,17 @@ class WaitSource(Source):
             files=file_reads([moment.files[pid] for moment in moments if pid in moment.files]),
             ppid=stat.ppid,
         )
+
+
+def _away(threads: Sequence[ThreadWait]) -> Iterator[OtherEnd]:
+    """What they wait at whose other end is on another machine."""
+    return (end for thread in threads for end in thread.ends if end.elsewhere and end.object.remote)
+
+
+def _by_ends(around: Around, last: Moment) -> dict[Ends, tuple[int, TcpSocket]]:
+    """The connections of all that are watched, as the last look saw them, each with its pid."""
+    rows = ((pid, last.sockets.get(row.inode, row)) for pid, held in around.sockets.items() for row in held)
+    return {(row.local, row.remote): (pid, row) for pid, row in rows if row.state != "listen"}
 
 
 def _above_stopped(table: ProcessTable, pids: Collection[int]) -> Iterator[int]:

@@ -17,9 +17,12 @@ POINTED = frozenset({"nanosleep", "clock_nanosleep", "ppoll", "pselect6", "epoll
 """Their limits are a `timespec`. That of `select` is none, and of a futex it depends on the operation."""
 
 
-def rest_of(call: Call, memory: Callable[[int, int], bytes | None]) -> tuple[float | None, bool]:
+def rest_of(
+    call: Call, memory: Callable[[int, int], bytes | None], now: Callable[[int], float] = time.clock_gettime
+) -> tuple[float | None, bool]:
     """Seconds that this call lasts at most from now on, and whether that is exact: a limit that counts from the start of the call
-    is told whole. `None` without a limit, and where it may not be read. `memory`: reads so many bytes at an address."""
+    is told whole. `None` without a limit, and where it may not be read. `memory`: reads so many bytes at an address.
+    `now`: what a clock of that machine shows (clock_gettime(2)); raises `OSError` where it has none such."""
     if call.spec is None:
         return None, False
     if call.spec.timeout_ms is not None:
@@ -33,12 +36,12 @@ def rest_of(call: Call, memory: Callable[[int, int], bytes | None]) -> tuple[flo
     seconds, nanoseconds = TIMESPEC.unpack(raw)
     limit_s = seconds + nanoseconds / 1e9
     if call.name == ABSOLUTE and call.arguments[1] & TIMER_ABSTIME:
-        return _from_now(int_of(call.arguments[0]), limit_s)
+        return _from_now(int_of(call.arguments[0]), limit_s, now)
     return max(0.0, limit_s), False
 
 
-def _from_now(clock: int, moment_s: float) -> tuple[float | None, bool]:
+def _from_now(clock: int, moment_s: float, now: Callable[[int], float]) -> tuple[float | None, bool]:
     try:
-        return max(0.0, moment_s - time.clock_gettime(clock)), True
+        return max(0.0, moment_s - now(clock)), True
     except OSError:  # a clock of that process alone
         return None, False

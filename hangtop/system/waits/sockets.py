@@ -114,8 +114,23 @@ def read_sockets(pids: Iterable[int] = ()) -> Sockets:
 
 def read_tcp() -> tuple[TcpSocket, ...]:
     """The TCP sockets of our network namespace. Raises `OSError`."""
-    asked = (INET_REQUEST.pack(family, TCP, 1 << (INET_DIAG_INFO - 1), EVERY_STATE) for family in (AF_INET, AF_INET6))
-    return tuple(parse_tcp(message) for request in asked for message in dump(request))
+    return tuple(parse_tcp(message) for request in tcp_requests() for message in dump(request))
+
+
+def tcp_requests() -> tuple[bytes, ...]:
+    """What is asked for them; `parse_tcp` reads the answers."""
+    return tuple(INET_REQUEST.pack(family, TCP, 1 << (INET_DIAG_INFO - 1), EVERY_STATE) for family in (AF_INET, AF_INET6))
+
+
+def raw_ends(local: str, remote: str) -> tuple[bytes, ...]:
+    """Ports and addresses of a connection as an answer has them, from its second word on: of a socket of its own family, and of
+    one of IPv6 that speaks IPv4."""
+    hosts, ports = zip(*(end.rpartition(":")[::2] for end in (local, remote)), strict=True)
+    head = struct.pack("!HH", *map(int, ports))
+    if any(host.startswith("[") for host in hosts):
+        return (head + b"".join(socket.inet_pton(socket.AF_INET6, host.strip("[]")) for host in hosts),)
+    plain = [socket.inet_pton(socket.AF_INET, host) for host in hosts]
+    return (head + b"".join(host + bytes(12) for host in plain), head + b"".join(MAPPED + host for host in plain))
 
 
 def read_unix() -> tuple[UnixSocket, ...]:
