@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.query.database import OWN, Database, quoted
-from hangtop.query.step_shapes import Shape, StepReader, learn
+from hangtop.query.step_shapes import CLOCK, HALF_A_DAY_S, Shape, StepReader, last_day_s, learn
 
 WINDOWS, WINDOW_BYTES = 32, 128 << 10
 """So many pieces of the file, evenly apart, are searched for forms of step lines."""
@@ -48,6 +48,8 @@ def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clo
     if not shapes:
         return Left()
     not_text = _find_candidates(database, path, shapes)
+    if any(shape.by_clock for shape in shapes):
+        _date_candidates(database, os.stat(path).st_mtime, clock_shift_s or 0.0)
     unread, examples = 0, list[str]()
     for _ in range(ROUNDS):
         for shape in shapes:
@@ -61,14 +63,40 @@ def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clo
 
 
 def _find_candidates(database: Database, path: Path, shapes: tuple[Shape, ...]) -> int:
-    """Keeps the lines that may be steps, and returns how many lines of the file are no text."""
+    """Keeps the lines that may be steps, in their order, and returns how many lines of the file are no text. `day_s`: when the
+    day of a time without a date began."""
     ask = database.connection.execute
     alike = " OR ".join(f"contains(text, {quoted(literal)})" for literal in sorted({shape.literal for shape in shapes}))
     rejects = "store_rejects = true, rejects_table = 'no_text', rejects_scan = 'no_text_scan'"
     ask("DROP TABLE IF EXISTS no_text; DROP TABLE IF EXISTS no_text_scan")
-    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text FROM {_lines_of(path, rejects)} WHERE {alike}")
+    lines = f"SELECT text, NULL::DOUBLE AS day_s FROM {_lines_of(path, rejects)}"
+    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS {lines} WHERE {alike}")
     (count,) = ask("SELECT count(DISTINCT line) FROM no_text").fetchone() or (0,)
     return int(count)
+
+
+def _date_candidates(database: Database, written_at: float, shift_s: float) -> None:
+    """Puts beside each candidate the unix time at which the day of its time of day began, as `step_shapes.days_of` says."""
+    ask = database.connection.execute
+    begin = quoted(rf"(?:^[\[(]?|\] |\]: )({CLOCK})")
+    clock_s = _clock_seconds(f"regexp_extract(text, {begin}, 1)")
+    ask(
+        f"""CREATE OR REPLACE TEMP TABLE dated AS
+        SELECT text, clock_s, nth, sum(falls) OVER (ORDER BY nth) AS day FROM (
+          SELECT *, if(clock_s < lag(clock_s IGNORE NULLS) OVER (ORDER BY nth) - {HALF_A_DAY_S}, 1, 0) AS falls FROM (
+            SELECT text, {clock_s} AS clock_s, row_number() OVER () AS nth FROM candidate))"""
+    )
+    last = ask("SELECT day, clock_s FROM dated WHERE clock_s IS NOT NULL ORDER BY nth DESC LIMIT 1").fetchone()
+    if last is not None:
+        begins = f"{last_day_s(last[1], written_at, shift_s)!r} + (day - {int(last[0])}) * {2 * HALF_A_DAY_S}"
+        ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text, {begins} AS day_s FROM dated")
+    ask("DROP TABLE dated")
+
+
+def _clock_seconds(text: str) -> str:
+    """Seconds of the day of `10:05:51,250`, as SQL."""
+    hours, minutes, seconds = (f"TRY_CAST(split_part(replace({text}, ',', '.'), ':', {nth}) AS DOUBLE)" for nth in (1, 2, 3))
+    return f"({hours} * 3600 + {minutes} * 60 + {seconds})"
 
 
 def _unread(database: Database) -> tuple[int, list[str]]:
@@ -86,6 +114,7 @@ def _add_shape(database: Database, run: str, shape: Shape) -> None:
     numbers = {name: _value(shape, name) for name in ("rank", "step", "total", "step_s", *metrics)}
     values = ", ".join(f"{value} AS v{nth}" for nth, value in enumerate(numbers.values()))
     at = "NULL" if shape.shift_s is None else f"{_naive(shape.stamp)} + {shape.shift_s!r}"
+    at = f"day_s + {_clock_seconds('stamp')}" if shape.by_clock else at
     ask(
         f"CREATE OR REPLACE TEMP TABLE got AS SELECT {at} AS time_s, {values} FROM ({_captured(shape)}) "
         f"WHERE {shape.values['step'].group} <> ''"
@@ -95,12 +124,14 @@ def _add_shape(database: Database, run: str, shape: Shape) -> None:
         plain = quoted(name.removeprefix("metric:"))
         ask(f"INSERT INTO metrics{OWN} SELECT {run}, time_s, v0, v1, {plain}, if(isfinite(v{nth}), v{nth}, NULL) FROM got")
     other = f"NOT regexp_matches(text, {quoted(_capturing(shape.regex, ()))})"
-    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text FROM candidate WHERE {other}")
+    ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT * FROM candidate WHERE {other}")
 
 
 def _captured(shape: Shape) -> str:
     """The groups of the candidates of this form, as SQL: a column each, empty where a line is of another form."""
-    wanted = {source.group for source in shape.values.values()} | ({"stamp"} if shape.shift_s is not None else set())
+    wanted = {source.group for source in shape.values.values()} | (
+        {"stamp"} if shape.shift_s is not None or shape.by_clock else set()
+    )
     groups = [name for name in re.findall(r"\(\?P<(\w+)>", shape.regex) if name in wanted]
     parts = [groups[begin : begin + GROUPS_AT_ONCE] for begin in range(0, len(groups), GROUPS_AT_ONCE)]
     regexes = [_capturing(shape.regex, part) for part in parts]
@@ -109,7 +140,7 @@ def _captured(shape: Shape) -> str:
         for nth, (regex, part) in enumerate(zip(regexes, parts, strict=True))
     )
     each = ", ".join(f"g{nth}.*" for nth in range(len(parts)))
-    return f"SELECT {each} FROM (SELECT {columns} FROM candidate WHERE contains(text, {quoted(shape.literal)}))"
+    return f"SELECT day_s, {each} FROM (SELECT day_s, {columns} FROM candidate WHERE contains(text, {quoted(shape.literal)}))"
 
 
 def _capturing(regex: str, groups: Collection[str]) -> str:

@@ -12,11 +12,11 @@ from hangtop.common.text import some
 from hangtop.feeds.replay import STREAM, Recording, RecordingError, load, recording_of
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.joined_logs import join_logs
 from hangtop.query import from_logs
 from hangtop.query.database import Database, QueryError
 from hangtop.query.from_readings import LOOK_EVERY_S, RecordedRows, finding_row, stage_rows
+from hangtop.query.sampled_steps import sampled_steps
 from hangtop.query.tables import Line, Metric, Row, Step
 from hangtop.records.log import LogFile
 from hangtop.records.reading import Reading
@@ -67,7 +67,8 @@ def timeline_rows(path: Path, index: LiteralIndex, clock_shift_s: float | None) 
         look_every_s = max(LOOK_EVERY_S, (recording.times[-1] - recording.times[0]) / MOST_LOOKS)
         yield from rows_of(path.name, recording.header.spec, recording.readings(), look_every_s)
     else:
-        yield from _digested(path, path.name, index, clock_shift_s, with_steps=True)
+        yield from _digested(path, path.name, index, clock_shift_s)
+        yield from _sampled(path, path.name, index, clock_shift_s)
 
 
 def add_seen(
@@ -96,9 +97,7 @@ def seen_rows(data: bytes, files: Sequence[Path], index: LiteralIndex, clock_shi
         if not (told and isinstance(row, Step)):
             yield row
     for path in told:
-        for row in _digested(path, LIVE, index, clock_shift_s, with_steps=True):
-            if isinstance(row, Step):
-                yield row
+        yield from _sampled(path, LIVE, index, clock_shift_s)
 
 
 def rows_of(run: str, spec: WatchSpec, readings: Iterable[Reading | None], look_every_s: float = LOOK_EVERY_S) -> Iterator[Row]:
@@ -149,17 +148,18 @@ def _add_file(
             yield f"{run}: left out: {some(left.not_text, 'line')} that are no UTF-8"
 
 
-def _digested(
-    path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None, *, with_steps: bool = False
-) -> Iterator[Row]:
-    told: list[StepLine] = []
-    digest = Digest(index, 0, clock_shift_s=clock_shift_s, on_step=told.append if with_steps else None)
+def _digested(path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
+    """Stages and findings."""
+    digest = Digest(index, 0, clock_shift_s=clock_shift_s)
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
             digest.feed(piece)
     reading = join_logs([digest.facts()], [LogFile(str(path), size_bytes=digest.bytes)], index.catalog)
     yield from stage_rows(run, reading.stages)
     yield from (finding_row(run, finding) for finding in reading.findings)
-    for seen in (line.seen for line in told if line.seen.counts and line.seen.step is not None):
-        assert seen.step is not None
-        yield Step(run, seen.at, None, int(seen.step), None, None, f"{seen.profile}:{seen.kind}")
+
+
+def _sampled(path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
+    """Steps, as many as a picture needs."""
+    for seen in sampled_steps(path, index, clock_shift_s):
+        yield Step(run, seen.at, seen.rank, seen.step, None, None, seen.counter)

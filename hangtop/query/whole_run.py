@@ -132,13 +132,24 @@ def _steps(rows: Sequence[Step]) -> tuple[tuple[float, int], ...]:
 
 
 def _pauses(steps: Sequence[tuple[float, int]], end: float | None) -> tuple[Span, ...]:
-    """Where no step came for long. `end`: until when the run was watched, if it was."""
+    """Where no step came for longer than the numbers left out between two explain. `end`: until when the run was watched, if it
+    was."""
     if len(steps) < 3:
         return ()
-    times = [at for at, _ in steps]
-    least = max(PAUSE_S, PAUSE_STEPS * median(after - before for before, after in pairwise(times)))
-    reached = (*times, end) if end is not None and end > times[-1] else tuple(times)
-    return tuple(Span(before, after, "no step") for before, after in pairwise(reached) if after - before > least)
+    step_s = usual_step_s(steps)
+    least = max(PAUSE_S, PAUSE_STEPS * step_s)
+    reached = (*steps, (end, steps[-1][1])) if end is not None and end > steps[-1][0] else tuple(steps)
+    return tuple(
+        Span(before, after, "no step")
+        for (before, last), (after, number) in pairwise(reached)
+        if after - before > least + max(0, number - last - 1) * step_s
+    )
+
+
+def usual_step_s(steps: Sequence[tuple[float, int]]) -> float:
+    """The median time of a step, of times and numbers in order: where numbers are left out, the time between is that of all."""
+    took = [(after - before) / (number - last) for (before, last), (after, number) in pairwise(steps) if number > last]
+    return median(took) if took else 0.0
 
 
 def _marks(stages: Sequence[StageRow], findings: Sequence[FindingRow]) -> tuple[Mark, ...]:

@@ -1,0 +1,72 @@
+"""A log of any size at a glance: no pause is missed, and none is made up, in what was not read."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hangtop.logs.catalog.load import load
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.query import sampled_steps as sampling
+from hangtop.query.sampled_steps import sampled_steps
+from hangtop.query.step_shapes import days_of
+from hangtop.query.tables import Step
+from hangtop.query.whole_run import whole_run
+
+INDEX = LiteralIndex(load())
+BEGIN = datetime(2026, 1, 11, 20, tzinfo=UTC)
+DAY_S = 86_400.0
+
+
+def written(path: Path, form: str, steps: int, pause_after: int, pause_s: float = 600) -> Path:
+    at = BEGIN
+    with path.open("w") as log:
+        for step in range(steps):
+            at += timedelta(seconds=3 + (pause_s if step == pause_after else 0))
+            log.write(f"{at:{form}} step {step}/{steps} loss=0.5\n")
+    os.utime(path, (at.timestamp(), at.timestamp()))
+    return path
+
+
+def run_of(path: Path):
+    seen = sampled_steps(path, INDEX, 0.0)
+    return whole_run(Step("run", step.at, step.rank, step.step, None, None, step.counter) for step in seen)
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "[%H:%M:%S]", "%H:%M:%S,000"])
+def test_the_one_pause_is_found_and_the_days_are_counted(form, tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "WINDOWS", 20)
+    run = run_of(written(tmp_path / "train.log", form, 30_000, 12_345))
+    assert run.begin == pytest.approx(BEGIN.timestamp() + 3)
+    assert run.end == pytest.approx(BEGIN.timestamp() + 90_000 + 600)
+    assert [(pause.end - pause.begin, pause.begin - run.begin) for pause in run.pauses] == [(603, 3 * 12_344)]
+    assert len(run.steps) < 1_000
+
+
+def test_a_new_day_begins_where_the_clock_falls_by_half_a_day_and_the_last_is_the_file_s(tmp_path):
+    midnight = datetime(2026, 1, 12, tzinfo=UTC).timestamp()
+    assert days_of([80_000.0, 79_999.0, 10.0, 50.0], midnight + 60, 0.0) == [midnight - DAY_S] * 2 + [midnight] * 2
+    assert days_of([80_000.0], midnight + 60, 0.0) == [midnight - DAY_S]
+    assert days_of([10.0], midnight - 3590, -3600.0) == [midnight - 3600]
+    assert days_of([], midnight, 0.0) == []
+
+
+def test_times_of_day_have_their_date_in_the_tables(tmp_path):
+    pytest.importorskip("duckdb")
+    from hangtop.query.database import Database
+    from hangtop.query.from_logs import add_steps
+
+    log = written(tmp_path / "train.log", "[%H:%M:%S]", 6_000, 3_000, 6 * 3600.0)
+    with Database() as database:
+        add_steps(database, log, "run", INDEX, 0.0)
+        (row,) = database.ask("SELECT min(time_s), max(time_s), count(time_s), count(DISTINCT time_s) FROM steps").rows
+    assert row == (BEGIN.timestamp() + 3, BEGIN.timestamp() + 18_000 + 21_600, 6_000, 6_000)
+
+
+def test_a_duration_in_a_bar_is_no_time_of_day(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("".join(f" {n}%|█  | {n}/100 [01:02:{n % 60:02}<02:00:00, 1.00it/s, loss=0.5]\n" for n in range(1, 90)))
+    assert sampled_steps(log, INDEX, 0.0) == []
