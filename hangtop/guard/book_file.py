@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from platformdirs import user_state_path
 
+from hangtop.actions.execute import lock
 from hangtop.guard.episodes import Book, opened_again
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores.launch_store import write_whole
@@ -44,14 +45,12 @@ class BookFile:
         self.book = self._read()
 
     def _hold(self, place: Path) -> None:
-        self._locks.append(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._locks.append(lock.opened(place))
         try:
             fcntl.flock(self._locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             self.close()
             raise HeldError("another hangtop guard watches this run: two would act twice") from error
-        except OSError:  # a file system without locks
-            pass
 
     def _read(self) -> Book:
         """What the guard before knew; a file that cannot be read is an empty one, and `problem` says so."""
@@ -77,8 +76,8 @@ class BookFile:
         return True
 
     def close(self) -> None:
-        for lock in self._locks:
-            os.close(lock)
+        for held in self._locks:
+            os.close(held)
         self._locks.clear()
 
 

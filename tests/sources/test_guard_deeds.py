@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -17,6 +19,7 @@ from hangtop.actions.execute.client import EXECUTOR
 from hangtop.actions.execute.commands import launch
 from hangtop.actions.execute.steps import ActionLog, step, tells_of
 from hangtop.actions.plans.run_plan import run_plan
+from hangtop.cli.commands.guard import _passing_on
 from hangtop.common import clock
 from hangtop.guard import children, restart_by_command
 from hangtop.guard.case import CALLED_OFF, NOT_WRITTEN, Case, Outcome
@@ -227,3 +230,13 @@ def test_the_log_of_actions_tells_of_a_start_before_it_is_made(course: Course) -
     log.write(plan, step("doing", "starting sleep 600"))
     assert look_back(course).told is True
     assert look_back(replace(course, logged_bytes=10**6)).told is None, "it was made anew"
+
+
+def test_a_request_to_end_that_comes_between_the_stop_and_the_start_is_heard(course: Course, started: Launch) -> None:
+    end_run(started)
+    watch, request = SimpleNamespace(told_to_end=""), SimpleNamespace(asked=pytest.fail)
+    pass_on = _passing_on(WatchSpec(logs=(course.log,)), watch, request)  # type: ignore[arg-type]
+    pass_on(signal.SIGUSR1)
+    assert watch.told_to_end == ""
+    pass_on(signal.SIGTERM)
+    assert watch.told_to_end == "SIGTERM came while it did not run"

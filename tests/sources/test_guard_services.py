@@ -12,9 +12,11 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import click
 import pytest
 
 from hangtop.cli.commands.guard import service
+from hangtop.cli.main import hangtop
 from tests.fakes import user_systemd
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S, eventually, running
@@ -218,3 +220,27 @@ def test_the_slurm_job_ends_as_the_run_and_is_requeued_only_if_that_hung(
             job.send_signal(signal.SIGTERM)
         job.wait(PATIENCE_S)
         assert (job.returncode, (tmp_path / "requeued").exists()) == (code, requeued)
+
+
+@pytest.mark.parametrize(("fit", "held"), [(True, ""), (False, "requeuehold 7\n")])
+def test_the_prolog_of_slurm_holds_the_job_of_an_unfit_node_back(tmp_path: Path, *, fit: bool, held: str) -> None:
+    program(tmp_path / "hangtop", f"exit {0 if fit else 1}")
+    program(tmp_path / "scontrol", SLURM["scontrol"])
+    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
+    subprocess.run(("sh", "-c", said_of_slurm("Prolog")), cwd=tmp_path, env=environ, timeout=PATIENCE_S, check=False)
+    asked = tmp_path / "requeued"
+    assert (asked.read_text() if asked.exists() else "") == held
+
+
+@pytest.mark.parametrize("when", ["Prolog", "Epilog"])
+def test_what_prolog_and_epilog_of_slurm_run_is_a_command_of_hangtop(when: str) -> None:
+    name, *words = shlex.split(said_of_slurm(when).removeprefix("hangtop ").partition("||")[0])
+    command = hangtop.get_command(click.Context(hangtop), name)
+    assert command is not None
+    command.make_context(name, words)
+
+
+def said_of_slurm(when: str) -> str:
+    """The command that the example names for this time."""
+    (line,) = [line for line in service("slurm").splitlines() if line.startswith(f"#   {when}")]
+    return line.partition(":")[2].strip()

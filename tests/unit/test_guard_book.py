@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from hangtop.actions.execute import lock
 from hangtop.guard import book_file
 from hangtop.guard.book_file import BookFile, HeldError
 from hangtop.guard.episodes import NOT_AGAIN, Book, Done
@@ -47,6 +51,23 @@ def test_one_guard_a_log_however_many_logs_the_other_one_watches(tmp_path: Path)
     with pytest.raises(HeldError):
         BookFile(SPEC, tmp_path)
     two.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
+def test_one_guard_a_run_where_the_file_system_of_the_state_has_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lockf = lock.fcntl.lockf
+
+    def without(fd: int, *how: int) -> None:
+        if str(tmp_path) in os.readlink(f"/proc/self/fd/{fd}"):
+            raise OSError(errno.ENOLCK, "No locks available")
+        lockf(fd, *how)
+
+    monkeypatch.setattr(lock.fcntl, "lockf", without)
+    spec = WatchSpec(logs=(str(tmp_path / "train.log"),))
+    first = BookFile(spec, tmp_path)
+    with pytest.raises(HeldError, match="two would act twice"):
+        BookFile(spec, tmp_path)
+    first.close()
 
 
 def test_a_full_disk_is_told_and_the_book_is_written_once_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

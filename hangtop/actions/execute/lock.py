@@ -40,7 +40,7 @@ class HeldError(Exception):
 def locked(plan: Plan) -> Iterator[None]:
     """Hold a lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` without a lock file."""
     with contextlib.ExitStack() as held:
-        fd = _opened(user_state_path("hangtop") / "actions.lock")
+        fd = opened(user_state_path("hangtop") / "actions.lock")
         held.callback(os.close, fd)
         for place in sorted({_place(name) for name in names(plan)}):  # the same order everywhere: of two hangtops one gets all
             try:
@@ -56,8 +56,9 @@ def locked(plan: Plan) -> Iterator[None]:
         yield
 
 
-def _opened(path: Path) -> int:
-    """The lock file; where its file system has no locks (Lustre without `flock`, NFS without a lock service), one in /tmp."""
+def opened(path: Path) -> int:
+    """The lock file; where its file system has no locks (Lustre without `flock`, NFS without a lock service), one of this name in
+    /tmp. Raises `OSError`."""
     try:
         return _lockable(path)
     except OSError as error:
