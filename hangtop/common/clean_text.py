@@ -14,7 +14,7 @@ _BOMS: dict[bytes, Encoding] = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-b
 
 # ECMA-48: CSI, then OSC/DCS/SOS/PM/APC strings up to BEL or ST, then two-byte escapes. 8-bit forms included. A string without its
 # end goes up to the next escape, as terminals break it off there; were it no match, many of them would cost quadratic time.
-_ESCAPES = re.compile(
+ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\r\n]*+(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
@@ -34,7 +34,7 @@ def without_escapes(text: str) -> str:
     if text.isprintable():
         return text
     if "\x1b" in text or not text.isascii():
-        text = _ESCAPES.sub("", text)
+        text = ESCAPES.sub("", text)
     return _CONTROLS.sub("", text)
 
 

@@ -49,7 +49,8 @@ class LogFile(Struct, frozen=True, omit_defaults=True):
 class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True, gc=False):
     """One line as it may be shown: cleaned of control codes, `\\r` folded, `text` without its prefixes.
 
-    `offset`: byte in its file. Below 0: the line stood in the file that was here before a rotation; -1 is the border."""
+    `offset`: byte in its file. Below 0: the line stood in the file that was here before a rotation; -1 is the border. `colours`:
+    those that the program gave its text, as in `hangtop.common.own_colours`."""
 
     file: int
     offset: int
@@ -58,6 +59,7 @@ class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True, gc=False
     prefix: str
     text: str
     kind: LineKind = "plain"
+    colours: str = ""
 
 
 class RankLog(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -66,6 +66,7 @@ IN_A_PANE: tuple[Key, ...] = (
     Key(shown="o", help="another order (processes, actors)", of=("order",)),
     Key(shown="a", help="all training processes; of Ray its nodes", of=("everything",)),
     Key(shown="w", help="the log: wrap long lines", of=("wrap",)),
+    Key(shown="C", help="the log: the colours of the program, or by kind of line", of=("ink",)),
     Key(shown="m '", help="the log: mark a line; go to the next mark", of=("mark", "next_mark")),
     Key(shown="y", help="copy, on a page: a fix, the stacks", of=("copy",)),
     Key(shown="i", help="the verdict's page: run what tells the cause; a process's: look inside", of=("tell",)),
@@ -88,6 +89,7 @@ MOVES: tuple[Key, ...] = (
     Key("a", name="everything"),
     Key("y", name="copy"),
     Key("w", name="wrap"),
+    Key("C", name="ink"),
     Key("m", name="mark"),
     Key("apostrophe", name="next_mark"),
 )

@@ -14,7 +14,7 @@ from hangtop.records.log import LogFile, LogLine, LogReading, PageReading
 from hangtop.records.reading import Reading
 from hangtop.render.log.log_goal import Goal, goal_of, step_regex
 from hangtop.render.log.log_query import LogQuery
-from hangtop.render.log.log_rows import wrapped_rows
+from hangtop.render.log.log_rows import LineLook, line_rows
 from hangtop.render.log.log_view_model import MOST_LINES, LogViewModel
 from hangtop.render.spans import width_of
 from hangtop.state.run_state import RunState, fold
@@ -389,7 +389,7 @@ def test_a_wrapped_line_loses_nothing() -> None:
     for words in ("word " * 60, "x" * 301, "权重同步" * 40, "a权" * 50):
         line = LogLine(0, 0, 1_768_126_000.0, 3, "[rank3]: ", words)
         for width in (20, 33, 80):
-            rows = wrapped_rows(line, width)
+            rows = line_rows(line, width, LineLook(wraps=True))
             assert all(width_of(row) <= width for row in rows)
             told = "".join(part for row in rows for part, _ in row)
             assert "".join(told.split())[8:] == "".join(f"[rank3]: {words}".split())

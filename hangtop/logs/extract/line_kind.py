@@ -75,4 +75,4 @@ def shown_line(line: Line, file: int, index: LiteralIndex, rank: int | None) -> 
     """A parsed line as it may be shown."""
     prefix = line.prefix
     kind = line_kind(line.text, prefix.level, index)
-    return LogLine(file, line.offset, line.at, rank, clean_text(prefix.text), clean_text(line.text), kind)
+    return LogLine(file, line.offset, line.at, rank, clean_text(prefix.text), clean_text(line.text), kind, line.colours)

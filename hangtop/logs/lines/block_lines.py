@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import decode, without_escapes
+from hangtop.common.own_colours import own_colours
 from hangtop.logs.lines.prefixes import MEMBERS, Prefix, speaker, strip, strip_head
 from hangtop.logs.lines.split import HEAD, Block
 from hangtop.logs.lines.timestamps import LogClock
@@ -48,6 +49,7 @@ _NAMES = re.compile(
 _NAME_BYTES = 13
 _SHORT = 64  # bytes of a line's head that are likely to come again as they are
 
+ESCAPE = b"\x1b["
 _CLOCK = re.compile(rb"\d:\d\d:\d\d")
 _BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
 _BEGINS_INSIDE = re.compile(r"(?<=\S)(?=\([^\s()=]+ pid=\d+(?:, ip=[^)\s]+)?\) |\[(?:rank|default)\d+\]:)")
@@ -56,7 +58,7 @@ _BEGINS_INSIDE = re.compile(r"(?<=\S)(?=\([^\s()=]+ pid=\d+(?:, ip=[^)\s]+)?\) |
 
 class Line(Struct, frozen=True, gc=False):
     """One line: `text` is its message without prefixes and escapes. `at`: unix time, if it is known. `stamp`: the time in the
-    line, as if it were UTC. `whole`: its end has been seen.
+    line, as if it were UTC. `whole`: its end has been seen. `colours`: that the program gave its text.
     """
 
     offset: int
@@ -67,6 +69,7 @@ class Line(Struct, frozen=True, gc=False):
     stamp: float | None = None
     writer: Writer = ()
     whole: bool = True
+    colours: str = ""
 
 
 class Span(Struct, frozen=True, gc=False):
@@ -280,6 +283,7 @@ class Lines:
             stamp=stamp,
             writer=writer_of(prefix),
             whole=not (self.block.open and span.end == len(self._data)),
+            colours=own_colours(decode(raw), text) if ESCAPE in raw else "",
         )
 
     def _row_prefix(self, span: Span, own: Prefix) -> Prefix:

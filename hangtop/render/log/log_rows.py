@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from hangtop.records.log import LineKind, LogFile, LogLine
 from hangtop.render.log.log_merge import Place, place_of
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.log.log_view_model import LogViewModel
+from hangtop.render.log.own_ink import inked
 from hangtop.render.spans import Row, cut, dotted, wrapped_row
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
@@ -40,50 +41,47 @@ MOST_SHOWN = 2_000
 
 
 class LineLook(Struct, frozen=True):
-    """How lines are painted. `shift`: columns scrolled to the right. `wraps`: long ones go on in the next row. `marks`: places
-    that a person has marked."""
+    """How lines are painted. `shift`: columns scrolled to the right. `wraps`: long ones go on in the next row. `inked`: in the
+    colours of their program."""
 
     shift: int = 0
     wraps: bool = False
-    marks: frozenset[Place] = frozenset()
+    inked: bool = False
 
 
+Mark = tuple[str, str]
 PLAIN_LOOK = LineLook()
 TARGET, MARKED = ("accent reverse", "▸ "), ("warn reverse", "◂ ")
-"""Of a line that was jumped to, and of a marked one: the look of its time, and the sign where lines have none."""
+"""Of a line that was jumped to, and of one that a person marked: the look of its time, and the sign where lines have none."""
+
+
+def line_row(line: LogLine, width: int, *, timed: bool = True, shift: int = 0) -> Row:
+    """Time, prefix, text."""
+    return line_rows(line, width, LineLook(shift), timed=timed)[0]
 
 
 @lru_cache(maxsize=256)
-def line_row(
-    line: LogLine, width: int, *, label: str = "", timed: bool = True, shift: int = 0, mark: tuple[str, str] | None = None
-) -> Row:
-    """Time, file, prefix, text. `shift`: columns scrolled to the right; `mark`: `TARGET`, `MARKED` or none."""
-    if line.kind == "border":
-        return border_row(width, label)
-    return cut(_line_row(line, label, timed=timed, shift=shift, mark=mark), width)
-
-
-@lru_cache(maxsize=256)
-def wrapped_rows(
-    line: LogLine, width: int, *, label: str = "", timed: bool = True, mark: tuple[str, str] | None = None
+def line_rows(
+    line: LogLine, width: int, look: LineLook = PLAIN_LOOK, *, label: str = "", timed: bool = True, mark: Mark | None = None
 ) -> tuple[Row, ...]:
-    """The line in as many rows as it needs; further ones begin where its text begins."""
+    """Time, file, prefix, text, in one row, or in as many as it needs. `mark`: `TARGET`, `MARKED` or none."""
     if line.kind == "border":
         return (border_row(width, label),)
-    row = _line_row(line, label, timed=timed, shift=0, mark=mark)
-    return tuple(wrapped_row(row, width, CLOCK_CELLS if timed else 2))
-
-
-def _line_row(line: LogLine, label: str, *, timed: bool, shift: int, mark: tuple[str, str] | None) -> Row:
     at = text.clock(line.at) if line.at is not None else " " * 8
     clock = ((f"{at}  ", mark[0] if mark else "stale"),) if timed else ()
     sign = ((mark[1], "accent bold"),) if mark and not timed else ()
     name = ((f"{label:<{LABEL_CELLS}.{LABEL_CELLS}}  ", "muted"),) if label else ()
+    row = (*clock, *sign, *name, *_shifted(_words(line, look, timed=timed), 0 if look.wraps else look.shift))
+    return tuple(wrapped_row(row, width, CLOCK_CELLS if timed else 2)) if look.wraps else (cut(row, width),)
+
+
+def _words(line: LogLine, look: LineLook, *, timed: bool) -> Row:
     prefix = f"{line.prefix.rstrip()} " if line.prefix else ""
     if timed and line.at is not None:
         prefix = without_clock(prefix, line.at)
-    words: Row = ((prefix[:MOST_SHOWN], "muted"), (line.text[: MOST_SHOWN + shift], ROLES[line.kind]))
-    return (*clock, *sign, *name, *_shifted(words, shift))
+    said, role = line.text[: MOST_SHOWN + look.shift], ROLES[line.kind]
+    told = inked(said, line.colours, role) if look.inked and line.colours else ((said, role),)
+    return ((prefix[:MOST_SHOWN], "muted"), *told)
 
 
 def border_row(width: int, label: str) -> Row:
@@ -120,7 +118,9 @@ def _shifted(row: Row, cells: int) -> Row:
     return tuple(kept)
 
 
-def log_rows(view: View, model: LogViewModel, width: int, height: int, look: LineLook = PLAIN_LOOK) -> list[Row]:
+def log_rows(
+    view: View, model: LogViewModel, width: int, height: int, look: LineLook = PLAIN_LOOK, marks: Collection[Place] = ()
+) -> list[Row]:
     """The lines that fit, and the silence as the last one."""
     silence = silence_row(view, width) if model.following else None
     problem = problem_of(view, model) if height > 1 else None
@@ -137,11 +137,8 @@ def log_rows(view: View, model: LogViewModel, width: int, height: int, look: Lin
     rows: list[Row] = []
     for line, label in zip(lines, labels, strict=True):
         place = place_of(line)
-        mark = TARGET if place == model.target else MARKED if place in look.marks else None
-        if look.wraps:
-            rows += wrapped_rows(line, width, label=label, timed=timed, mark=mark)
-        else:
-            rows.append(line_row(line, width, label=label, timed=timed, shift=look.shift, mark=mark))
+        mark = TARGET if place == model.target else MARKED if place in marks else None
+        rows += line_rows(line, width, look, label=label, timed=timed, mark=mark)
     rows = rows[-room:] if model.following else rows[:room]
     return [*broken, *(rows if room > 0 else []), *([silence] if silence else [])]
 

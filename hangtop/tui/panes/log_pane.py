@@ -43,6 +43,7 @@ class LogPane(Pane):
         left="shift(-1)",
         right="shift(1)",
         wrap="wrap",
+        ink="ink",
         mark="mark",
         next_mark="next_mark",
     )
@@ -51,7 +52,7 @@ class LogPane(Pane):
         super().__init__()
         self.model = LogViewModel(lambda ask: self.hangtop.feed.ask(ask))
         self.shift = 0
-        self.wraps = False
+        self.wraps = self.inked = False
         self.marks: list[Place] = []
 
     @property
@@ -63,8 +64,9 @@ class LogPane(Pane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         self.model.take_tail(view.state)
+        look = LineLook(self.shift, self.wraps, self.inked)
         top = self.head(head_summary(view, self.model), width, head_right(self.model))
-        return [top, *log_rows(view, self.model, width, height - 1, self._look)]
+        return [top, *log_rows(view, self.model, width, height - 1, look, self.marks)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         silent = view.verdict is not None and view.verdict.state.silent
@@ -118,10 +120,6 @@ class LogPane(Pane):
         self.shift = max(0, self.shift + by * SHIFT_CELLS)
         self.hangtop.repaint()
 
-    @property
-    def _look(self) -> LineLook:
-        return LineLook(self.shift, self.wraps, frozenset(self.marks))
-
     def go_to(self, typed: str) -> None:
         """What was typed after `:`."""
         goal = goal_of(typed, self.hangtop.view)
@@ -136,6 +134,15 @@ class LogPane(Pane):
     def action_wrap(self) -> None:
         """Long lines go on in the next row, or are cut."""
         self.wraps, self.shift = not self.wraps, 0
+        self.hangtop.repaint()
+
+    def action_ink(self) -> None:
+        """Lines in the colours that their program gave them, or by their kind."""
+        if self.app.no_color:
+            self.model.said = say("NO_COLOR is set: no colours")
+        else:
+            self.inked = not self.inked
+            self.model.said = say("its own colours") if self.inked else ""
         self.hangtop.repaint()
 
     def action_mark(self) -> None:
