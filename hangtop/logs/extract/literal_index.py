@@ -97,12 +97,14 @@ class LiteralIndex:
         plain = (each for each in told if not (each.wrapper or (each.general and each.family)))
         return any(compiled(each.regex).search(text) for each in plain)
 
-    def roles(self, text: str) -> set[Role]:
-        """The roles of the known messages in a text. Of families only causes: the kind of an exception tells who only waited.
-        What says how a run is built (noise) explains no exception."""
+    def roles(self, text: str, files: Iterable[str] = ()) -> set[Role]:
+        """The roles of the known messages in a text that was raised in these files. Of families only causes: the kind of an
+        exception tells who only waited. What says how a run is built (noise) explains no exception."""
+        raised_in = tuple(files)
         known = (signature for signature in self.readers(text.encode()).signatures if signature.role != "noise")
         told = (signature for signature in known if not signature.family or signature.role == "cause")
-        return {signature.role for signature in told if compiled(signature.regex).search(text)}
+        fitting = (signature for signature in told if signature.was_raised_in(raised_in))
+        return {signature.role for signature in fitting if compiled(signature.regex).search(text)}
 
 
 def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], str, Any]]:

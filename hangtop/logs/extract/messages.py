@@ -274,7 +274,7 @@ class Messages:
         self._frames_of[line.offset] = trace.files
         if len(self._frames_of) > _KEPT_ABOUT:
             del self._frames_of[next(iter(self._frames_of))]
-        roles = self._index.roles(line.text) or self._index.roles(below)
+        roles = self._index.roles(line.text, trace.files) or self._index.roles(below, trace.files)
         if trace.handled and not tally.handled:  # beside one that nothing handled
             return "summary" in roles
         passed_on = trace.passes_on and not roles

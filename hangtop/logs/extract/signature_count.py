@@ -85,12 +85,21 @@ def finding_of(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: b
         survived=survived,
         outlived=tally.outlived,
         hang=signature.hang,
-        cause=(tally.kind or signature).cause,
+        cause=_cause_of(tally),
         pid=_pid_of(by, tally.first.prefix.actor) if tally.said is None else tally.said.pid,
         every_s=signature.every_s,
         patient=signature.patient,
         witness=signature.witness,
     )
+
+
+def _cause_of(tally: SignatureCount) -> str:
+    """That of its page or of its kind. An exception that neither knows is told in its own words, with the line of the run's own
+    code that raised it or called what did: so a person reads a traceback."""
+    place = tally.groups.get("own") or tally.groups.get("frame")
+    if tally.unknown and tally.kind is None and place is not None:
+        return f"Raised at or below {place.replace(chr(92), '/').rpartition('/')[2]}: {tally.text}"
+    return (tally.kind or tally.signature).cause
 
 
 def _pid_of(writer: Writer, actor: str | None) -> int | None:
