@@ -136,8 +136,9 @@ class TcpSocket(Struct, frozen=True, omit_defaults=True):
     `unread_bytes`: received, not taken by the program; of a listener, connections that wait to be accepted. `unacked_bytes`:
     given to the kernel, not acknowledged by the other machine; `unsent_bytes` of these were not sent yet; of a listener, the
     greatest length of its queue. `acked_bytes`, `received_bytes`: since the connection began; the SYN counts as one acknowledged
-    byte. `segments_…`: those that held data. `last_…_ms`: milliseconds since then; data that never came count from the start of
-    the connection. `retransmits`: of the segment now due, unanswered. `probes`: of a closed window, unanswered.
+    byte. `segments_…`: those that held data; `segments_again`:
+    sent more than once, of all that it ever sent. `last_…_ms`: milliseconds since then; data that never came count from the start
+    of the connection. `retransmits`: of the segment now due, unanswered. `probes`: of a closed window, unanswered.
     `window_limited_us`, `buffer_limited_us`: microseconds in which the other side's window, or our send buffer, held data back.
     `None`: a state without these (listen), an old kernel, or a socket of another network namespace, of which only the addresses
     are told.
@@ -162,6 +163,7 @@ class TcpSocket(Struct, frozen=True, omit_defaults=True):
     buffer_limited_us: int | None = None
     segments_in: int | None = None
     segments_out: int | None = None
+    segments_again: int | None = None
 
 
 class WaitReading(Struct, frozen=True, omit_defaults=True):

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from hangtop.common.decode_toml import decode_toml
-from hangtop.diagnosis.facts.host_signals import killed_for_memory, slow_signals, troubles
+from hangtop.diagnosis.facts.host_signals import killed_for_memory, sent_again, slow_signals, troubles
 from hangtop.records.host_signals import FabricPort, HostSignals, KernelEvent, ServedMount
 from hangtop.records.process import Process, ProcessReading
+from hangtop.records.waiting import TcpSocket
+from hangtop.records.watched_waits import SocketMoves, WaitsReading, WatchedProcess
 from hangtop.state.run_state import RunState
 from hangtop.system.host_signals import kernel_log
 from hangtop.system.host_signals.fabric import FabricReader
@@ -158,6 +160,16 @@ class TestSaid:
             ("slow_data", "filer (/mnt) takes 1.2 s for a request"),
             ("slow_network", "2% of the TCP segments of this machine are sent again"),
         ]
+
+    def test_a_rank_that_loses_segments_is_named_with_the_connection_that_loses_most(self):
+        rows = [
+            TcpSocket(7, "10.0.0.1:1", f"10.0.0.{far}:2", "established", 0, segments_out=sent, segments_again=again)
+            for far, sent, again in ((2, 1_000, 50), (3, 1_000, 20), (4, 10, 9))
+        ]
+        watched = WatchedProcess(40, 1, "S", "python", sockets=tuple(map(SocketMoves, rows)))
+        state = RunState(waits=WaitsReading(1, started_at=0.0, processes=(watched,)))
+        (fact,) = sent_again(state, {40: 3})
+        assert (fact.page, fact.text) == ("slow_network", "rank 3 sends 5% of its segments to 10.0.0.2:2 again")
 
     def test_a_quiet_machine_says_nothing(self):
         assert slow_signals(HostSignals(again_part=0.0001, quota_part=0.0, quota_cores=8.0, swap_in_b_s=0, throttled=0), {}) == ()

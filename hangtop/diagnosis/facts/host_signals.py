@@ -10,6 +10,7 @@ from hangtop.common.text import clock, duration, numbered, size, some
 from hangtop.records.host_signals import HostSignals, KernelEvent
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence
+from hangtop.records.waiting import TcpSocket
 from hangtop.state.run_state import RunState
 
 BEFORE_S = 5.0
@@ -21,6 +22,7 @@ SLOW_SERVER_MS, LEAST_REQUESTS = 500.0, 5
 AGAIN_PART = 0.01
 """Of TCP segments: in a data centre some in 100,000 are sent again; from 1 % on throughput falls to a fraction (Mathis et al.,
 "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", 1997: it goes with one by the root of the loss)."""
+LEAST_SEGMENTS = 200
 SWAP_B_S = 1 << 20
 QUOTA_PART = 0.25
 PLAIN = {"xid": "Xid", "disk": "a disk error", "hardware": "a hardware error", "port down": "a port went down"}
@@ -38,6 +40,23 @@ def troubles(state: RunState) -> list[str]:
 def slow_signals(signals: HostSignals | None, ranks: dict[int, int]) -> tuple[Evidence, ...]:
     """What slows a run down, each with the page that says what to do. `ranks`: by pid."""
     return () if signals is None else tuple(Evidence("host", line, page=page) for page, line in _slow(signals, ranks))
+
+
+def sent_again(state: RunState, ranks: dict[int, int]) -> tuple[Evidence, ...]:
+    """The connection of each rank that loses most on its way, as the last watch saw it. `ranks`: by pid."""
+    watched = state.waits.processes if state.waits is not None else ()
+    found = ((ranks[process.pid], moves.last) for process in watched if process.pid in ranks for moves in process.sockets)
+    lost = [(_part_again(row), rank, row) for rank, row in found if _part_again(row) >= AGAIN_PART]
+    worst = {rank: (part, row) for part, rank, row in sorted(lost, key=lambda each: each[0])}
+    return tuple(
+        Evidence("host", f"rank {rank} sends {part:.0%} of its segments to {row.remote} again", page="slow_network")
+        for rank, (part, row) in sorted(worst.items())
+    )
+
+
+def _part_again(row: TcpSocket) -> float:
+    sent = row.segments_out or 0
+    return (row.segments_again or 0) / sent if sent >= LEAST_SEGMENTS else 0.0
 
 
 def killed_for_memory(state: RunState, process: Process) -> KernelEvent | None:

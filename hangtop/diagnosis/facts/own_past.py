@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.facts.gpu_evidence import lasting_evidence
 from hangtop.diagnosis.facts.gpu_load import gpu_load
 from hangtop.diagnosis.facts.heavy_parts import heavy_parts
-from hangtop.diagnosis.facts.host_signals import slow_signals
+from hangtop.diagnosis.facts.host_signals import sent_again, slow_signals
 from hangtop.diagnosis.facts.learning_hints import learning_hints
 from hangtop.diagnosis.facts.machine_evidence import stall_evidence
 from hangtop.diagnosis.facts.slow_messages import slow_messages
@@ -46,9 +46,8 @@ def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
 
 def machine_slow(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """What of the machine's signals slows a run down."""
-    return slow_signals(
-        snapshot.state.signals, {member.pid: member.rank for member in snapshot.members if member.rank is not None}
-    )
+    ranks = {member.pid: member.rank for member in snapshot.members if member.rank is not None}
+    return (*slow_signals(snapshot.state.signals, ranks), *sent_again(snapshot.state, ranks))
 
 
 def shares(snapshot: Snapshot) -> tuple[Evidence, ...]:

@@ -147,6 +147,8 @@ def _beside(file: HeldFile, socket: TcpSocket | None) -> Iterator[str]:
         yield say(f"sent again {text.some(socket.retransmits, 'time')}, without an answer")
     if socket.received_bytes is not None and socket.acked_bytes is not None:
         yield say(f"received {text.size(socket.received_bytes)}, sent {text.size(max(0, socket.acked_bytes - 1))}")
+    if socket.segments_again:
+        yield say(f"{socket.segments_again:,} segments sent more than once")
     if socket.last_received_ms is not None and socket.received_bytes:
         yield say(f"last received {text.age(socket.last_received_ms / 1000)} ago")
 

@@ -149,9 +149,24 @@ def parse_tcp(message: bytes) -> TcpSocket:
     retransmits, probes, *words = TCP_INFO.unpack_from(told)
     acked, received, unsent, segments_in, segments_out, window, buffer = words[-7:]
     sent_ms, received_ms, ack_ms = words[9:12]
+    again = words[22]
     return TcpSocket(
         *(inode, local, remote, known, uid, unread, unacked),
-        *(unsent, acked, received, sent_ms, received_ms, ack_ms, retransmits, probes, window, buffer, segments_in, segments_out),
+        *(
+            unsent,
+            acked,
+            received,
+            sent_ms,
+            received_ms,
+            ack_ms,
+            retransmits,
+            probes,
+            window,
+            buffer,
+            segments_in,
+            segments_out,
+            again,
+        ),
     )
 
 
