@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 
+from hangtop.cli.config import config_dir
 from hangtop.cli.finite_range import FiniteRange
-from hangtop.cli.options import WATCH, config_of, options, refuse_odd_name, spec_of_run
+from hangtop.cli.options import WATCH, config_of, options, refuse_odd_name, spec_of_run, system_language, watch_look
 from hangtop.cli.told_help import ToldCommand
+from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 
 @click.command(cls=ToldCommand)
@@ -60,7 +62,8 @@ def export(files: tuple[Path, ...], output: Path) -> int:
 @click.argument("good", type=click.Path(path_type=Path))
 @click.argument("bad", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")
-def diff(good: Path, bad: Path, *, as_json: bool) -> int:
+@click.option("--screen", "on_screen", is_flag=True, help="Show them on the screen, over the bad run itself.")
+def diff(good: Path, bad: Path, *, as_json: bool, on_screen: bool) -> int:
     """Tell where a bad run left a good one: recordings or logs.
 
     Noise is told from change by the good run's own spread. Exit code 1: they differ.
@@ -69,7 +72,17 @@ def diff(good: Path, bad: Path, *, as_json: bool) -> int:
 
     for file in (good, bad):
         refuse_odd_name(str(file))
-    return command.run(good, bad, as_json=as_json)
+    if not on_screen:
+        return command.run(good, bad, as_json=as_json)
+    config = config_of(None)
+    spec = WatchSpec(
+        logs=(str(bad),),
+        stall_s=config.stall or DEFAULT_STALL_S,
+        sources=(*DEFAULT_SOURCES, *ASKED_SOURCES),
+        config_dir=str(config_dir()),
+        lang=config.lang or system_language(),
+    )
+    return command.show(good, bad, spec, watch_look({"plain": False, "calm": False, "read_only": False, "theme": None}, config))
 
 
 @click.command(cls=ToldCommand)

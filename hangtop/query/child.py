@@ -26,8 +26,10 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.query.answers import cell, is_number
 from hangtop.query.chart import chart_lines
 from hangtop.query.database import Answer, Database, QueryError
-from hangtop.query.requests import LIMIT_S, Asked, ChartAsk, ChildAnswer, Shown, SqlAsk, TimelineAsk
-from hangtop.query.runs import add_seen, seen_rows, zone_shift_s
+from hangtop.query.differences import Runs
+from hangtop.query.requests import LIMIT_S, Asked, ChartAsk, ChildAnswer, DiffAsk, Shown, SqlAsk, TimelineAsk
+from hangtop.query.runs import LIVE, MOST_LOOKS, add_runs, add_seen, run_names, seen_rows, zone_shift_s
+from hangtop.query.tables import TABLES
 from hangtop.query.whole_run import NoTimeError, whole_run
 
 MOST_ROWS = 2_000
@@ -46,6 +48,8 @@ def answer(ask: Asked, data: bytes, folder: Path) -> ChildAnswer:
             case TimelineAsk():
                 rows = seen_rows(data, tuple(map(Path, ask.files)), _index(ask.config_dir), zone_shift_s())
                 return ChildAnswer(run=whole_run(rows))
+            case DiffAsk():
+                return _differences(ask, data, folder)
             case ChartAsk():
                 return ChildAnswer(lines=tuple(chart_lines(ask)))
     except (QueryError, RecordingError, NoTimeError) as error:
@@ -58,6 +62,16 @@ def _table(ask: SqlAsk, data: bytes, folder: Path) -> ChildAnswer:
     with Database(folder, MEMORY_BYTES) as database:
         notes = tuple(add_seen(database, data, tuple(map(Path, ask.files)), ask.sql, _index(ask.config_dir), zone_shift_s()))
         return ChildAnswer(table=shown(*database.select(ask.sql)), notes=notes)
+
+
+def _differences(ask: DiffAsk, data: bytes, folder: Path) -> ChildAnswer:
+    every, index, shift_s, files = " ".join(TABLES), _index(ask.config_dir), zone_shift_s(), tuple(map(Path, ask.files))
+    paths = (Path(ask.good), *((Path(ask.bad),) if ask.bad else ()))
+    with Database(folder, MEMORY_BYTES) as database:
+        notes = add_runs(database, paths, every, index, shift_s, MOST_LOOKS)
+        notes += () if ask.bad else add_seen(database, data, files, every, index, shift_s)
+        names = run_names(paths) if ask.bad else (*run_names(paths), LIVE)
+        return ChildAnswer(differences=tuple(Runs(database, *names).differences()), notes=tuple(notes))
 
 
 def shown(found: Answer, rows: Iterable[tuple[Any, ...]]) -> Shown:

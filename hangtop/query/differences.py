@@ -15,6 +15,19 @@ STAGE_TIMES = 1.5
 MOST_POINTS = 20_000
 """Of a course; a longer one is thinned."""
 
+HEADINGS = {
+    "end": "How they ended",
+    "command": "How they were started",
+    "finding": "Messages that only the bad run has",
+    "pace": "Pace",
+    "stage": "Stages",
+    "metric": "Numbers of the training",
+    "memory": "Memory",
+    "gpu": "GPUs",
+    "frame": "Where the ranks were",
+}
+"""What a difference is about, and the head of its section, in the order of sections."""
+
 
 class Runs:
     """A database with two runs. `good`, `bad`: their names in it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.query.compare import Difference
 from hangtop.query.whole_run import WholeRun
 
 LIMIT_S = 120.0
@@ -36,7 +37,17 @@ class ChartAsk(Struct, frozen=True, tag="chart"):
     plain: bool = False
 
 
-Asked = SqlAsk | TimelineAsk | ChartAsk
+class DiffAsk(Struct, frozen=True, tag="diff"):
+    """Where a bad run left a good one: paths of recordings or logs. Without `bad` it is what was seen, which comes behind it as a
+    recording, with its logs in `files`."""
+
+    good: str
+    bad: str = ""
+    files: tuple[str, ...] = ()
+    config_dir: str | None = None
+
+
+Asked = SqlAsk | TimelineAsk | ChartAsk | DiffAsk
 
 
 class Shown(Struct, frozen=True):
@@ -58,4 +69,5 @@ class ChildAnswer(Struct, frozen=True, omit_defaults=True):
     table: Shown | None = None
     run: WholeRun | None = None
     lines: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] | None = None
     notes: tuple[str, ...] = ()

@@ -29,14 +29,21 @@ LIVE = "live"
 """What the run that is watched is called in the tables."""
 
 
-def add_runs(database: Database, paths: Sequence[Path], sql: str, index: LiteralIndex, clock_shift_s: float | None) -> list[str]:
-    """Fill the tables that this query may ask, from these files. What could not be read of them, a line each. Raises
-    `QueryError` for a file that cannot be read at all."""
+def add_runs(
+    database: Database,
+    paths: Sequence[Path],
+    sql: str,
+    index: LiteralIndex,
+    clock_shift_s: float | None,
+    most_looks: int | None = None,
+) -> list[str]:
+    """Fill the tables that this query may ask, from these files. What could not be read of them, a line each. `most_looks`: so
+    often a recording is judged again at most. Raises `QueryError` for a file that cannot be read at all."""
     notes: list[str] = []
     for path, run in zip(paths, run_names(paths), strict=True):
         try:
             if is_recording(path):
-                notes += _add_recording(database, path, run)
+                notes += _add_recording(database, path, run, most_looks)
             else:
                 notes += _add_log(database, path, run, sql, index, clock_shift_s)
         except OSError as error:
@@ -64,8 +71,7 @@ def timeline_rows(path: Path, index: LiteralIndex, clock_shift_s: float | None) 
     `RecordingError`."""
     if is_recording(path):
         recording = load(path)
-        look_every_s = max(LOOK_EVERY_S, (recording.times[-1] - recording.times[0]) / MOST_LOOKS)
-        yield from rows_of(path.name, recording.header.spec, recording.readings(), look_every_s)
+        yield from rows_of(path.name, recording.header.spec, recording.readings(), _look_every_s(recording))
     else:
         yield from _digested(path, path.name, index, clock_shift_s)
         yield from _sampled(path, path.name, index, clock_shift_s)
@@ -77,8 +83,7 @@ def add_seen(
     """Fill the tables with what a hangtop has seen, as a recording in memory, under the name `live`. `files`: its logs, which
     tell every line and step, while the recording holds those that were shown. What could not be read, a line each."""
     kept = recording_of(data, "what was seen")
-    span_s = kept.times[-1] - kept.times[0]
-    rows = rows_of(LIVE, kept.header.spec, kept.readings(), max(LOOK_EVERY_S, span_s / MOST_LOOKS))
+    rows = rows_of(LIVE, kept.header.spec, kept.readings(), _look_every_s(kept))
     told = [path for path in files if path.is_file()]
     database.fill(row for row in rows if not (told and isinstance(row, (Line, Step, Metric))))
     for number, path in enumerate(told):
@@ -91,13 +96,16 @@ def add_seen(
 def seen_rows(data: bytes, files: Sequence[Path], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
     """As `timeline_rows`, of what a hangtop has seen. Of its logs only the steps are taken."""
     kept = recording_of(data, "what was seen")
-    span_s = kept.times[-1] - kept.times[0]
     told = [path for path in files if path.is_file()]
-    for row in rows_of(LIVE, kept.header.spec, kept.readings(), max(LOOK_EVERY_S, span_s / MOST_LOOKS)):
+    for row in rows_of(LIVE, kept.header.spec, kept.readings(), _look_every_s(kept)):
         if not (told and isinstance(row, Step)):
             yield row
     for path in told:
         yield from _sampled(path, LIVE, index, clock_shift_s)
+
+
+def _look_every_s(recording: Recording, most: int = MOST_LOOKS) -> float:
+    return max(LOOK_EVERY_S, (recording.times[-1] - recording.times[0]) / most)
 
 
 def rows_of(run: str, spec: WatchSpec, readings: Iterable[Reading | None], look_every_s: float = LOOK_EVERY_S) -> Iterator[Row]:
@@ -120,9 +128,10 @@ def asks_for(sql: str, *tables: str) -> bool:
     return re.search(rf"(?i)\b(?:{'|'.join(tables)})\b", sql) is not None
 
 
-def _add_recording(database: Database, path: Path, run: str) -> Iterator[str]:
+def _add_recording(database: Database, path: Path, run: str, most_looks: int | None) -> Iterator[str]:
     recording: Recording = load(path)
-    database.fill(rows_of(run, recording.header.spec, recording.readings()))
+    look_every_s = LOOK_EVERY_S if most_looks is None else _look_every_s(recording, most_looks)
+    database.fill(rows_of(run, recording.header.spec, recording.readings(), look_every_s))
     if recording.torn:
         yield f"{run}: left out: {some(recording.torn, 'line')} cut short"
 

@@ -62,7 +62,7 @@ class HangtopApp(Navigation):
 
     `now`: unix seconds, the time of the recording in a replay. `title`: names the run on the screen and in the terminal's title.
     `started`: hangtop started the run, so `q` asks what becomes of it. `ascii_only`: by default if the locale has no UTF-8.
-    `keymap`: the keys that the person chose for commands.
+    `keymap`: the keys that the person chose for commands. `compared`: a good and a bad run, whose differences come first.
     `subscribers`, `lookers`: of the monitor. `on_bundle`: is told the path of each bundle that was made.
     """
 
@@ -81,6 +81,7 @@ class HangtopApp(Navigation):
         title: str | None = None,
         ascii_only: bool | None = None,
         started: bool = False,
+        compared: tuple[str, str] | None = None,
         keymap: Keymap = USUAL_KEYS,
         subscribers: Iterable[Subscriber] = (),
         lookers: Iterable[Looker] = (),
@@ -95,7 +96,7 @@ class HangtopApp(Navigation):
             self.register_theme(palette.theme())
         self.theme = self.palette.name
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
-        self.on_bundle = on_bundle
+        self.on_bundle, self.compared = on_bundle, compared
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
         self.replay = feed if isinstance(feed, ReplayFeed) else None
@@ -148,6 +149,8 @@ class HangtopApp(Navigation):
         self.set_interval(TICK_S, self.tick)
         self.set_timer(LOAD_S, partial(_load_what_opens, self.spec.config_dir))
         self.run_worker(self._follow(), name="follow", exclusive=True)
+        if self.compared is not None:
+            self.action_compare()
 
     def _come_back(self) -> None:
         """After Ctrl-Z and `fg` the terminal has forgotten everything."""

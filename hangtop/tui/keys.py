@@ -51,6 +51,7 @@ LOOK: tuple[Key, ...] = (
     Key("right_square_bracket", "]", "file(1)", "", "log of the next file", name="file_next"),
     Key("colon", ":", "ask", "", "ask in SQL what was seen", name="ask"),
     Key("T", "T", "timeline", "", "the whole run on one axis of time", name="timeline"),
+    Key("D", "D", "compare", "", "where this run left a good one", name="compare"),
     Key("t", "t", "theme", "theme", "theme", name="theme"),
     Key("question_mark", "?", "help", "help", "this help", name="help"),
     Key("ctrl+p", "Ctrl-P", "palette", "", "all commands, found by their words", name="palette"),

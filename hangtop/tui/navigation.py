@@ -18,6 +18,7 @@ class Navigation(App[None]):
     """The part of the app that opens and closes pages over `watch_screen`."""
 
     watch_screen: WatchScreen
+    compared: tuple[str, str] | None
     view: View
 
     @abstractmethod
@@ -82,6 +83,13 @@ class Navigation(App[None]):
 
         if not isinstance(self.screen, TimelineScreen):
             self.push_screen(TimelineScreen())
+
+    def action_compare(self) -> None:
+        """Where the run left a good one."""
+        from hangtop.tui.pages.diff_page import DiffScreen
+
+        if not isinstance(self.screen, DiffScreen):
+            self.push_screen(DiffScreen(*(self.compared or ())))
 
     async def action_back(self) -> None:
         watch = self.watch_screen

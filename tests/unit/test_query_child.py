@@ -23,14 +23,18 @@ def session(name: str):
     return wire.decode_header(first).spec, [wire.decode_reading(line) for line in rest]
 
 
-@pytest.fixture(scope="module")
-def seen() -> bytes:
-    """What a hangtop has seen of a run that stalls."""
-    spec, readings = session("stalled")
+def seen_of(name: str) -> bytes:
+    """What a hangtop has seen of this session."""
+    spec, readings = session(name)
     kept = Seen(spec, readings[0].at)
     for reading in readings:
         kept.keep(reading)
     return kept.recording()
+
+
+@pytest.fixture(scope="module")
+def seen() -> bytes:
+    return seen_of("stalled")
 
 
 def test_what_was_seen_is_a_recording_that_ends_where_the_session_ended(seen):

@@ -7,33 +7,25 @@ from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 
+from hangtop.cli.commands import replay, watch
 from hangtop.cli.commands.query import index_of_user, note
 from hangtop.query.compare import Difference
 from hangtop.query.database import Database, QueryError
-from hangtop.query.differences import Runs
-from hangtop.query.runs import add_runs, run_names, zone_shift_s
+from hangtop.query.differences import HEADINGS, Runs
+from hangtop.query.runs import MOST_LOOKS, add_runs, is_recording, run_names, zone_shift_s
 from hangtop.query.tables import TABLES
+from hangtop.records.watch_spec import WatchSpec
 
 SCHEMA = 1
-HEADINGS = {
-    "end": "How they ended",
-    "command": "How they were started",
-    "finding": "Messages that only the bad run has",
-    "pace": "Pace",
-    "stage": "Stages",
-    "metric": "Numbers of the training",
-    "memory": "Memory",
-    "gpu": "GPUs",
-    "frame": "Where the ranks were",
-}
 
 
 def run(good: Path, bad: Path, *, as_json: bool) -> int:
     """Print the differences. Exit code 0: none, 1: some, 2: a file cannot be read."""
     try:
         with Database() as database:
-            note(add_runs(database, (good, bad), " ".join(TABLES), index_of_user(), zone_shift_s()))
+            note(add_runs(database, (good, bad), " ".join(TABLES), index_of_user(), zone_shift_s(), MOST_LOOKS))
             found = Runs(database, *run_names((good, bad))).differences()
     except QueryError as error:
         sys.stderr.write(f"hangtop diff: {error}\n")
@@ -44,6 +36,19 @@ def run(good: Path, bad: Path, *, as_json: bool) -> int:
     else:
         _print(found)
     return 1 if found else 0
+
+
+def show(good: Path, bad: Path, spec: WatchSpec, look: watch.WatchOptions) -> int:
+    """The bad run on the screen, and over it the page of differences. Exit code 2 where there is no screen or no such file."""
+    for path in (good, bad):
+        if not path.is_file():
+            sys.stderr.write(f"hangtop diff: {path}: no such file\n")
+            return 2
+    if not watch.can_draw():
+        sys.stderr.write("hangtop diff: --screen needs a terminal; without it the differences are printed\n")
+        return 2
+    look = replace(look, compared=(str(good), str(bad)))
+    return replay.run(bad, 1.0, look) if is_recording(bad) else watch.run(spec, look)
 
 
 def _print(found: list[Difference]) -> None:

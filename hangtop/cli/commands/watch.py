@@ -33,7 +33,7 @@ class WatchOptions(Struct, frozen=True):
     """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output.
 
     `started`: hangtop has just started the run, and asks before it leaves it. `others`: who tells others of it. `lookers`: see
-    each look. `keymap`: the keys that the person chose.
+    each look. `keymap`: the keys that the person chose. `compared`: files of a good and a bad run, whose differences come first.
     """
 
     as_lines: bool = False
@@ -46,6 +46,7 @@ class WatchOptions(Struct, frozen=True):
     others: TellOthers | None = None
     lookers: tuple[Looker, ...] = ()
     keymap: Keymap = USUAL_KEYS
+    compared: tuple[str, str] | None = None
 
     @property
     def subscribers(self) -> tuple[Subscriber, ...]:
@@ -136,6 +137,7 @@ def _app(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             title=look.title,
             started=look.started,
             keymap=look.keymap,
+            compared=look.compared,
             subscribers=look.subscribers,
             lookers=look.all_lookers,
             on_bundle=(lambda _: None) if look.others is None else look.others.bundled,
