@@ -50,6 +50,24 @@ def compare(rank: int | None, other: int | None, **given: Any) -> int:
 
 
 @click.command(cls=ToldCommand)
+@click.option("--log", type=click.Path(path_type=Path), required=True, metavar="FILE", help="A log of that kind of run.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.toml", help="Write there, not to your profiles.")
+@click.option("--step", metavar="TEXT", help="Not asked: text in the lines that count steps.")
+@click.option("--stage", "stages", multiple=True, metavar="ID=TEXT", help="Not asked: a stage, and text that begins it.")
+@click.option("--name", metavar="NAME", help="Not asked: the name of the profile.")
+def init(log: Path, output: Path | None, step: str | None, stages: tuple[str, ...], name: str | None) -> int:
+    """Make a profile for a framework that hangtop does not know, from a log, by three questions.
+
+    Which line counts steps, which lines begin a stage, what it is called; what it would read is shown after each answer.
+    """
+    from hangtop.cli.commands import init as command
+
+    config_of(None)
+    ask = input if sys.stdin.isatty() and sys.stdout.isatty() else None
+    return command.run(log, output, command.Answers(step, stages, name), sys.stdout, ask)
+
+
+@click.command(cls=ToldCommand)
 @options(WATCH)
 @click.option("--tmux", is_flag=True, help="In tmux's own form, for its status line.")
 def status(*, tmux: bool, **given: Any) -> int:
@@ -75,4 +93,4 @@ def _probe_feed(spec: WatchSpec) -> Feed:
 
 def commands() -> tuple[click.Command, ...]:
     """All commands of this file."""
-    return keys, compare, status
+    return keys, compare, status, init
