@@ -40,8 +40,8 @@ LOOK: tuple[Key, ...] = (
     Key(shown="↑ ↓", help="choose a row, scroll the log", of=("up", "down")),
     Key("enter", "Enter", "detail", "", "detail of the row, or of the finding", bubbles=True, name="detail"),
     Key("escape", "Esc", "back", "", "back", bubbles=True, name="back"),
-    Key("d", "d", "side_by_side", "", "the rank beside its peers, or beside one of them", name="side_by_side"),
-    Key("colon", ":", "jump", "", "go to a step, a time, a stage or a message of the log", name="jump"),
+    Key("d", "d", "side_by_side", "", "the rank beside its peers, or one of them", name="side_by_side"),
+    Key("J", "J", "jump", "", "the log: go to a step, time, stage or message", name="jump"),
     Key("slash", "/", "filter", "filter", "filter the log by text, Tab: by regex", name="filter"),
     Key("n", "n", "search(1)", "", "next line with that text", name="find_next"),
     Key("N", "N", "search(-1)", "", "previous line with that text", name="find_before"),
@@ -67,10 +67,10 @@ IN_A_PANE: tuple[Key, ...] = (
     Key(shown="o", help="another order (processes, actors)", of=("order",)),
     Key(shown="a", help="all training processes; of Ray its nodes", of=("everything",)),
     Key(shown="w", help="the log: wrap long lines", of=("wrap",)),
-    Key(shown="C", help="the log: the colours of the program, or by kind of line", of=("ink",)),
+    Key(shown="C", help="the log: the colours of the program", of=("ink",)),
     Key(shown="m '", help="the log: mark a line; go to the next mark", of=("mark", "next_mark")),
     Key(shown="y", help="copy, on a page: a fix, the stacks", of=("copy",)),
-    Key(shown="i", help="the verdict's page: run what tells the cause; a process's: look inside", of=("tell",)),
+    Key(shown="i", help="verdict: run what tells; process: look inside", of=("tell",)),
 )
 """For the help page: the panes and pages bind them."""
 

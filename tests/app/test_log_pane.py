@@ -130,7 +130,7 @@ class TestLogPane:
     async def test_a_place_is_typed_and_marks_lead_back_to_it(self):
         async with self.watched() as (app, pilot, *_):
             log, at = app.watch_screen.log_pane, text.clock(self.file[1234].at)
-            await pilot.press("6", "m", "colon", *at, "enter")
+            await pilot.press("6", "m", "J", *at, "enter")
             await settle(pilot, app)
             assert log.model.target == (0, 123_400)
             await pilot.press("m", "apostrophe")
@@ -139,7 +139,7 @@ class TestLogPane:
             await pilot.press("apostrophe")
             await settle(pilot, app)
             assert log.model.target == (0, 123_400)
-            await pilot.press("colon", "up", "enter")
+            await pilot.press("J", "up", "enter")
             await settle(pilot, app)
             assert "line 1234" in screen_text(app)
             await pilot.press("w", "end")

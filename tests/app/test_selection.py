@@ -92,6 +92,9 @@ async def test_help_names_every_key_there_is():
         await pilot.press("question_mark")
         await settle(pilot, app)
         text = screen_text(app)
+        await pilot.press("end")
+        await settle(pilot, app)
+        text += screen_text(app)
         for key in all_keys(read_only=False, replay=False):
             assert key.help in text
         await pilot.press("question_mark", "escape")

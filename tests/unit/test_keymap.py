@@ -80,6 +80,11 @@ def test_the_line_of_the_config_is_told(tmp_path: Path) -> None:
         keymap_of(config, read_config(config))
 
 
+def test_no_usual_key_means_two_things_on_the_watch_screen() -> None:
+    taken = [key for each in (*LOOK, *ACT) for key in each.keys.split(",") if key]
+    assert [key for key in taken if taken.count(key) > 1] == []
+
+
 def test_two_commands_may_change_their_keys() -> None:
     mine = keymap({"stop": "s", "stacks": "k"})
     assert (mine.of(named("stop")).shown, mine.of(named("stacks")).keys) == ("s", "k")
