@@ -1,4 +1,5 @@
-"""The recorder process: appends the readings that come on its stdin to a recording, without secrets, for its owner only.
+"""The recorder process: appends the readings that come on its stdin to a recording, without secrets, for its owner only. One that
+is full goes on in a new part.
 
 On a dead disk it hangs alone."""
 
@@ -11,12 +12,15 @@ import queue
 import sys
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from hangtop.common.secrets.redactor import Redactor
+from hangtop.feeds.parts import PART_BYTES, make_room, older
 from hangtop.feeds.replay import lines_of
 from hangtop.records import wire
 
@@ -27,22 +31,47 @@ HEADER_BYTES = 4 << 20
 """Within so many bytes the first line of a recording ends."""
 
 
-def record(path: Path) -> str | None:
-    """Append to the file, which is for one hangtop at a time: two streams in it would break each other. Returns why it cannot."""
-    with open(path, "ab", opener=_for_its_owner) as file:
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return f"cannot record to {path}: another hangtop records to it; choose another name"
-        except OSError:  # a file system without locks
-            pass
-        os.write(sys.stdout.fileno(), b"ready\n")
-        packer, redactor = zlib.compressobj(level=1, wbits=zlib.MAX_WBITS | 16), Redactor()  # gzip
-        for line in _lines():
-            file.write(packer.compress(_without_secrets(line, redactor)) + packer.flush(zlib.Z_SYNC_FLUSH))
-            file.flush()
+def record(path: Path, lines: Iterator[bytes], ready: Callable[[], object], part_bytes: int = PART_BYTES) -> str | None:
+    """Append to the file, which is for one hangtop at a time: two streams in it would break each other. Each part begins with the
+    first line, which is the header. Returns why it cannot."""
+    header: bytes | None = None
+    while True:
+        with open(path, "ab", opener=_for_its_owner) as file:
+            if not _held(file.fileno()):
+                return f"cannot record to {path}: another hangtop records to it; choose another name"
+            if header is None:
+                ready()
+                header = next(lines, b"")
+            if not _is_filled(file, chain(filter(None, (header,)), lines), part_bytes):
+                return None
+            if problem := refusal(path):
+                return problem
+            make_room(path)
+
+
+def _held(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
+    return True
+
+
+def _is_filled(file: BinaryIO, lines: Iterator[bytes], part_bytes: int) -> bool:
+    """Write a stream into this part, until it is full or nothing is left. Returns whether it is full."""
+    packer, redactor = zlib.compressobj(level=1, wbits=zlib.MAX_WBITS | 16), Redactor()  # gzip
+    for line in lines:
+        file.write(packer.compress(_without_secrets(line, redactor)) + packer.flush(zlib.Z_SYNC_FLUSH))
+        file.flush()
+        if file.tell() > part_bytes:
+            break
+    else:
         file.write(packer.flush())
-    return None
+        return False
+    file.write(packer.flush())
+    return True
 
 
 def _lines() -> Iterator[bytes]:
@@ -77,7 +106,11 @@ def _without_secrets(line: bytes, redactor: Redactor) -> bytes:
 
 
 def refusal(path: Path) -> str | None:
-    """Why this file must not be written: it exists and is no recording. `None` if it may."""
+    """Why this file, or where its parts will be, must not be written: it exists and is no recording. `None` if it may."""
+    return next(filter(None, map(_refusal, (path, *older(path)))), None)
+
+
+def _refusal(path: Path) -> str | None:
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return None
     if not path.is_file():
@@ -93,7 +126,7 @@ def refusal(path: Path) -> str | None:
 def main() -> None:
     path = Path(sys.argv[1])
     try:
-        problem = refusal(path) or record(path)
+        problem = refusal(path) or record(path, _lines(), lambda: os.write(sys.stdout.fileno(), b"ready\n"))
     except OSError as error:
         problem = f"cannot record: {error.strerror}: {path}"
     if problem is not None:

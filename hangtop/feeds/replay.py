@@ -15,14 +15,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.feeds.parts import STREAM, read_parts
 from hangtop.records import wire
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Changed, Reading, Value
 
-STREAM = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
-"""The first bytes of each session in a recording: gzip, without a name and a time."""
 PIECE_BYTES = 512
 """A stream is unpacked in such pieces: of a broken one only the piece with the break is lost."""
 
@@ -69,9 +68,9 @@ class Recording(Struct, frozen=True):
 
 
 def load(path: Path) -> Recording:
-    """Read a recording. Torn lines are counted and left out. Raises `RecordingError` if the file is none."""
+    """Read a recording with its older parts. Torn lines are counted and left out. Raises `RecordingError` if the file is none."""
     try:
-        data = path.read_bytes()
+        data = read_parts(path)
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}") from error
     return recording_of(data, str(path))

@@ -9,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from hangtop.common.text import some
-from hangtop.feeds.replay import STREAM, Recording, RecordingError, load, recording_of
+from hangtop.feeds import parts
+from hangtop.feeds.replay import Recording, RecordingError, load, recording_of
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
@@ -22,7 +23,6 @@ from hangtop.records.log import LogFile
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 
-HEADER = b'{"file":"hangtop"'
 PIECE_BYTES = 1 << 20
 MOST_LOOKS = 1_000
 LIVE = "live"
@@ -40,6 +40,7 @@ def add_runs(
     """Fill the tables that this query may ask, from these files. What could not be read of them, a line each. `most_looks`: so
     often a recording is judged again at most. Raises `QueryError` for a file that cannot be read at all."""
     notes: list[str] = []
+    paths = parts.wholes(paths)
     for path, run in zip(paths, run_names(paths), strict=True):
         try:
             if is_recording(path):
@@ -62,8 +63,7 @@ def run_names(paths: Sequence[Path]) -> tuple[str, ...]:
 def is_recording(path: Path) -> bool:
     """Whether hangtop has recorded this file. Raises `OSError`."""
     with path.open("rb") as file:
-        begin = file.read(max(len(STREAM), len(HEADER)))
-    return begin.startswith((STREAM, HEADER))
+        return parts.is_recording(file)
 
 
 def timeline_rows(path: Path, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
