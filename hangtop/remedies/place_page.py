@@ -28,7 +28,7 @@ BLANKS = {
     "length_was": "few", "length_now": "more",
     "parted": "rank I in one collective, rank J in another", "branch": "rank I says one thing, the others another",
     "fewer": "collective number N, not number M", "alone_of": "N", "asked_gpus": "N GPUs on a node",
-    "engine_stands": "N requests", "unknown_name": "HOST",
+    "engine_stands": "N requests", "unknown_name": "HOST", "idle_engine": "N", "alike": "N processes",
     "copier": "kubectl", "copier_pid": "PID", "own_copier_pid": "PID", "run_place": "behind it",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from hangtop.common.text import some
 from hangtop.diagnosis.facts.stacks_in_log import Printed
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE
 from hangtop.records.stack import Stack, Thread
@@ -15,6 +16,8 @@ from hangtop.stacks.frames import owner
 TAKES_GIL = frozenset({"take_gil", "PyEval_AcquireThread", "PyEval_RestoreThread", "PyGILState_Ensure"})
 """Functions of CPython in which a thread waits for the GIL (Python/ceval_gil.c)."""
 WORKER_LOOP = "torch/utils/data/_utils/worker.py"
+FEW_ALIKE = 3
+"""Two processes may stand at one line by chance."""
 
 
 def of_printed(printed: Printed) -> dict[str, str]:
@@ -32,6 +35,12 @@ def of_printed(printed: Printed) -> dict[str, str]:
     if known.kind == "lock" and (second := another_at_a_lock(printed.stack, known)) is not None:
         seen["second"] = f"{second.own.name} ({second.where})"
     return seen
+
+
+def of_all_printed(told: Sequence[Printed]) -> dict[str, str]:
+    """How many processes printed a stack, where all of them stand at one line of the program: what they are in there is joint."""
+    places = {each.does.where for each in told}
+    return {"alike": some(len(told), "process")} if len(told) >= FEW_ALIKE and len(places) == 1 else {}
 
 
 def _takes_gil(thread: Thread) -> bool:

@@ -21,6 +21,8 @@ _ENGINE = re.compile(
     r"#queue-req: (?P<waiting2>\d{1,9})"
 )
 """vLLM's report (vllm/v1/metrics/loggers.py, vllm/engine/metrics.py) and SGLang's (srt/managers/scheduler_metrics_mixin.py)."""
+_ONE_ENGINE = re.compile(r"\bEngine (?P<engine>\d{1,4}): .{0,200}Running: (?P<running>\d{1,9}) reqs")
+"""Of several engines of vLLM that share a model by its data (vllm/v1/metrics/loggers.py)."""
 LEAST_ENGINE = 2
 """One report tells nothing of how its numbers move."""
 _ASKED = re.compile(r"\b(?P<name>\w{0,40}(?:num_gpus_per_node|n_gpus_per_node))['\"]?\s?[=:]\s?(?P<number>\d{1,4})\b")
@@ -40,6 +42,7 @@ def of_words(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     tail = snapshot.state.tail
     yield from _came_alone(tail)
     yield from _engine(tail)
+    yield from _idle_engine(tail)
     yield from _asked(tail)
     yield from ((f"behind {finding.id}", "yes") for finding in snapshot.findings if _right_before(snapshot, finding))
     yield from _unknown_name(snapshot.findings)
@@ -65,6 +68,14 @@ def _engine(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
         yield "engine_stands", some(running[-1], "request")
     elif running[-1] <= 1 < max(running) and not waiting:
         yield "engine_drained", "yes"
+
+
+def _idle_engine(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """The engine that had no request by its last report, while another had some."""
+    last = {found["engine"]: int(found["running"]) for line in lines for found in _ONE_ENGINE.finditer(line.text)}
+    idle = [engine for engine, running in sorted(last.items()) if not running]
+    if idle and any(last.values()):
+        yield "idle_engine", idle[0]
 
 
 def _asked(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:

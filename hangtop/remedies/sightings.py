@@ -19,7 +19,7 @@ from hangtop.remedies.catalogue import Places
 from hangtop.remedies.place import Place
 from hangtop.remedies.seen import Seen, evidence_of, kernel_ends, of_member, of_run, since_words
 from hangtop.remedies.seen_in_log import said_last
-from hangtop.remedies.seen_in_stacks import of_printed
+from hangtop.remedies.seen_in_stacks import of_all_printed, of_printed
 from hangtop.stacks.activity import Activity
 
 IDLE = frozenset({"idle", "loader_worker"})
@@ -101,7 +101,7 @@ def _printed(snapshot: Snapshot, run: Seen, places: Places) -> Iterator[Sighting
     trains = snapshot.plan is not None and snapshot.plan.steady  # the model is loaded, so that what is read is data
     for each in sorted(told, key=lambda each: each.waits or each.does.kind in IDLE)[:MOST_MEMBERS]:
         known = replace(each.does, phase=None) if trains and each.does.phase == "load" else each.does
-        seen = run | of_printed(each) | ({"one_stack": "yes"} if len(told) == 1 else {})
+        seen = run | of_printed(each) | ({"one_stack": "yes"} if len(told) == 1 else {}) | of_all_printed(told)
         found = list(_places_of(known.thread.frames, known.kind, known, places))
         for place in sorted(found, key=lambda place: known.phase not in place.phases):
             who = "" if each.stack.rank is None else f"rank {each.stack.rank}: "

@@ -12,9 +12,9 @@ from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.frames import table
 
 _PROCESS = re.compile(r"^\s*Process (?P<pid>\d{1,10}): (?P<title>.*)")
-_RANK = re.compile(r"(?i)\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?P<part>\d{1,4})\b")
+_RANK = re.compile(r"(?i)\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?P<part>\d{1,4})\b|\(task (?P<task>\d{1,5})\)")
 """In the title or the command of a process: `train.py (rank 5)`, `--node_rank` does not look so; `sglang::scheduler_TP3`,
-`VLLM::Worker_TP3`."""
+`VLLM::Worker_TP3`; `train.py (task 5)`."""
 _PYTHON = re.compile(r"^\s*Python v\d")
 _THREAD = re.compile(r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?\s*$')
 """py-spy: `Thread 31422 (idle): "MainThread"`, with `active+gil` for one that runs."""
@@ -60,7 +60,7 @@ def printed_stacks(lines: Iterable[str]) -> tuple[Stack, ...]:
 
 def _rank_in(title: str) -> int | None:
     """The rank that the title of a process names, if it is one."""
-    ranks = {found["rank"] or found["part"] for found in _RANK.finditer(title)}
+    ranks = {found["rank"] or found["part"] or found["task"] for found in _RANK.finditer(title)}
     return int(ranks.pop()) if len(ranks) == 1 else None
 
 

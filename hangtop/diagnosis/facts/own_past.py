@@ -40,7 +40,8 @@ def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
     times = snapshot.log.step_times
     heavy = tuple(heavy_parts(times, grown_parts(times)))
     uneven = () if heavy else uneven_steps(snapshot)
-    slowed = (*grown(snapshot), *slow_rank(times), *heavy, *uneven, *tcp_between_nodes(snapshot), *slow_messages(snapshot))
+    told = slow_messages(snapshot)  # which name one cause; that some steps are longer has many
+    slowed = (*grown(snapshot), *slow_rank(times), *heavy, *tcp_between_nodes(snapshot), *told, *uneven)
     return (*slowed, *learning_hints(snapshot.log.progress), *long_stage(snapshot), *idle, *load)
 
 

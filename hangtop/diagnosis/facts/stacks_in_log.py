@@ -29,6 +29,7 @@ _DUMPED = re.compile(r"\bPID (\d{1,10})\b")
 """SGLang says so before what py-spy prints: `Pyspy dump for PID 812:`."""
 WAIT = "wait"
 """The handle of any collective: the frames around it tell of which."""
+OF_ZERO = "deepspeed/runtime/zero/partition_parameters.py"
 MOST_NAMED = 4
 
 
@@ -54,8 +55,15 @@ class Printed(Struct, frozen=True):
         return next((name for name in inner if name != WAIT), self.does.called)
 
     @property
+    def gathers_weights(self) -> bool:
+        """Whether it waits for the weights of a module, which under ZeRO-3 all ranks gather when any of them runs it."""
+        return self.called == WAIT and self.does.call.file.endswith(OF_ZERO)
+
+    @property
     def words(self) -> str:
         """`in all_reduce (loss.py:12)`."""
+        if self.gathers_weights:
+            return f"gathers weights in {self.does.own.name} ({self.does.where})"
         text = f"in {self.called}" if self.does.kind == "collective" else self.does.text
         return f"{text} ({self.does.where})"
 
@@ -100,10 +108,18 @@ def parted(snapshot: Snapshot) -> str:
     broadcast (sync.py:40)`; empty where nothing is told. Of what goes on between two ranks each end has its own call."""
     told = printed(snapshot)
     waiting = [each for each in told if each.does.waits_for_peers]
-    if not waiting or any(each.called in PAIRWISE | {WAIT} for each in waiting) or not all(each.waits for each in told):
+    unclear = any(each.called in PAIRWISE or (each.called == WAIT and not each.gathers_weights) for each in waiting)
+    if not waiting or unclear or not all(each.waits for each in told):
         return ""
-    places = grouped(told, lambda each: each.called if each.does.waits_for_peers else each.does.text)
+    places = grouped(told, _way)
     return ", ".join(f"{_names(group)} {group[0].words}" for group in places.values()) if len(places) > 1 else ""
+
+
+def _way(each: Printed) -> str:
+    """What it waits in. Of the wait for the weights of a module (ZeRO-3), in which function of the program."""
+    if not each.does.waits_for_peers:
+        return each.does.text
+    return each.does.own.name if each.gathers_weights else each.called
 
 
 def _names(group: Iterable[Printed]) -> str:
