@@ -226,7 +226,7 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     statuses = as_twins_idle(state, statuses)
     members, aside = in_question(statuses, elsewhere=bool(at_work_elsewhere(state)))
     if snapshot.lines_come:
-        spared = only_tick(state, members) if log.beats_in_course else frozenset[int]()
+        spared = only_tick(state, members, snapshot.pause_s) if log.beats_in_course else frozenset[int]()
         snapshot = replace(snapshot, ticking=spared)
         members = without_writers(members, log.beat_s, snapshot.stall_s, strictly=snapshot.only_beats, spared=spared)
     members = by_groups(members)

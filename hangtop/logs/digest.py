@@ -121,7 +121,7 @@ class Digest:
         self._note_newest_writers()
         if not self._output.is_open:
             self._steps.count(self._tail.rows())
-        new = self._news.look(self._tail.rows(self._news.read_to), self._tail.pieces())
+        new = self._news.look(self._tail.rows(self._news.read_to), self._tail.pieces(), self._tail.drawn_before())
         self._works.look(new)
         self._again.look(new)
         facts = FileFacts(self._file, self.bytes, scores=self._frameworks.scores(), last_line=self._last_line())

@@ -283,7 +283,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `news_at`: since when all lines are heartbeats, spinners or the same counts again; `clockwork_since`: since when a clock could
     print all lines, those that are numbered evenly too (`None`: the last line was neither); `repeats`: such a line, `beat_s`:
     the longest pause between them; `beats_untimed`: nothing tells yet since when only they come; `beats_in_course`: such lines
-    came between the steps, too. `work`: what the run said last
+    came between the steps, too, or are a bar of these that is drawn anew. `work`: what the run said last
     that it does now; `None` if it wrote other things since. `paused_until`: how long lines like its last one were followed by
     silence before, counted from that one.
     `problem`: a profile of the user that cannot be used; this reading is made without it.

@@ -11,7 +11,7 @@ from hangtop.records.process import RecentActivity
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import BlockedCall, OtherEnd, ThreadWait, WaitObject
-from hangtop.records.watched_waits import SocketMoves
+from hangtop.records.watched_waits import SocketMoves, WatchedProcess
 from tests.fakes.members import NOW, SPEC, USER, process, run
 from tests.fakes.waited import OUTSIDE, at_tcp, tcp, waits, watch, watched
 
@@ -22,7 +22,13 @@ WAKES = RecentActivity(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0
 
 
 def said_of(
-    timers: int | None, *ends: OtherEnd, woken_in: int = 2, rest_s: float = 3.0, in_course: bool = True, paced: bool = True
+    timers: int | None,
+    *ends: OtherEnd,
+    woken_in: int = 2,
+    rest_s: float = 3.0,
+    in_course: bool = True,
+    paced: bool = True,
+    other: WatchedProcess | None = None,
 ) -> Verdict:
     """A process alone, in its event loop since 130 s; a line that tells nothing new comes every 5 s."""
     loop = Thread("MainThread", FRAMES, 100, state="S", wait="poll", timers=timers)
@@ -32,9 +38,8 @@ def said_of(
     assert state.log is not None
     told = replace(state.log, news_at=NOW - 130, clockwork_since=NOW - 130, repeats="monitor tasks=3", beat_s=5.0)
     told = replace(told, last_output_at=NOW - 2, beats_in_course=in_course, pace=Pace(20, 1.0, 2.0) if paced else Pace())
-    return diagnose(
-        replace(state, ranks={}, log=told, waits=watch(own, watched(OUTSIDE, waits(OUTSIDE)), at=NOW - 10)), SPEC, NOW
-    )
+    other = other or watched(OUTSIDE, waits(OUTSIDE))
+    return diagnose(replace(state, ranks={}, log=told, waits=watch(own, other, at=NOW - 10)), SPEC, NOW)
 
 
 def test_where_the_only_clock_is_that_of_the_monitor_all_other_tasks_wait_for_each_other() -> None:
@@ -57,6 +62,10 @@ def test_what_may_go_on_is_not_called_hung(more: dict[str, int | None]) -> None:
 
 def test_a_task_that_waits_for_somebody_outside_may_get_its_answer() -> None:
     assert said_of(1, at_tcp(8, OUTSIDE)).word in ("slow", "running")
+    door = OtherEnd(WaitObject("tcp", reads=True, inode=3, local="127.0.0.1:2", tcp_state="listen"), known=False)
+    serves = watched(OUTSIDE, waits(OUTSIDE, door, kind="poll"), listens=("2",))
+    assert said_of(1, at_tcp(8, OUTSIDE), other=serves).word == "hung", "a server that waits to be asked owes nothing"
+    assert said_of(1, at_tcp(8, OUTSIDE), other=replace(serves, busy_in=4)).word in ("slow", "running")
 
 
 @pytest.mark.parametrize("hub", [pytest.param(0, id="a member"), pytest.param(4, id="the process that started them")])

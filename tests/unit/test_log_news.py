@@ -291,3 +291,19 @@ def test_a_visit_to_the_debug_server_is_no_output_of_the_run() -> None:
     assert is_beside(f"{VISIT}\n".encode())
     assert not is_beside(f"{VISIT}\nstep 4\n".encode())
     assert not is_beside(b"\n")
+
+
+@pytest.mark.parametrize(("rows", "is_bar"), [(6, True), (0, False)])
+def test_a_bar_that_no_profile_knows_was_drawn_in_the_course_if_it_was_drawn_over_with_other_counts(
+    rows: int, is_bar: bool
+) -> None:
+    """Between the lines it is drawn anew, then they are written in its place; at last it is drawn alone, at the same count."""
+    digest = Digest(INDEX, 0, written_by=BEGUN)
+    bar = "\r评分中 |███   | {}/96 已用 00:{:02d}"
+    digest.feed("".join(f"{bar.format(row, row)}\r作文 {row} 得分 0.{row}1\n" for row in range(1, rows + 1)).encode())
+    for second in range(10, 22):
+        digest.feed(bar.format(rows, second).encode(), BEGUN + second, BEGUN + second)
+        digest.facts()
+    facts = digest.facts()
+    assert facts.clockwork_s >= 8
+    assert facts.beats_in_course is is_bar

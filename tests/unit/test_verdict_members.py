@@ -137,6 +137,10 @@ def wrong_port() -> RunState:
         pytest.param(four(GENERATE), "hung", "generation", [2], id="a rollout that never comes back"),
         pytest.param(loader(1), "slow", "dataloader", [None], id="one of two data workers may loop without end"),
         pytest.param(loader(2), "slow", "dataloader", [], id="both data workers work"),
+        pytest.param(
+            four(replace(SPIN, frames=(Frame("reward", USER, 9),)), process(2, BUSY)), "slow", None, [2], id="reward, at one line"
+        ),
+        pytest.param(four(replace(SPIN, frames=(Frame("save_best", USER, 9),)), process(2, BUSY)), "slow", None, [], id="a save"),
         pytest.param(loader(1, "save_cache"), "slow", "dataloader", [], id="its name says what takes so long"),
         pytest.param(loader(1, passed_b_s=9e6), "slow", "dataloader", [], id="it passes bytes"),
         pytest.param(orphan(), "hung", "dataloader", [2], id="its loader process has died"),

@@ -153,6 +153,23 @@ def test_of_members_in_a_circle_the_one_is_named_for_which_a_process_beside_them
     assert (said.rule, [culprit.rank for culprit in said.culprits]) == ("dead_lock", [0])
 
 
+def test_in_a_ring_in_which_all_send_and_nobody_takes_each_is_as_much_to_blame() -> None:
+    sends = thread(Frame("ring_mean", USER, 31), wait="socket")
+    state = run(dict.fromkeys(range(3), sends), tuple(process(rank, world=3) for rank in range(3)))
+
+    def ring(*, writes: bool) -> Verdict:
+        at = [at_tcp(8 + rank, 100 + (rank + 1) % 3, reads=not writes, writes=writes) for rank in range(3)]
+        ends = (watched(100 + rank, waits(100 + rank, end, kind="send")) for rank, end in enumerate(at))
+        return diagnose(replace(state, waits=watch(*ends, at=NOW - 10)), SPEC, NOW)
+
+    said = ring(writes=True)
+    assert (said.rule, [(each.rank, each.confidence) for each in said.culprits]) == (
+        "dead_lock",
+        [(rank, "possible") for rank in range(3)],
+    )
+    assert ring(writes=False).culprits == (), "one message that was lost stops a ring of readers too"
+
+
 def test_a_rank_that_looks_for_something_while_the_same_job_computes_may_get_it() -> None:
     """It sleeps in a loop that asks; a daemon that the same script started scores its checkpoint."""
     asks = Excerpt(USER, 70, ("while not found():", "    time.sleep(2)"), at=71, loop="asks")
@@ -241,8 +258,8 @@ def test_the_one_data_worker_that_stands_in_the_programs_own_code_is_named_besid
     idles = thread(Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 103), Frame("_worker_loop", WORKER, 250))
     stands = thread(Frame("__getitem__", USER, 24), Frame("_worker_loop", WORKER, 250))
 
-    def culprit(second: Thread) -> int | None:
-        shown = (Stack(202, NOW, (idles,), started_ticks=7), Stack(203, NOW, (second,), started_ticks=7))
+    def culprit(second: Thread, first: Thread = idles) -> int | None:
+        shown = (Stack(202, NOW, (first,), started_ticks=7), Stack(203, NOW, (second,), started_ticks=7))
         looks = tuple(replace(look, stacks=(*look.stacks, *shown)) for look in state.looks)
         procs = replace(state.procs or ProcessReading(), processes=(*(state.procs or ProcessReading()).processes, *workers))
         (named,) = diagnose(replace(state, looks=looks, procs=procs), SPEC, NOW).culprits
@@ -251,6 +268,8 @@ def test_the_one_data_worker_that_stands_in_the_programs_own_code_is_named_besid
 
     assert culprit(stands) == 203
     assert culprit(idles) == 102
+    assert culprit(stands, stands) == 202, "all stand at one line, and the trainer only waits"
+    assert culprit(stands, replace(stands, frames=(Frame("open", USER, 9), *stands.frames[1:]))) == 102
 
 
 def looks_for_something(line: str, loop: str) -> RunState:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from hangtop.common.text import every, some
@@ -19,7 +21,7 @@ from hangtop.diagnosis.rules.verdict_builders import (
 )
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.by_waits import with_waits
-from hangtop.diagnosis.status.member_status import status_of
+from hangtop.diagnosis.status.member_status import MemberStatus, status_of
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.stacks.activity import activity_of
@@ -54,11 +56,18 @@ def dataloader(snapshot: Snapshot) -> Verdict | None:
     headline = f"{names(waiting)} wait{plural_s(waiting)} for data that never comes: {idle}{what}."
     evidence = (stack_evidence(waiting), Evidence("procs", idle), silence(snapshot))
     helpers = [pid for worker in stands if worker.does != "loader_worker" and (pid := helper_of(snapshot, worker)) is not None]
-    helpers = helpers or ([stuck[0].pid] if len(stuck) == 1 else [])
+    helpers = helpers or ([stuck[0].pid] if len(stuck) == 1 or _stand_alike(stuck, everyone) else [])
     culprits = build_culprits(snapshot, waiting)
     if len(culprits) == 1 and helpers:
         culprits = (replace(culprits[0], pid=helpers[0]),)
     return hung_verdict(headline, "dataloader", culprits, evidence, "a data worker uses CPU")
+
+
+def _stand_alike(stuck: Sequence[MemberStatus], everyone: Sequence[Process]) -> bool:
+    """Whether all data workers stand at one line of the program's own code: each is as much to blame, and the trainer only
+    waits."""
+    places = {(worker.does, worker.activity.where if worker.activity is not None else None) for worker in stuck}
+    return len(stuck) == len(everyone) and len(places) == 1 and None not in {where for _, where in places}
 
 
 def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:

@@ -20,15 +20,12 @@ from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mou
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.nodes import pid_text, pid_there
 from hangtop.records.process import Process, exit_words
-from hangtop.records.stack import Frame
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.loops import recently
+from hangtop.stacks.pools import awaits_pool
 
 SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""
-
-POOL, RESULTS = "multiprocessing/pool.py", frozenset({"get", "wait", "next"})
-"""Where a program waits for what the workers of a pool give (ApplyResult and IMapIterator in multiprocessing/pool.py)."""
 
 
 def dead(snapshot: Snapshot) -> Verdict | None:
@@ -163,12 +160,8 @@ def _may_wait_for_one(member: MemberStatus) -> bool:
 
 def _lost_a_task(here: Sequence[MemberStatus]) -> bool:
     """Whether one waits for what its pool gives, and all others stand without work: whoever had the task took it along."""
-    waits = [member for member in here if any(map(_awaits_pool, member.frames))]
+    waits = [member for member in here if any(map(awaits_pool, member.frames))]
     return len(waits) == 1 and all(_stands(member) and (member in waits or member.does == "idle") for member in here)
-
-
-def _awaits_pool(frame: Frame) -> bool:
-    return frame.file.endswith(POOL) and frame.name in RESULTS
 
 
 def _is_held_up(member: MemberStatus) -> bool:

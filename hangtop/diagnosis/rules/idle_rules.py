@@ -63,6 +63,8 @@ def idle(snapshot: Snapshot) -> Verdict | None:
     notebook = any(_is_notebook(member) for member in members)
     if not all(_waits_to_be_asked(member) for member in members) or (snapshot.log.progress.step is not None and not notebook):
         return None
+    if snapshot.ticking:  # its monitor goes on, and nobody else of it
+        return None
     at_port = listening(snapshot.state.looks)
     server = next((member for member in members if member.pid in at_port), None)
     if server is None:

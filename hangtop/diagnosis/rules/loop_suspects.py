@@ -16,6 +16,9 @@ from hangtop.stacks.loops import IO_BYTES_S, does_more, recently
 
 A_CORE_PART = 0.8
 """Part of the time in which the main thread of a loop in Python runs, or waits for a core."""
+BY_LINES = ("reward", "eval", "data")
+"""Work of many small calls, by its names. One of these that holds the GIL at one line at each look, such as a regular expression
+that tries all ways, may be without end; what computes in C for long gives the GIL away."""
 WHY = "it works, or loops without end"
 
 
@@ -41,6 +44,8 @@ def suspects_of_loader(busy: Sequence[MemberStatus], workers: int) -> tuple[Culp
 def _may_loop(member: MemberStatus, phases: Sequence[str | None] = (None,)) -> bool:
     """`phases`: what its functions may be about by their names; all else is work that takes its time."""
     known, process = member.activity, member.process
+    if known is not None and member.moved is False and known.thread.owns_gil:
+        phases = (*phases, *BY_LINES)
     if known is None or known.phase not in phases or member.until is not None or member.figures or does_more(process):
         return False
     at_one_place = member.doubted and known.kind == "user" and member.moved is not None

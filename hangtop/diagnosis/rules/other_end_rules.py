@@ -36,6 +36,7 @@ from hangtop.stacks.process_groups import functions
 OWES = "it took the last message of the two, and sent none"
 LAST = "others wait for it, and it for a process that only waits for the end of its child"
 ALONE = "a process that all others wait for waits for it alone"
+ALL_SEND = "it sends, as all in the circle do, and none of them takes"
 LOCKED = "none of its threads can go on"
 ENDS = ("child", "process")
 """Objects at which a process waits for the end of another."""
@@ -46,7 +47,8 @@ ODD = ("waits", "loops", "dataloader", "unknown")
 def dead_lock(snapshot: Snapshot) -> Verdict | None:
     """Members wait for each other, directly or through other processes, and nothing else could end any of these waits. Who waits
     in a collective, or for itself, is left to other rules. Of two whose messages were answered one by one, the one is named that
-    owes the next; of a chain that a parent closes by joining its children, the one that waits for that parent.
+    owes the next; of a chain that a parent closes by joining its children, the one that waits for that parent. In a circle of all
+    nobody stands out, unless all send and nobody takes: then each is as much to blame.
 
     Stands before `held_up`: in a circle nobody is at the end.
     """
@@ -78,6 +80,8 @@ def _locked(snapshot: Snapshot, watch: Watch, lock: DeadLock, inside: list[Membe
     alone = [] if owes or last else _alone_awaited(lock, inside)
     why = OWES if owes else LAST if last else ALONE if alone else "in a circle of waits"
     culprits = () if everyone and not (last or alone) else as_culprits(owes or last or alone or inside, "likely", why)
+    if not culprits and all(edge.object.writes and not edge.object.reads for edge in edges):
+        culprits = as_culprits(inside, "possible", ALL_SEND)
     peers = [member for member in snapshot.members if member.waits_for_peers]
     waiting = f"; {count(peers)} wait{plural_s(peers)} for them" if peers else ""
     evidence = (*evidence[:-1], *([stack_evidence(peers)] if peers else []), evidence[-1])

@@ -163,7 +163,8 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
     Stands before `stalled`: two looks at the stacks prove what silence only suggests.
     """
     members = [member for member in snapshot.members if member.status in ("waits", "loops")]
-    prints = snapshot.only_beats and not snapshot.ticking.issuperset(member.pid for member in members)
+    may_print = any(member.pid not in snapshot.ticking and not _serves_only(member) for member in members)
+    prints = snapshot.only_beats and (may_print or not snapshot.ticking)
     if not snapshot.is_quiet or prints or not members or len(members) < len(snapshot.members):
         return None
     if any(member.moved is not False and member.status != "loops" for member in members):
@@ -195,6 +196,11 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
     headline = f"{names(members)}: {members[0].text}, and nothing moves."
     by_peers = bool(missing_ranks(snapshot)) and standing(members[0]) in ("open", "fed")  # what it waits for may be elsewhere
     return hung_verdict(headline, kind, () if by_peers else build_culprits(snapshot, members), evidence, refute)
+
+
+def _serves_only(member: MemberStatus) -> bool:
+    """Whether it waits to be asked, and was not seen to wake: it prints nothing by itself."""
+    return member.does == "idle" and not recently(member.process).switches_s
 
 
 def _apart(snapshot: Snapshot, apart: Sequence[MemberStatus], members: Sequence[MemberStatus]) -> Verdict:

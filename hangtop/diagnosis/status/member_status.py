@@ -29,6 +29,7 @@ from hangtop.stacks import loops
 from hangtop.stacks.activity import A_CHILD, Activity, activities, activity_of, waits_within
 from hangtop.stacks.frames import DoingKind, own
 from hangtop.stacks.loops import IO_BYTES_S, Looks, recently
+from hangtop.stacks.pools import lost_results
 from hangtop.stacks.process_groups import takes_part
 from hangtop.stacks.ray_waits import ray_wait
 from hangtop.state.run_state import RunState
@@ -276,6 +277,9 @@ def _stand(
         doubted=doubted,
         place=rank.place,
     )
+    if stacks and all(lost_results(stack) for _, stack in stacks):
+        lost = f"waits for results of its pool{where}, and the thread that takes these has ended"
+        return replace(member, status="waits", text=lost, doubted=False, moved=False)
     if status in ("works", "waits") and waits_for_gpu(process, known, seen) and spins(rank):
         return replace(member, status="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
     return member

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hangtop.diagnosis.facts.other_side import side_of
 from hangtop.diagnosis.facts.wait_moves import Watch
 from hangtop.diagnosis.status.by_waits import current_watch
 from hangtop.diagnosis.status.member_status import MemberStatus, stacks_of, works
 from hangtop.records.waiting import ThreadWait, outer_ends
+from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
 
 ONE = 1
 
 
-def only_tick(state: RunState, members: Sequence[MemberStatus]) -> frozenset[int]:
-    """The pids of such members, as far as their waits were watched."""
-    watch = current_watch(state)
+def only_tick(state: RunState, members: Sequence[MemberStatus], pause_s: float) -> frozenset[int]:
+    """The pids of such members, as far as their waits were watched. `pause_s`: the silence that a sleep explains."""
+    watch = current_watch(state, pause_s)
     if watch is None or state.procs is None:
         return frozenset()
     parents = {process.ppid for process in state.procs.processes if not process.exited}
@@ -35,12 +37,21 @@ def _one_timer(state: RunState, member: MemberStatus) -> bool:
 
 
 def _nothing_else(watch: Watch, member: MemberStatus) -> bool:
-    """Whether nobody outside could wake it, and all its other threads wait for something to do."""
+    """Whether nobody outside could wake it, or only such that wait to be asked, and all its other threads wait for something to
+    do."""
     process = watch.processes.get(member.pid)
     if process is None or not process.complete or not process.threads:
         return False
     first, *others = process.threads
-    return first.call.kind == "poll" and not outer_ends(first) and all(map(_waits_for_work, others))
+    alone = not outer_ends(first) or _is_owed_nothing(watch, process, first)
+    return first.call.kind == "poll" and alone and all(map(_waits_for_work, others))
+
+
+def _is_owed_nothing(watch: Watch, process: WatchedProcess, first: ThreadWait) -> bool:
+    """Whether all its connections lead to one server that waits for requests, and no byte is on its way there."""
+    side = side_of(watch, process, first)
+    server = watch.processes.get(side.pid or 0) if side is not None and side.kind == "idle" else None
+    return server is not None and bool(server.listens) and not any(moves.queued for moves in process.sockets)
 
 
 def _waits_for_work(thread: ThreadWait) -> bool:

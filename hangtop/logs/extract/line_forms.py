@@ -62,7 +62,8 @@ class Form(Struct):
     of the run's steps. `latest`: the latest line, `numbers` of the latest lines, `unsure`: the latest that only counts on, as
     long as the rhythm is not known. `times_s`, `told_from_s`: the first times of its lines, `None` for one that is no clock, and
     what all lines had told then. `usual_s`: the pause between
-    lines while the steps went on up to `known_at`, if it was always about the same.
+    lines while the steps went on up to `known_at`, if it was always about the same. `is_bar`: such lines were drawn between
+    others, with other numbers, and drawn over.
     """
 
     seen: dict[tuple[str, ...], tuple[float | None, tuple[float, ...]]] = field(default_factory=dict)
@@ -81,6 +82,7 @@ class Form(Struct):
     usual_s: float | None = None
     known_at: int = -1
     forgotten: int = 0
+    is_bar: bool = False
 
     def forget(self, times: int) -> None:
         """Forgets what it has seen, unless it has forgotten so many times. There may be a form for each of thousands of ranks:

@@ -88,9 +88,9 @@ class News(Extractor):
         self.read_to = self._stepped_at = self._step_number = -1
         self._steps, self._counted = {}, set()
 
-    def look(self, newest: Iterable[tuple[Lines, Span]], pieces: Iterable[Line] = ()) -> list[Line]:
+    def look(self, newest: Iterable[tuple[Lines, Span]], pieces: Iterable[Line] = (), before: Iterable[Line] = ()) -> list[Line]:
         """Compares the lines that are new. `newest`: these, the newest first; `pieces`: all that was drawn in the place of the
-        newest. Returns the lines, the oldest first."""
+        newest; `before`: in those of the lines before it. Returns the lines, the oldest first."""
         lines: list[Line] = []
         for block, span in newest:
             if len(lines) >= MOST_ROWS and (self.read_to >= 0 or len(lines) >= self._wanted(lines)):
@@ -102,7 +102,17 @@ class News(Extractor):
             self.read_to = lines[0].end
             self._steps = {offset: step for offset, step in self._steps.items() if offset >= lines[0].offset}
             self._counted &= self._steps.keys()
+            self._follow_bar(lines[0], before)
         return lines[::-1]
+
+    def _follow_bar(self, newest: Line, before: Iterable[Line]) -> None:
+        """Whether the newest line is a bar that was drawn in the run's course, with other counts, and drawn over by its lines."""
+        shows = said_in(newest.text)
+        form = self._forms.get((newest.writer, shows.words))
+        if form is not None and not form.is_bar and len(form.numbers) > 1 and newest.text:
+            form.is_bar = any(
+                drawn.words == shows.words and drawn.values != shows.values for drawn in (said_in(piece.text) for piece in before)
+            )
 
     def _drawn_over(self, newest: Line, pieces: Iterable[Line]) -> list[Line]:
         """The same as the newest line, which it was drawn over, newest first: a spinner that stands was drawn many times."""
@@ -143,7 +153,8 @@ class News(Extractor):
             beats_untimed=sure.is_untimed and any(form.is_untimed(sure) for form in self._forms.values()),
             beat_s=max((form.pause_s for form in beating), default=0.0),
             repeats=self._repeats if moved.number < last.number else "",
-            beats_in_course=bool(beating) and all(form.numbers[0] < self._course(beating) for form in beating),
+            beats_in_course=bool(beating)
+            and all(form.steps or form.is_bar or form.numbers[0] < self._course(beating) for form in beating),
             paused_until=self._pauses.until(),
         )
 

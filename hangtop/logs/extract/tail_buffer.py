@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 from hangtop.logs.lines.block_lines import Line, Lines, Span
 from hangtop.logs.lines.split import Block
@@ -11,6 +12,8 @@ from hangtop.logs.lines.timestamps import LogClock
 
 KEPT = 64 << 10
 _MOST_BLOCKS = 4_096
+ROWS_BEFORE = 8
+"""Lines in whose places a bar may have been drawn that goes on to be drawn."""
 
 
 class TailBuffer:
@@ -57,6 +60,11 @@ class TailBuffer:
             yield from lines.drawn_over(span)
             if span.row > 0 or not lines.block.head:
                 return
+
+    def drawn_before(self) -> Iterator[Line]:
+        """What was drawn in the places of the few `\\n`-lines before the newest, and then drawn over."""
+        for lines, span in islice(self.rows(), 1, 1 + ROWS_BEFORE):
+            yield from lines.drawn_over(span)
 
 
 def _end_of(block: Block) -> Block:
