@@ -88,10 +88,10 @@ def diff(good: Path, bad: Path, *, as_json: bool, on_screen: bool) -> int:
 @click.command(cls=ToldCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.svg|png", help="The picture to write."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.svg|png", help="The picture to write instead of printing it."
 )
 @click.option("--theme", default="dark", show_default=True, metavar="NAME", help="Its colours, as those of the screen.")
-def timeline(file: Path, output: Path, theme: str) -> int:
+def timeline(file: Path, output: Path | None, theme: str) -> int:
     """Draw a whole run on one axis of time: a recording, or a log.
 
     Verdicts, stages, pauses, steps, messages, restarts, saves, and of a recording what each rank did.

@@ -54,9 +54,10 @@ def compose(
     versions: Mapping[str, str],
     session: Sequence[Reading] = (),
     stacks: str = "",
+    pictures: Mapping[str, str] = {},
 ) -> dict[str, str]:
     """File names and texts, redacted. `environ`: of the run if known, else of this shell. `session`: the last readings.
-    `stacks`: the stacks as a person reads them."""
+    `stacks`: the stacks as a person reads them. `pictures`: SVG by file name."""
     redactor = Redactor()
     chosen = {name: value for name, value in sorted(environ.items()) if ENVIRONMENT.search(name)}
     state, told = snapshot.state, advice(snapshot, verdict, snapshot.spec.config_dir)
@@ -66,6 +67,7 @@ def compose(
         "issue.md": issue(snapshot, verdict, told, chosen, versions),
         "history.txt": "\n".join(_history(snapshot, verdict, session)),
         "stacks.txt": stacks or "no stacks were taken: hangtop takes them when the run is quiet, and only where it may",
+        **pictures,
         **{f"log/{name}": text for name, text in log_parts(snapshot).items()},
     }
     records: dict[str, object] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -14,6 +16,7 @@ from hangtop.feeds.replay import Recording, RecordingError, load, recording_of
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
+from hangtop.logs.lines.timestamps import without_tail
 from hangtop.query import from_logs
 from hangtop.query.database import Database, QueryError
 from hangtop.query.from_readings import LOOK_EVERY_S, RecordedRows, finding_row, stage_rows
@@ -88,7 +91,7 @@ def add_seen(
     database.fill(row for row in rows if not (told and isinstance(row, (Line, Step, Metric))))
     for number, path in enumerate(told):
         try:
-            yield from _add_file(database, path, LIVE, sql, index, clock_shift_s, number)
+            yield from _add_file(database, path, LIVE, sql, index, _live_shift_s(path, index, clock_shift_s), number)
         except OSError as error:
             yield f"{path}: {error.strerror}"
 
@@ -96,12 +99,33 @@ def add_seen(
 def seen_rows(data: bytes, files: Sequence[Path], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
     """As `timeline_rows`, of what a hangtop has seen. Of its logs only the steps are taken."""
     kept = recording_of(data, "what was seen")
+    rows = rows_of(LIVE, kept.header.spec, kept.readings(), _look_every_s(kept))
+    return with_steps_of(files, rows, index, clock_shift_s)
+
+
+def with_steps_of(files: Sequence[Path], rows: Iterable[Row], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
+    """These rows, with the steps that the logs tell in place of those that were seen. Raises `OSError`."""
     told = [path for path in files if path.is_file()]
-    for row in rows_of(LIVE, kept.header.spec, kept.readings(), _look_every_s(kept)):
-        if not (told and isinstance(row, Step)):
-            yield row
+    yield from (row for row in rows if not (told and isinstance(row, Step)))
     for path in told:
-        yield from _sampled(path, LIVE, index, clock_shift_s)
+        yield from _sampled(path, LIVE, index, _live_shift_s(path, index, clock_shift_s))
+
+
+def _live_shift_s(path: Path, index: LiteralIndex, clock_shift_s: float | None) -> float | None:
+    """What makes unix time of the times in a log that is watched, as its probe does (`probe.log.tracked_log`): its newest line is
+    as old as the file. Without a time there, `clock_shift_s`."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        file.seek(max(0, status.st_size - PIECE_BYTES // 16))
+        newest = Digest(index, 0)
+        newest.feed(file.read())
+        newest.facts()
+    if newest.clock.last_log_time is None:
+        return clock_shift_s
+    shift_s = status.st_mtime - newest.clock.last_log_time
+    if any(line.at is not None for line in newest.tail(1)):
+        return shift_s
+    return without_tail(shift_s, time.localtime(status.st_mtime).tm_gmtoff)
 
 
 def _look_every_s(recording: Recording, most: int = MOST_LOOKS) -> float:

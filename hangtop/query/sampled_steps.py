@@ -74,8 +74,7 @@ class _Sampler:
         every = max(WINDOW_BYTES, self._size // count)
         for begin in range(0, self._size, every):
             self._look(begin, WINDOW_BYTES)
-        if self._size > every * count - WINDOW_BYTES:
-            self._look(max(0, self._size - WINDOW_BYTES), WINDOW_BYTES)
+        self._look(max(0, self._size - WINDOW_BYTES), WINDOW_BYTES, enough=WINDOW_BYTES)
         known = self._dated()
         for _ in range(ROUNDS):
             gaps = self._gaps(known)
@@ -87,8 +86,8 @@ class _Sampler:
             known = self._dated()
         return known
 
-    def _look(self, begin: int, count: int) -> None:
-        """Read the lines that begin in this piece."""
+    def _look(self, begin: int, count: int, enough: int = ENOUGH) -> None:
+        """Read the lines that begin in this piece, up to so many steps."""
         self._file.seek(begin)
         data = self._file.read(count)
         rest = b"" if data.endswith(b"\n") else self._file.readline(WINDOW_BYTES)
@@ -104,7 +103,7 @@ class _Sampler:
                 self._marks[mark.byte] = mark
                 found += 1
             at += len(line)
-            if found == ENOUGH:
+            if found == enough:
                 break
         self._windows.append((begin, begin + at))
 

@@ -44,6 +44,7 @@ BENCHES = {
     "pipe": "piping",
     "soak": "soak",
     "query": "querying",
+    "timeline": "timeline",
 }
 
 

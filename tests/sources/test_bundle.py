@@ -70,6 +70,7 @@ def test_the_bundle_holds_verdict_findings_log_and_issue_text_but_no_secret(tmp_
     assert "max_tokens" in files["log/00-train.log.head.txt"]
     assert all(SECRET not in text for text in files.values())
     assert "token with a vendor's prefix" in files["redacted.txt"]
+    assert "timeline.svg" in files or "time" in files["timeline.missing.txt"]
 
 
 def test_the_session_in_it_can_be_played_and_its_json_is_json(tmp_path: Path) -> None:

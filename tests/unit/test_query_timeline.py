@@ -12,6 +12,8 @@ from hangtop.cli.main import hangtop
 from hangtop.query.tables import FindingRow, RankRow, Row, StageRow, Step, VerdictRow
 from hangtop.query.timeline_svg import TimelineDrawing
 from hangtop.query.whole_run import MOST_RANKS, NoTimeError, Span, whole_run
+from hangtop.render.spans import plain
+from hangtop.tui.widgets.timeline_rows import TextTimeline
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 AT = 1_768_125_600.0
@@ -77,6 +79,27 @@ def test_a_log_is_drawn_with_its_steps(tmp_path: Path):
     log.write_text("".join(f"[2026-01-11 10:{n:02}:00] step {n}/60 loss=0.{n}\n" for n in range(60)))
     assert CliRunner().invoke(hangtop, ["timeline", str(log), "-o", str(out)]).exit_code == 0
     assert "polyline" in out.read_text()
+
+
+def test_without_a_place_it_is_printed_in_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    answer = CliRunner().invoke(hangtop, ["timeline", str(RECORDINGS / "stalled.jsonl")])
+    assert answer.exit_code == 0
+    lines = answer.output.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(line.startswith("rank 3") for line in lines)
+    assert "What happened" in answer.output
+
+
+def test_in_characters_a_rank_that_waits_and_the_machine_it_is_on_stand_out():
+    run = whole_run(rows())
+    by_rank = [plain(row) for row in TextTimeline(run, 100).picture()]
+    assert next(row for row in by_rank if row.startswith("rank")).startswith("rank 1")
+    assert any("w waits" in row for row in by_rank)
+    by_host = [plain(row) for row in TextTimeline(run, 100, by_host=True).picture()]
+    (host,) = (row for row in by_host if row.startswith("n0"))
+    assert "w" in host
+    assert "─" not in host
 
 
 @pytest.mark.parametrize(

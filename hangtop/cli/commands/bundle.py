@@ -7,18 +7,23 @@ import os
 import shutil
 import subprocess
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from hangtop.cli.commands.check import verdict_once
 from hangtop.cli.commands.doctor import subject_of
+from hangtop.cli.commands.query import index_of_user
 from hangtop.cli.commands.stacks import as_text
+from hangtop.cli.commands.timeline import picture
+from hangtop.cli.config import config_dir
 from hangtop.common.text import printable, size, some
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.doctor.packages import installed
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor import evidence_bundle
+from hangtop.query.runs import LIVE, rows_of, with_steps_of, zone_shift_s
+from hangtop.query.whole_run import NoTimeError, whole_run
 from hangtop.records.ask import Ask
 from hangtop.records.process import Process
 from hangtop.records.reading import Reading
@@ -28,9 +33,11 @@ from hangtop.stacks.stack_classes import number
 from hangtop.system.guard import Guard
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.roles import PYTHON
+from hangtop.tui.themes import load_palettes
 
 MOST_READINGS = 2_000
 STACK_CELLS = 160
+PICTURE_THEME = "light"
 
 
 def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
@@ -41,7 +48,10 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     stacks = as_text(StackView(looks, number(looks[-1].stacks, _pids(snapshot))), STACK_CELLS) if looks else ""
     answers = ProcessAnswers()
     environ = _environ(snapshot, answers)
-    files = evidence_bundle.compose(snapshot, verdict, environ, _versions(snapshot, answers), tuple(kept.latest), stacks)
+    pictures = _pictures(snapshot, tuple(kept.latest))
+    files = evidence_bundle.compose(
+        snapshot, verdict, environ, _versions(snapshot, answers), tuple(kept.latest), stacks, pictures
+    )
     try:
         evidence_bundle.write(files, place, snapshot.now)
     except OSError as error:
@@ -83,6 +93,18 @@ class ProcessAnswers:
             answer = self._guard.ask({pid: lambda: (self._table.environ(pid), self._table.cwd(pid))}).get(pid)
             self._known[pid] = None if answer is None or isinstance(answer, OSError) else answer
         return self._known[pid]
+
+
+def _pictures(snapshot: Snapshot, session: Sequence[Reading]) -> Mapping[str, str]:
+    """The whole run on one axis of time: what its logs tell, and what was seen now. Where it cannot be drawn, why."""
+    logs = [Path(file.path) for file in snapshot.log.files if file.status == "ok" and file.path != "-"]
+    palettes = load_palettes(config_dir())
+    try:
+        rows = with_steps_of(logs, rows_of(LIVE, snapshot.spec, session), index_of_user(), zone_shift_s())
+        drawing = picture(whole_run(rows), ", ".join(path.name for path in logs[:3]) or "run", palettes[PICTURE_THEME])
+    except (NoTimeError, OSError) as error:
+        return {"timeline.missing.txt": str(error)}
+    return {"timeline.svg": drawing}
 
 
 def _ranks_first(snapshot: Snapshot) -> list[Process]:
