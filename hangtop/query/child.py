@@ -25,9 +25,10 @@ from hangtop.logs.catalog.load import load
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.query.answers import cell, is_number
 from hangtop.query.chart import chart_lines
+from hangtop.query.courses import courses
 from hangtop.query.database import Answer, Database, QueryError
 from hangtop.query.differences import Runs
-from hangtop.query.requests import LIMIT_S, Asked, ChartAsk, ChildAnswer, DiffAsk, Shown, SqlAsk, TimelineAsk
+from hangtop.query.requests import LIMIT_S, Asked, ChartAsk, ChildAnswer, CoursesAsk, DiffAsk, Shown, SqlAsk, TimelineAsk
 from hangtop.query.runs import LIVE, MOST_LOOKS, add_runs, add_seen, run_names, seen_rows, zone_shift_s
 from hangtop.query.tables import TABLES
 from hangtop.query.whole_run import NoTimeError, whole_run
@@ -48,6 +49,8 @@ def answer(ask: Asked, data: bytes, folder: Path) -> ChildAnswer:
             case TimelineAsk():
                 rows = seen_rows(data, tuple(map(Path, ask.files)), _index(ask.config_dir), zone_shift_s())
                 return ChildAnswer(run=whole_run(rows))
+            case CoursesAsk():
+                return _courses(ask, data, folder)
             case DiffAsk():
                 return _differences(ask, data, folder)
             case ChartAsk():
@@ -62,6 +65,13 @@ def _table(ask: SqlAsk, data: bytes, folder: Path) -> ChildAnswer:
     with Database(folder, MEMORY_BYTES) as database:
         notes = tuple(add_seen(database, data, tuple(map(Path, ask.files)), ask.sql, _index(ask.config_dir), zone_shift_s()))
         return ChildAnswer(table=shown(*database.select(ask.sql)), notes=notes)
+
+
+def _courses(ask: CoursesAsk, data: bytes, folder: Path) -> ChildAnswer:
+    with Database(folder, MEMORY_BYTES) as database:
+        files = tuple(map(Path, ask.files))
+        notes = tuple(add_seen(database, data, files, "steps metrics gpus", _index(ask.config_dir), zone_shift_s()))
+        return ChildAnswer(courses=courses(database), notes=notes)
 
 
 def _differences(ask: DiffAsk, data: bytes, folder: Path) -> ChildAnswer:

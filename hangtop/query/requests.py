@@ -47,7 +47,25 @@ class DiffAsk(Struct, frozen=True, tag="diff"):
     config_dir: str | None = None
 
 
-Asked = SqlAsk | TimelineAsk | ChartAsk | DiffAsk
+class CoursesAsk(Struct, frozen=True, tag="courses"):
+    """How the numbers of the run went. Behind it comes a recording. `files`: logs of which the steps are read, if any."""
+
+    files: tuple[str, ...] = ()
+    config_dir: str | None = None
+
+
+Point = tuple[float | None, int | None, float, float, float]
+"""Unix time, step, and the mean, least and greatest value."""
+
+
+class Course(Struct, frozen=True):
+    """One number over the run; its points in order."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+Asked = CoursesAsk | SqlAsk | TimelineAsk | ChartAsk | DiffAsk
 
 
 class Shown(Struct, frozen=True):
@@ -70,4 +88,5 @@ class ChildAnswer(Struct, frozen=True, omit_defaults=True):
     run: WholeRun | None = None
     lines: tuple[str, ...] = ()
     differences: tuple[Difference, ...] | None = None
+    courses: tuple[Course, ...] = ()
     notes: tuple[str, ...] = ()

@@ -11,6 +11,8 @@ NAMES: dict[str, str] = {
     "enter": "Enter",
     "tab": "Tab",
     "shift+tab": "Shift-Tab",
+    "shift+left": "Shift-←",
+    "shift+right": "Shift-→",
     "space": "Space",
     "backspace": "Backspace",
     "insert": "Ins",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hangtop.tui.key_names import key_name, shown_key
 from hangtop.tui.keys import (
     ACT,
+    CHARTS_PAGE,
     LOOK,
     MOVES,
     PAIR_PAGE,
@@ -41,7 +42,7 @@ PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
 
 ARROWS = ("up", "down", "left", "right")
 EVERYWHERE = (*LOOK, *REPLAY, *ACT, *MOVES)
-PAGES = (STACKS_PAGE, VERDICT_PAGE, PROCESS_PAGE, PAIR_PAGE, QUERY_PAGE, TIMELINE_PAGE)
+PAGES = (STACKS_PAGE, VERDICT_PAGE, PROCESS_PAGE, PAIR_PAGE, QUERY_PAGE, TIMELINE_PAGE, CHARTS_PAGE)
 
 
 class KeyProblem(ValueError):

@@ -51,6 +51,7 @@ LOOK: tuple[Key, ...] = (
     Key("right_square_bracket", "]", "file(1)", "", "log of the next file", name="file_next"),
     Key("colon", ":", "ask", "", "ask in SQL what was seen", name="ask"),
     Key("T", "T", "timeline", "", "the whole run on one axis of time", name="timeline"),
+    Key("v", "v", "charts", "", "loss, pace, GPUs … over the whole run", name="charts", bubbles=True),
     Key("D", "D", "compare", "", "where this run left a good one", name="compare"),
     Key("t", "t", "theme", "theme", "theme", name="theme"),
     Key("question_mark", "?", "help", "help", "this help", name="help"),
@@ -145,6 +146,16 @@ QUERY_PAGE: tuple[Key, ...] = (
 )
 
 TIMELINE_PAGE: tuple[Key, ...] = (Key("o", "o", "group", "by rank or node", name="order"),)
+
+CHARTS_PAGE: tuple[Key, ...] = (
+    Key(shown="←→", word="cursor", of=("left", "right")),
+    Key("left", action="cursor(-1)", name="left"),
+    Key("right", action="cursor(1)", name="right"),
+    Key("shift+left", action="cursor(-10)", name="far_left", help="ten columns to the left"),
+    Key("shift+right", action="cursor(10)", name="far_right", help="ten columns to the right"),
+    Key("plus,equals_sign", "+", "zoom(0.5)", "closer", name="closer"),
+    Key("minus", "-", "zoom(2.0)", "wider", name="wider"),
+)
 
 REPLAY: tuple[Key, ...] = (
     Key("p", "p", "pause", "pause", "pause or go on", name="pause"),

@@ -84,6 +84,12 @@ class Navigation(App[None]):
         if not isinstance(self.screen, TimelineScreen):
             self.push_screen(TimelineScreen())
 
+    def action_charts(self) -> None:
+        from hangtop.tui.pages.charts_page import ChartsScreen
+
+        if not isinstance(self.screen, ChartsScreen):
+            self.push_screen(ChartsScreen())
+
     def action_compare(self) -> None:
         """Where the run left a good one."""
         from hangtop.tui.pages.diff_page import DiffScreen

@@ -8,7 +8,7 @@ from hangtop.common.text import cells
 from hangtop.translations import say
 from hangtop.tui.key_names import shown_key
 from hangtop.tui.keymap import PAGES, USUAL, Keymap
-from hangtop.tui.keys import ACT, IN_A_PANE, LOOK, MOVES, REPLAY, STACKS_PAGE
+from hangtop.tui.keys import ACT, CHARTS_PAGE, IN_A_PANE, LOOK, MOVES, REPLAY, STACKS_PAGE
 
 NAME_CELLS, KEY_CELLS = 14, 22
 
@@ -25,7 +25,7 @@ def run(keymap: Keymap, out: TextIO) -> int:
 
 def _help(name: str) -> str:
     """What the help page says of it, or the footer of the page that has it."""
-    tables = (*ACT, *LOOK, *REPLAY, *IN_A_PANE, *MOVES, *STACKS_PAGE)
+    tables = (*ACT, *LOOK, *REPLAY, *IN_A_PANE, *MOVES, *STACKS_PAGE, *CHARTS_PAGE)
     told = next((key.help for key in tables if key.help and (key.name == name or name in key.of)), "")
     if name.startswith("pane_") and not told:
         told = next(key.help for key in LOOK if "pane_ranks" in key.of)

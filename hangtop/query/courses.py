@@ -1,0 +1,65 @@
+"""How numbers of a run went over time, thinned for a screen: what its log tells beside its steps, the pace of these, its GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hangtop.query.database import Database
+from hangtop.query.requests import Course, Point
+
+POINTS = 1_500
+"""Of each course; more than a screen has columns, so that a person can look closer."""
+MOST_METRICS = 12
+MOST_GPUS = 16
+FIRST = ("loss", "grad_norm", "throughput", "tokens_per_s", "reward", "lr")
+"""Metrics that stand first, in this order; then those that are told most often."""
+
+_THINNED = """
+SELECT {apart}, min(time_s), min(step), avg(value), min(value), max(value) FROM (
+  SELECT *, (row_number() OVER series - 1) * {points} // greatest(count(*) OVER whole, {points}) AS slot FROM ({source})
+  WINDOW series AS (PARTITION BY {apart} ORDER BY time_s, step), whole AS (PARTITION BY {apart})
+) GROUP BY {apart}, slot ORDER BY {apart}, slot
+"""
+_METRICS = "SELECT name, time_s, step, value FROM metrics WHERE value IS NOT NULL AND name IN ({names})"
+_NAMES = (
+    "SELECT name, count(*) FROM metrics WHERE value IS NOT NULL GROUP BY name HAVING count(*) > 1 ORDER BY count(*) DESC, name"
+)
+_PACE = """
+SELECT 's/step' AS name, time_s, step, (time_s - before_s) / (step - step_before) AS value FROM (
+  SELECT step, min(time_s) AS time_s, lag(min(time_s)) OVER (ORDER BY step) AS before_s,
+         lag(step) OVER (ORDER BY step) AS step_before
+  FROM steps WHERE step IS NOT NULL AND time_s IS NOT NULL GROUP BY step
+) WHERE before_s IS NOT NULL AND time_s >= before_s
+"""
+_GPUS = """
+SELECT 'GPU ' || gpu || ' {what}' AS name, time_s, NULL AS step, {column} AS value FROM gpus
+WHERE {column} IS NOT NULL AND gpu < {most}
+"""
+
+
+def courses(database: Database) -> tuple[Course, ...]:
+    """What there is, the usual metrics first. Raises `QueryError`."""
+    known = [str(name) for name, _ in database.select(_NAMES)[1]]
+    names = [name for name in FIRST if name in known]
+    names += [name for name in known if name not in names][: max(0, MOST_METRICS - len(names))]
+    told = list(_thinned(database, _METRICS.format(names=", ".join(map(_literal, names))))) if names else []
+    told.sort(key=lambda course: names.index(course.name))
+    told += _thinned(database, _PACE)
+    for what, column in (("power W", "power_w"), ("memory G", "used_bytes / 1073741824.0"), ("util %", "util_percent")):
+        told += _thinned(database, _GPUS.format(what=what, column=column, most=MOST_GPUS))
+    return tuple(told)
+
+
+def _literal(name: str) -> str:
+    """A name of a foreign log, as SQL writes a text."""
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _thinned(database: Database, source: str) -> Iterator[Course]:
+    sql = _THINNED.format(apart="name", points=POINTS, source=source)
+    points: dict[str, list[Point]] = {}
+    for name, time_s, number, *values in database.select(sql)[1]:
+        at, step = None if time_s is None else float(time_s), None if number is None else int(number)
+        mean, low, high = map(float, values)
+        points.setdefault(str(name), []).append((at, step, mean, low, high))
+    yield from (Course(name, tuple(told)) for name, told in points.items() if len(told) > 1)
