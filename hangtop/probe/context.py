@@ -44,6 +44,8 @@ class ProbeContext:
         # by the probe, before any source begins
         self.nodes: Mapping[int, NodeLink] = {}
         """The lines to other nodes, by their numbers."""
+        self.node_files: dict[int, tuple[WorkerLog, ...]] = {}
+        """Output files of ranks on these nodes, by node: each is written by the source of that node."""
 
         # by the log source
         self.files: tuple[WatchedFile, ...] = ()
@@ -66,6 +68,11 @@ class ProbeContext:
         """The output files of all its workers."""
         self.access: Mapping[str, Cluster] = {}
         """The clusters, by session: how each is asked."""
+
+    @property
+    def rank_files(self) -> tuple[WorkerLog, ...]:
+        """Output files of single ranks: of Ray's workers, else of the ranks on other nodes."""
+        return self.workers or tuple(file for files in tuple(self.node_files.values()) for file in files)
 
     @property
     def members(self) -> tuple[Process, ...] | None:

@@ -24,6 +24,7 @@ from hangtop.probe.nodes.node_side.proc import facts_of
 from hangtop.probe.nodes.node_side.stacks import spy_for
 from hangtop.probe.nodes.node_stacks import NodeStacks
 from hangtop.probe.nodes.node_table import Look, NodeTable
+from hangtop.probe.nodes.sent_modules import unpacked
 from hangtop.records.nodes import node_of, on_node, pid_text, pid_there
 from hangtop.records.plan import Target
 from hangtop.system.processes.exits import Exits
@@ -69,7 +70,7 @@ def test_a_launcher_without_host_or_program_is_refused(launcher: str) -> None:
 
 
 def test_the_program_of_a_node_is_python_3_9_and_takes_nothing_of_ours_along() -> None:
-    sent = eval(re.search(r"SOURCES = (.*)", program().decode()).group(1))
+    sent = unpacked(ast.literal_eval(re.search(r"unpacked\((.*)\), ", program().decode()).group(1)))
     for source in (program().decode(), *sent.values()):
         tree = ast.parse(source, feature_version=(3, 9))
         imported = {name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names}

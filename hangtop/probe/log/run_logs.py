@@ -101,7 +101,7 @@ class RunLogs:
             if self._profiles.index.rest():
                 give_back()
         self._news |= self._set.find_files(now, at_once=self._changes.seen())
-        self._news |= self._beside.take_up(self._context.workers)
+        self._news |= self._beside.take_up(self._context.rank_files)
         self._context.index = self._profiles.index
 
     def _look_for_a_start(self) -> None:

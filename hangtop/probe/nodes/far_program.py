@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b85encode
 from functools import cache
 from importlib.resources import files
+from zlib import compress
 
 PACKAGE = "hangtop.probe.nodes.node_side"
 MAIN = f"{PACKAGE}.main"
@@ -13,11 +16,12 @@ BESIDE = ("hangtop.system.waits.sock_diag",)
 
 @cache
 def program() -> bytes:
-    """The whole text."""
+    """The whole text, shorter than what a pipe holds (64 KiB, pipe(7)): nobody waits for a line that is still being opened."""
     modules = (file for file in files(PACKAGE).iterdir() if file.name.endswith(".py") and file.name != "__init__.py")
     sources = {f"{PACKAGE}.{file.name[:-3]}": file.read_text(encoding="utf-8") for file in modules}
     for name in BESIDE:
         folder, _, module = name.rpartition(".")
         sources[name] = (files(folder) / f"{module}.py").read_text(encoding="utf-8")
     head = (files("hangtop.probe.nodes") / "sent_modules.py").read_text(encoding="utf-8")
-    return f"{head}\n\nSOURCES = {dict(sorted(sources.items()))!r}\nrun(SOURCES, {MAIN!r})\n".encode()
+    packed = b85encode(compress(json.dumps(sources, sort_keys=True).encode())).decode()
+    return f"{head}\n\nrun(unpacked({packed!r}), {MAIN!r})\n".encode()

@@ -27,7 +27,7 @@ WELL_S = 60.0
 PING_S = 10.0
 LATE_S = 12.0
 """A node tells something every two seconds."""
-ANSWERS = ("stack", "launched", "waits", "asked")
+ANSWERS = ("stack", "launched", "waits", "part", "asked")
 """What a record has that belongs to the answer of a question: its number."""
 MOST_LINE_BYTES = 16 << 20
 MOST_WAITING = 10_000
@@ -91,6 +91,10 @@ class NodeLink:
     def ask_launch(self, ask: int, processes: tuple[tuple[int, int], ...]) -> None:
         """Ask how these processes there were started, by pids there and start ticks."""
         self._ask(ask, {"launch": {"ask": ask, "processes": processes}})
+
+    def ask_part(self, ask: int, path: str, first: int | None, most: int, from_end: bool) -> None:
+        """Ask for a part of an output file of a rank there."""
+        self._ask(ask, {"part": {"ask": ask, "path": path, "first": first, "most": most, "from_end": from_end}})
 
     def ask_waits(self, ask: int, ends: Sequence[str], requests: Sequence[str], samples: int, every_s: float) -> None:
         """Ask who holds these ends of connections there, and what becomes of these processes meanwhile."""

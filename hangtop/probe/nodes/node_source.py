@@ -14,6 +14,7 @@ from hangtop.common.text import clock as clock_of
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.stdin_pipe import STDIN
 from hangtop.probe.nodes.launchers import SSH, command
+from hangtop.probe.nodes.node_files import NodeFiles
 from hangtop.probe.nodes.node_gpus import NodeGpusTold, gpu_reading
 from hangtop.probe.nodes.node_link import NodeLink
 from hangtop.probe.nodes.node_table import Look, NodeTable
@@ -84,6 +85,7 @@ class NodeSource(Source):
         """Launchers there that meet where one here does, as long as no rank is there."""
         self._runs: frozenset[Run] = frozenset()
         """Those that were taken for the run there."""
+        self._files = NodeFiles(link)
         self._gpus: GpuReading | None = None
         self._news: list[GpuReading] = []
 
@@ -102,6 +104,10 @@ class NodeSource(Source):
             if node.tied and self._own_meeting() is not None:
                 self._proven = frozenset(Identity(process.pid, process.start_ticks) for process in processes)
             reading = ProcessReading(processes=processes, ended=self._tree.ended, node=node)
+            if problem is None and self._twin() is None:
+                table, ranks = self._table, [(each.rank, each.pid) for each in processes if each.pid in self._table.stats]
+                outputs = ((rank, table.outputs(pid)) for rank, pid in ranks if rank is not None)
+                self._context.node_files[self._link.node] = self._files.follow(outputs)
             if problem is None and self._twin() is None and (self._told is None or not unchanged(self._told, reading)):
                 self._told = reading
                 yield reading
@@ -110,6 +116,7 @@ class NodeSource(Source):
                 self._told = None
                 yield ProcessReading()
             raise SourceError(problem)
+        self._files.fetch(now)
 
     def _first_looks(self) -> int:
         """Waits for the first ranks there: until then nothing is known of the node. Returns how many looks came; none if the node
@@ -201,6 +208,7 @@ class NodeSource(Source):
         if chosen and chosen != self._runs:
             if self._runs and self._tree is not None:
                 self._tree.forget()
+                self._files = NodeFiles(self._link)
             self._runs = chosen
         return roots
 

@@ -36,13 +36,15 @@ class NodeDetails(Details, frozen=True, array_like=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One process; what did not change since the last row of it is left out. `files`: descriptor, path, whether it may write."""
+    """One process; what did not change since the last row of it is left out. `files`: descriptor, path, whether it may write.
+    `outputs`: of a rank, path and whether it is added to."""
 
     who: Who | None = None
     now: Now | None = None
     details: NodeDetails | None = None
     facts: Facts | None = None
     files: tuple[tuple[int, str, bool], ...] | None = None
+    outputs: tuple[tuple[str, bool], ...] | None = None
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -59,6 +61,7 @@ class _Known(msgspec.Struct, frozen=True):
     details: Details | None = None
     facts: Facts | None = None
     files: tuple[OpenFile, ...] = ()
+    outputs: tuple[tuple[str, bool], ...] = ()
 
 
 class NodeTable(ProcessTable):
@@ -93,6 +96,7 @@ class NodeTable(ProcessTable):
                 known.details if row.details is None else _cleaned(row.details),
                 row.facts or known.facts,
                 known.files if row.files is None else tuple(OpenFile(fd, path, writes) for fd, path, writes in row.files),
+                known.outputs if row.outputs is None else row.outputs,
             )
         self._stats = {number: self._stat(number, known) for number, known in self._known.items()}
 
@@ -140,6 +144,10 @@ class NodeTable(ProcessTable):
 
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         return self._there(pid).files
+
+    def outputs(self, pid: int) -> tuple[tuple[str, bool], ...]:
+        """The files to which a rank prints: path there, and whether it is added to."""
+        return self._there(pid).outputs
 
     def details(self, pid: int) -> Details:
         return self._there(pid).details or Details()

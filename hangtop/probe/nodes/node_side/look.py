@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from hangtop.probe.nodes.node_side.parts import outputs_of
 from hangtop.probe.nodes.node_side.proc import TICKS_PER_S, boot_at, details_of, facts_of, files_of, stat_of
 from hangtop.probe.nodes.node_side.reader import Reader
 
@@ -30,19 +31,23 @@ class Node:
         self.stats: dict[int, tuple[list[Any], list[Any]]] = {}
         self.told: dict[int, dict[str, Any]] = {}
         self.looks = 0
+        self.outputs: set[str] = set()
+        """The files to which ranks here were seen to print."""
         self.facts = Reader(self.read_slowly)
         self.boot_at = boot_at()
         self.own = set(self.above(os.getpid())) | {os.getpid()}
 
-    def read_slowly(self, pid: int) -> tuple[int | None, dict[str, Any], list[list[Any]]]:
-        """Its start ticks, its facts and its open files. A process shows neither arguments nor environment while it is being
-        started or ends (proc(5)), nor do we read any without descriptors: it keeps those that it had."""
+    def read_slowly(self, pid: int) -> tuple[int | None, dict[str, Any], list[list[Any]], list[list[Any]]]:
+        """Its start ticks, its facts, its open files and, of a rank, its output files. A process shows neither arguments nor
+        environment while it is being started or ends (proc(5)), nor do we read any without descriptors: it keeps those that it
+        had."""
         known = stat_of(pid)
         start, facts = known[0][6] if known else None, facts_of(pid, self.kept)
         before = self.facts.answers.get(pid)
         if not facts["command"] and before is not None and before[0] == start:
             facts = before[1]
-        return start, facts, files_of(pid, self.logs)
+        is_rank = any(name in facts["environ"] for name in self.ranks)
+        return start, facts, files_of(pid, self.logs), outputs_of(pid, self.logs) if is_rank else []
 
     def above(self, pid: int) -> list[int]:
         line: list[int] = []
@@ -125,4 +130,7 @@ class Node:
         who, now = self.stats[pid]
         known = self.known(pid)
         row = {"who": who, "now": now, "details": details_of(pid) if now[0] not in "ZX" else None}
-        return row if known is None else dict(row, facts=known[1], files=known[2])
+        if known is None:
+            return row
+        self.outputs.update(path for path, _ in known[3])
+        return dict(row, facts=known[1], files=known[2], **({"outputs": known[3]} if known[3] else {}))

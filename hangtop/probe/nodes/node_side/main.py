@@ -12,6 +12,7 @@ from hangtop.probe.nodes.node_side.gpus import tell_gpus
 from hangtop.probe.nodes.node_side.hands import obey
 from hangtop.probe.nodes.node_side.launch import launch_of
 from hangtop.probe.nodes.node_side.look import SELDOM, Node
+from hangtop.probe.nodes.node_side.parts import tell_part
 from hangtop.probe.nodes.node_side.pipe import listen, say, say_who
 from hangtop.probe.nodes.node_side.stacks import take_stacks
 from hangtop.probe.nodes.node_side.waits import tell_waits
@@ -46,6 +47,8 @@ def watch(look: dict[str, Any], asks: queue.Queue[dict[str, Any]]) -> None:
                 threading.Thread(target=take_stacks, args=(ask["stacks"], say), daemon=True).start()
             elif "waits" in ask:
                 threading.Thread(target=tell_waits, args=(ask["waits"], say), daemon=True).start()
+            elif "part" in ask:
+                threading.Thread(target=tell_part, args=(ask["part"], node.outputs, say), daemon=True).start()
             elif "launch" in ask:
                 threading.Thread(target=tell_launches, args=(ask["launch"],), daemon=True).start()
 

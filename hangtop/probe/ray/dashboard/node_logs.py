@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -159,6 +161,25 @@ def _age_s(answer: Answer) -> float | None:
     return max(0.0, (now - written).total_seconds())
 
 
+class Place(Protocol):
+    """Where a file is. `node`: it is fetched from each node by one thread at a time."""
+
+    @property
+    def node(self) -> str: ...
+
+    def path(self, stream: str) -> str: ...
+
+
+P = TypeVar("P", bound=Place)
+P_contra = TypeVar("P_contra", contravariant=True)
+
+
+class Parts(Protocol[P_contra]):
+    """Reads parts of files: from `first` on, else the newest part."""
+
+    def read(self, place: P_contra, stream: str, first: int | None) -> LogPart: ...
+
+
 class RemoteLog:
     """The last bytes of one output file, numbered from the first byte read, not as in the file. Followed like a file
     (`hangtop.probe.log.tail.Followed`).
@@ -169,8 +190,8 @@ class RemoteLog:
     not_kept: str | None = None
     drain: int | None = None
 
-    def __init__(self, place: WorkerPlace, stream: str, logs: NodeLogs) -> None:
-        self.place = place
+    def __init__(self, place: P, stream: str, logs: Parts[P]) -> None:
+        self.place: Place = place
         self.path = place.path(stream)
         self.offset = 0
         self.modified_at: float | None = None
@@ -178,7 +199,7 @@ class RemoteLog:
         self.due_at = 0.0
         self.first_bytes: int | None = None
         """How many bytes were there at the first fetch."""
-        self._logs, self._stream = logs, stream
+        self._read: Callable[[int | None], LogPart] = partial(logs.read, place, stream)
         self._opened = False
         self._kept: tuple[int, bytes] = (0, b"")
         self._next: int | None = None
@@ -226,7 +247,7 @@ class RemoteLog:
 
     def fetch(self, now: float) -> None:
         """Read new bytes. If more came than fits in one part, the newest part is read next and the gap is left out."""
-        part = self._logs.read(self.place, self._stream, self._next)
+        part = self._read(self._next)
         self.problem = part.problem or None
         grown = self._take(part, now)
         soon_s = THROUGH_HEAD_S if part.first is None and not part.problem else SOON_S
