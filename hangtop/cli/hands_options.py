@@ -91,6 +91,34 @@ def _probe_feed(spec: WatchSpec) -> Feed:
     return ProbeFeed(spec)
 
 
+INSTALL = click.option("--install", is_flag=True, help="Put it where it is looked for, instead of printing it.")
+
+
+@click.command(cls=ToldCommand)
+@click.argument("shell", required=False, type=click.Choice(["bash", "zsh", "fish"]))
+@INSTALL
+@click.pass_context
+def completion(context: click.Context, shell: str | None, *, install: bool) -> int:
+    """Print or install the completion of commands and options for a shell; without a name for yours."""
+    from hangtop.cli.commands import shell_files as command
+
+    config_of(None)
+    return command.completion(context.find_root().command, shell or command.shell_here(), sys.stdout, install=install)
+
+
+@click.command(cls=ToldCommand)
+@INSTALL
+@click.pass_context
+def man(context: click.Context, *, install: bool) -> int:
+    """Print or install the man page: all commands with their options."""
+    from hangtop.cli.commands import shell_files as command
+
+    config_of(None)
+    program = context.find_root().command
+    assert isinstance(program, click.Group)
+    return command.man(program, sys.stdout, install=install)
+
+
 def commands() -> tuple[click.Command, ...]:
     """All commands of this file."""
-    return keys, compare, status, init
+    return keys, compare, status, init, completion, man

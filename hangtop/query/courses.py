@@ -46,7 +46,7 @@ def courses(database: Database) -> tuple[Course, ...]:
     told.sort(key=lambda course: names.index(course.name))
     told += _thinned(database, _PACE)
     for what, column in (("power W", "power_w"), ("memory G", "used_bytes / 1073741824.0"), ("util %", "util_percent")):
-        told += _thinned(database, _GPUS.format(what=what, column=column, most=MOST_GPUS))
+        told += _thinned(database, _GPUS.format(what=what, column=column, most=MOST_GPUS), from_zero=True)
     return tuple(told)
 
 
@@ -55,11 +55,11 @@ def _literal(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
-def _thinned(database: Database, source: str) -> Iterator[Course]:
+def _thinned(database: Database, source: str, *, from_zero: bool = False) -> Iterator[Course]:
     sql = _THINNED.format(apart="name", points=POINTS, source=source)
     points: dict[str, list[Point]] = {}
     for name, time_s, number, *values in database.select(sql)[1]:
         at, step = None if time_s is None else float(time_s), None if number is None else int(number)
         mean, low, high = map(float, values)
         points.setdefault(str(name), []).append((at, step, mean, low, high))
-    yield from (Course(name, tuple(told)) for name, told in points.items() if len(told) > 1)
+    yield from (Course(name, tuple(told), from_zero) for name, told in points.items() if len(told) > 1)

@@ -59,10 +59,11 @@ Point = tuple[float | None, int | None, float, float, float]
 
 
 class Course(Struct, frozen=True):
-    """One number over the run; its points in order."""
+    """One number over the run; its points in order. `from_zero`: drawn from 0 on, for its small changes mean nothing."""
 
     name: str
     points: tuple[Point, ...]
+    from_zero: bool = False
 
 
 Asked = CoursesAsk | SqlAsk | TimelineAsk | ChartAsk | DiffAsk

@@ -25,10 +25,11 @@ Point = tuple[float | None, int | None, float, float, float]
 
 
 class Curve(Struct, frozen=True):
-    """One number. `points`: in order."""
+    """One number. `points`: in order. `from_zero`: drawn from 0 on."""
 
     name: str
     points: tuple[Point, ...]
+    from_zero: bool = False
 
 
 class Window(Struct, frozen=True):
@@ -130,16 +131,17 @@ def _chart(curve: Curve, values: Sequence[float | None], axis: Axis, window: Win
     inside = [point for point in curve.points if (place := axis.place(point)) is not None and begin <= place <= end]
     low, high = min(point[3] for point in inside), max(point[4] for point in inside)
     if high - low <= ALIKE * max(abs(low), abs(high)):
-        same = (align(curve.name, LABEL, "muted"), (" ", ""), (text.metric(high), "ink"), (f"   {say('all the way')}", "muted"))
+        same = ((f"{curve.name:<{LABEL}} ", "muted"), (text.metric(high), "ink"), (f"   {say('all the way')}", "muted"))
         return [cut(same, width)]
     point = _nearest(curve, axis, axis.at(window.cursor))
     here = "" if point is None else _told(point)
-    named = ((align(curve.name, LABEL, "ink bold")), (" ", ""), (here, "accent bold"))
+    named = ((f"{curve.name:<{LABEL}} ", "ink bold"), (here, "accent bold"))
     range_ = (f"   {say('least')} {text.metric(low)} · {say('greatest')} {text.metric(high)}", "muted")
     rows: list[Row] = [cut((*named, range_), width)]
-    tall = text.chart([None if value is None else value - low for value in values], LINES, high - low)
+    foot = min(0.0, low) if curve.from_zero else low
+    tall = text.chart([None if value is None else value - foot for value in values], LINES, high - foot)
     for number, line in enumerate(tall):
-        label = text.metric(high) if number == 0 else text.metric(low) if number == LINES - 1 else ""
+        label = text.metric(high) if number == 0 else text.metric(foot) if number == LINES - 1 else ""
         marked = line[cursor] if line[cursor] != " " else "·"
         parts = ((line[:cursor], "data"), (marked, "accent reverse"), (line[cursor + 1 :], "data"))
         rows.append((align(label, LABEL, "stale", right=True), (" ", ""), *parts))

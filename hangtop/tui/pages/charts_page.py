@@ -68,7 +68,7 @@ class ChartsScreen(PageScreen):
         answer = await answered(CoursesAsk(logs_here(app), app.spec.config_dir), seen_here(app))
         if not answer.problem or self._answer is None:
             self._answer = answer
-            self._curves = tuple(Curve(course.name, course.points) for course in answer.courses)
+            self._curves = tuple(Curve(course.name, course.points, course.from_zero) for course in answer.courses)
         self.show(app.view)
         if app.replay is None and not answer.problem:
             self.set_timer(max(AGAIN_S, TIMES * (monotonic() - began)), self._read)
