@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import bisect
 import contextlib
+import io
 import time
 import zlib
 from collections.abc import AsyncIterator, Iterator
@@ -33,8 +34,8 @@ class RecordingError(Exception):
 def lines_of(data: bytes) -> Iterator[bytes]:
     """The lines of a recording; those of a broken stream up to where it breaks. Before the first stream lines may stand as they
     are: older recordings, and those in bundles, are not compressed."""
-    plain, *streams = data.split(STREAM)
-    yield from plain.splitlines()
+    plain, *streams = data.split(STREAM) if STREAM in data else (data,)
+    yield from (line.rstrip(b"\r\n") for line in io.BytesIO(plain))
     for stream in streams:
         yield from _unpacked(STREAM + stream)
 
@@ -64,7 +65,7 @@ class Recording(Struct, frozen=True):
     def readings(self) -> Iterator[Reading | None]:
         """A reading for each of `times`; `None` for one that cannot be restored."""
         before: dict[Kind, Reading] = {}
-        return (_restored(reading, before) for reading in _decoded(lines_of(self.data)) if reading is not None)
+        return (restored(reading, before) for reading in decoded(lines_of(self.data)) if reading is not None)
 
 
 def load(path: Path) -> Recording:
@@ -87,7 +88,7 @@ def recording_of(data: bytes, name: str) -> Recording:
         raise RecordingError(f"{name}: {error}") from error
     times: list[float] = []
     torn = 0
-    for reading in _decoded(lines):
+    for reading in decoded(lines):
         if reading is None:
             torn += 1
         else:
@@ -97,7 +98,7 @@ def recording_of(data: bytes, name: str) -> Recording:
     return Recording(header, tuple(times), torn, data)
 
 
-def _decoded(lines: Iterator[bytes]) -> Iterator[Reading | None]:
+def decoded(lines: Iterator[bytes]) -> Iterator[Reading | None]:
     """The readings; `None` for a line that is none. Headers are left out: each session begins with one."""
     for line in lines:
         try:
@@ -113,7 +114,7 @@ Kind = tuple[str, str, str]
 """Source, host and kind of a reading."""
 
 
-def _restored(reading: Reading, before: dict[Kind, Reading]) -> Reading | None:
+def restored(reading: Reading, before: dict[Kind, Reading]) -> Reading | None:
     """The reading itself, but for recordings of older hangtops: they tell what changed since the reading before of this kind.
     `None` if that one was lost."""
     value = reading.value

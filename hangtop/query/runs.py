@@ -12,6 +12,8 @@ from pathlib import Path
 
 from hangtop.common.text import some
 from hangtop.feeds import parts
+from hangtop.feeds.glimpses import Glimpses
+from hangtop.feeds.parts import read_parts
 from hangtop.feeds.replay import Recording, RecordingError, load, recording_of
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
@@ -22,12 +24,15 @@ from hangtop.query.database import Database, QueryError
 from hangtop.query.from_readings import LOOK_EVERY_S, RecordedRows, finding_row, stage_rows
 from hangtop.query.sampled_steps import sampled_steps
 from hangtop.query.tables import Line, Metric, Row, Step
+from hangtop.query.whole_run import BINS
 from hangtop.records.log import LogFile
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 
 PIECE_BYTES = 1 << 20
 MOST_LOOKS = 1_000
+PICTURE_LOOKS = 2 * BINS
+"""A picture has no more columns; what a look costs is to judge."""
 LIVE = "live"
 """What the run that is watched is called in the tables."""
 
@@ -70,11 +75,10 @@ def is_recording(path: Path) -> bool:
 
 
 def timeline_rows(path: Path, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
-    """What a picture of the whole run needs of this file, in about a thousand looks however long it is. Raises `OSError`,
+    """What a picture of the whole run needs of this file, in some hundred looks however long it is. Raises `OSError`,
     `RecordingError`."""
     if is_recording(path):
-        recording = load(path)
-        yield from rows_of(path.name, recording.header.spec, recording.readings(), _look_every_s(recording))
+        yield from _glimpsed(path.name, Glimpses(read_parts(path), str(path)))
     else:
         yield from _digested(path, path.name, index, clock_shift_s)
         yield from _sampled(path, path.name, index, clock_shift_s)
@@ -98,9 +102,12 @@ def add_seen(
 
 def seen_rows(data: bytes, files: Sequence[Path], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
     """As `timeline_rows`, of what a hangtop has seen. Of its logs only the steps are taken."""
-    kept = recording_of(data, "what was seen")
-    rows = rows_of(LIVE, kept.header.spec, kept.readings(), _look_every_s(kept))
-    return with_steps_of(files, rows, index, clock_shift_s)
+    return with_steps_of(files, _glimpsed(LIVE, Glimpses(data, "what was seen")), index, clock_shift_s)
+
+
+def _glimpsed(run: str, seen: Glimpses) -> Iterator[Row]:
+    every_s = max(LOOK_EVERY_S, (seen.span[1] - seen.span[0]) / PICTURE_LOOKS)
+    return rows_of(run, seen.header.spec, seen.readings(every_s), every_s)
 
 
 def with_steps_of(files: Sequence[Path], rows: Iterable[Row], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
