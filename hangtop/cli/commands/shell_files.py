@@ -86,7 +86,7 @@ def _text(command: click.Command) -> Iterator[str]:
 
 def _options(command: click.Command) -> Iterator[str]:
     context = click.Context(command, info_name=NAME)
-    for param in command.get_params(context):
+    for param in command.params:  # not `get_params`, which would keep the help option of this context
         if isinstance(param, click.Option) and (told := param.get_help_record(context)) is not None:
             yield from (".TP", rf"\fB{_roff(told[0])}\fR", _roff(told[1]))
 
