@@ -13,12 +13,13 @@ from hangtop.diagnosis.facts.wait_moves import watch_of
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.diagnosis.status import by_waits
+from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.system.waits.call_limits import rest_of
 from hangtop.system.waits.calls import parse_call
-from tests.fakes.members import LOCK, NOW, SPEC, four
+from tests.fakes.members import LOCK, NOW, SPEC, THREADING, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_lock, at_tcp, waits, watch, watched
 
 SLEEP, RELATIVE, POLL, EPOLL = 230, 35, 7, 232
@@ -92,6 +93,31 @@ def test_a_rank_that_wakes_by_itself_is_slow_until_then() -> None:
     verdict = said(watched(102, asleep(60)))
     assert (verdict.word, verdict.at_work) == ("slow", (2,))
     assert " until " in verdict.headline
+
+
+def test_a_program_without_a_stack_that_sleeps_goes_on_by_itself() -> None:
+    state = four(LOCK)
+    looks = tuple(replace(look, stacks=tuple(each for each in look.stacks if each.pid != 102)) for look in state.looks)
+    tool = replace(state, looks=looks, waits=watch(watched(102, asleep(60)), at=AT))
+    told = diagnose(tool, SPEC, NOW)
+    assert (told.word, told.at_work) == ("slow", (2,))
+    assert told.headline.startswith("Rank 2 sleeps until ")
+    assert diagnose(replace(tool, waits=watch(watched(102, waits(102, kind="sleep")), at=AT)), SPEC, NOW).word == "hung"
+
+
+def test_the_sleep_of_a_shell_wakes_nobody_who_waits_for_a_thread_of_its_own() -> None:
+    """A probe of the pod sleeps between two of its lines; what a script does after its sleep may be what another looks for."""
+    shell = replace(process(9), pid=50, ppid=1, rank=None, world=None, role="other", name="bash", command="bash pod.sh")
+    alone = replace(process(0), ppid=50, rank=None, world=None, role="other")
+    sleep = replace(alone, pid=60, name="sleep", command="sleep 60")
+
+    def beside(stands: Thread) -> str:
+        state = run({0: stands}, (shell, alone, sleep))
+        watched_sleep = watched(60, asleep(60, pid=60))
+        return diagnose(replace(state, ranks={}, waits=watch(watched(100, waits(100)), watched_sleep, at=AT)), SPEC, NOW).word
+
+    assert beside(thread(Frame("Event.wait", THREADING, 629), Frame("step", USER, 11))) == "hung"
+    assert beside(thread(Frame("look", USER, 71), wait="socket")) == "slow"
 
 
 def test_a_rank_that_sleeps_for_hours_is_blamed_with_the_end_of_its_sleep() -> None:

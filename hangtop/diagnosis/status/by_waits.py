@@ -15,6 +15,7 @@ from hangtop.diagnosis.facts.helper_threads import helper_at_work
 from hangtop.diagnosis.facts.long_sleeps import Sleep, clock_of, sleep_of
 from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
+from hangtop.diagnosis.members.rank_numbering import serves
 from hangtop.diagnosis.status.closed_ends import closed_end
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, COROUTINES, MemberStatus, silent_since, works
 from hangtop.records.waiting import OtherEnd, ThreadWait, outer_ends
@@ -52,9 +53,24 @@ def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float)
     known = tuple(members)
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
     pids = {other.pid: other.waits_for_peers for other in known}
-    told = tuple(_told(watch, member, pids, sources) for member in known)
+    aside = _sleep_aside(state, watch, known)
+    told = tuple(_told(watch, member, pids, sources) for member in known if member.pid not in aside)
     asked = [(member.pid, *member.side.path) for member in told if member.side is not None and member.activity is not None]
     return tuple(member for member in told if not any(_is_tool(member, path) for path in asked))
+
+
+def _sleep_aside(state: RunState, watch: Watch, members: Iterable[MemberStatus]) -> set[int]:
+    """The `sleep` of a shell beside others that only wait within themselves is no member: it may be in a loop, as a probe of the
+    pod is, and what the shell does after it wakes none of these."""
+    unseen = {member.pid: member.process.ppid for member in members if _is_unseen(member)}
+    shells = {process.pid for process in state.procs.processes if serves(process)} if state.procs is not None else set[int]()
+    others = [member for member in members if member.pid not in unseen]
+    within = bool(others) and all(each.activity is not None and waits_within(each.activity) for each in others)
+    return {pid for pid, parent in unseen.items() if within and parent in shells and _sleeps(watch.processes.get(pid))}
+
+
+def _sleeps(process: WatchedProcess | None) -> bool:
+    return process is not None and [thread.call.kind for thread in process.threads] == ["sleep"]
 
 
 def with_pauses(state: RunState, others: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:
@@ -121,7 +137,7 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
     if (moved := moves_of(watch, process, thread)) is not None:
         text = f"{member.text}, and {moved.text}"
         return replace(member, status="works", text=text, figures=moved.figures, doubted=moved.doubted)
-    sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") else None
+    sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") or _is_unseen(member) else None
     if sleep is not None and not _comes_back(member, thread, sources):
         return _asleep(watch, member, sleep)
     if _waits_for_helpers(member) and (does := helper_at_work(watch, process)) is not None:
@@ -148,8 +164,9 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
 
 
 def _waits_for_helpers(member: MemberStatus) -> bool:
-    """Whether only another thread of its own can end its wait."""
-    return member.status == "waits" and member.activity is not None and waits_within(member.activity)
+    """Whether only another thread of its own can end its wait, or also one, as of an event loop."""
+    known = member.activity
+    return member.status == "waits" and known is not None and (known.kind == "idle" or waits_within(known))
 
 
 def _reads_terminal(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
@@ -292,7 +309,12 @@ def _comes_back(member: MemberStatus, thread: ThreadWait, sources: Sources) -> b
     return endless or (thread.call.tid == member.pid and bool(recently(member.process).switches_s))
 
 
+def _is_unseen(member: MemberStatus) -> bool:
+    """Whether it is a program without a Python stack, such as sleep(1)."""
+    return member.status == "unknown" and member.activity is None
+
+
 def _asleep(watch: Watch, member: MemberStatus, sleep: Sleep) -> MemberStatus:
-    text = f"{member.text} until {moment(sleep.until, watch.reading.started_at)}"
+    text = f"{'sleeps' if _is_unseen(member) else member.text} until {moment(sleep.until, watch.reading.started_at)}"
     told = replace(member, text=text, until=sleep.until)
     return replace(told, status="works", doubted=False) if sleep.is_pause else told
