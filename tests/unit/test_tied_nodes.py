@@ -12,6 +12,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.nodes.node_link import Hello, NodeLink
 from hangtop.probe.nodes.node_source import NodeSource
 from hangtop.probe.nodes.node_table import Look
+from hangtop.probe.source import SourceError
 from hangtop.records.nodes import pid_there
 from hangtop.records.process import Process, ProcessReading, Rendezvous
 from hangtop.records.watch_spec import WatchSpec
@@ -67,6 +68,16 @@ def test_a_job_of_slurm_alone_ties_no_rank(here: ProcessReading) -> None:
     told = Far(here).sees((201, {"RANK": "1", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}))
     assert told.node is not None
     assert not told.node.tied
+
+
+def test_what_refuses_a_node_holds_until_its_next_look() -> None:
+    far = Far(LIVES)
+    other = {**MEETS, "MASTER_PORT": "29999"}
+    for looks in range(3):
+        with pytest.raises(SourceError, match="nothing ties one to this log"):
+            far.sees((201, other)) if looks == 0 else list(far.source.read(2_000.5))
+    told = far.sees((301, MEETS), gone=(201,))
+    assert {pid_there(process.pid) for process in told.processes} == {301}
 
 
 def test_what_was_tied_while_the_run_lived_here_stays_so_once_it_has_ended() -> None:

@@ -88,6 +88,9 @@ class NodeSource(Source):
         self._files = NodeFiles(link)
         self._gpus: GpuReading | None = None
         self._news: list[GpuReading] = []
+        self._twin: str | None = None
+        self._refused: str | None = None
+        """As of the last look: why nothing there is taken for the run; `_twin`, if that is another name of a node."""
 
     def read(self, now: float) -> Iterable[Value]:
         """What changed there, if anything. Raises `SourceError` where the node cannot be reached, or does not answer."""
@@ -96,22 +99,23 @@ class NodeSource(Source):
             looks += self._first_looks()
         yield from self._news
         self._news.clear()
-        problem = None
         if looks and self._table is not None and self._tree is not None:
-            roots, problem = self._roots(now)
+            self._twin = self._same_machine()
+            roots, untied = self._roots(now)
+            self._refused = self._twin or untied
             processes = self._tree.update(roots, {pid: self._table.open_files(pid) for pid in self._table.stats}, now)
             node = self._node(roots)
             if node.tied and self._own_meeting() is not None:
                 self._proven = frozenset(Identity(process.pid, process.start_ticks) for process in processes)
             reading = ProcessReading(processes=processes, ended=self._tree.ended, node=node)
-            if problem is None and self._twin() is None:
+            if self._refused is None:
                 table, ranks = self._table, [(each.rank, each.pid) for each in processes if each.pid in self._table.stats]
                 outputs = ((rank, table.outputs(pid)) for rank, pid in ranks if rank is not None)
                 self._context.node_files[self._link.node] = self._files.follow(outputs)
-            if problem is None and self._twin() is None and (self._told is None or not unchanged(self._told, reading)):
-                self._told = reading
-                yield reading
-        if (problem := self._twin() or problem or self._link.problem or self._late()) is not None:
+                if self._told is None or not unchanged(self._told, reading):
+                    self._told = reading
+                    yield reading
+        if (problem := self._twin or self._link.problem or self._late() or self._refused) is not None:
             if self._told is not None:  # what was true a while ago is no reading
                 self._told = None
                 yield ProcessReading()
@@ -133,7 +137,7 @@ class NodeSource(Source):
         self._looked = looks > 0
         return looks
 
-    def _twin(self) -> str | None:
+    def _same_machine(self) -> str | None:
         """That this machine is watched under an earlier name already."""
         own, links = self._link.hello, self._context.nodes
         before = [link for number, link in sorted(links.items()) if number < self._link.node]
