@@ -123,6 +123,23 @@ def test_the_two_ends_of_one_message_have_not_parted() -> None:
     assert accused(STEPS + PIPELINE) == []
 
 
+ZERO3 = ("wait (deepspeed/runtime/zero/partition_parameters.py:764)", "fetch_sub_module (deepspeed/runtime/zero/c.py:372)")
+
+
+def test_ranks_that_gather_weights_in_different_functions_have_parted() -> None:
+    student, teacher = (*ZERO3, "rollout (opsd.py:166)"), (*ZERO3, "teacher_logprobs (opsd.py:182)")
+    stacks = [py_spy(900 + part, "python opsd.py --stage 3", *(teacher if part == 3 else student)) for part in (0, 3, 4)]
+    cause = first_cause(STEPS + "".join(stacks))
+    assert "pid 900, pid 904 gathers weights in rollout" in cause
+    assert "pid 903 gathers weights in teacher_logprobs" in cause
+    assert "parted" not in first_cause(STEPS + stacks[0] + stacks[2])
+
+
+def test_stacks_that_all_stand_at_one_line_wait_for_each_other_in_it() -> None:
+    stacks = [py_spy(132, f"python -m run (task {task})", "train_step (train.py:585)") for task in (0, 16, 32)]
+    assert first_cause(STEPS + "".join(stacks)).startswith("all 3 processes stand at one line, train_step (train.py:585)")
+
+
 def test_what_a_run_said_of_stacks_before_its_last_step_is_past() -> None:
     assert "parted" not in first_cause(TENSOR_PARALLEL + STEPS)
     assert accused(TENSOR_PARALLEL + STEPS) == []

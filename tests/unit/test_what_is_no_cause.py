@@ -84,6 +84,28 @@ def test_a_program_that_failed_is_explained_by_its_own_words() -> None:
     assert causes(read(failed)) == ["py.traceback"]
 
 
+def test_an_exception_of_no_known_kind_is_told_in_its_own_words_with_its_place() -> None:
+    told = of_id(read(raised("ValueError: the moon is full tonight", "reward.py")), "py.traceback")
+    assert told.cause == "Raised at or below reward.py:3 in main: ValueError: the moon is full tonight"
+
+
+@pytest.mark.parametrize(
+    ("exception", "kind"),
+    [
+        ("KeyError: 'LOCAL_RANK'", "environment"),
+        ("ValueError: module inputs and input_layouts should have same length!", "shape"),
+        ("RuntimeError: Input type (float) and bias type (c10::Half) should be the same", "dtype"),
+        ("RuntimeError: not enough GPUs: 8 are asked for", "resources"),
+        ("AssertionError: zero stage 2 requires an optimizer", "unset"),
+        ("RuntimeError: native workers exited during startup: [2, 3]", "died"),
+        ("AssertionError: timer has already been started", "not_ready"),
+        ("RuntimeError: NCCL error in: ncclAllReduce", "communication"),
+    ],
+)
+def test_words_tell_the_kind_of_an_exception(exception: str, kind: str) -> None:
+    assert of_id(read(raised(exception)), "py.traceback").groups["kind"] == f"kind.{kind}"
+
+
 def test_the_reason_below_a_wrapper_is_the_cause() -> None:
     wrapper = "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error, NCCL version 2.20.5\n"
     assert causes(read(wrapper)) == ["nccl.unhandled_cuda"]
