@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+import click
 import msgspec
 import pytest
 
@@ -21,7 +23,14 @@ from hangtop.tui.keys import ACT, IN_A_PANE, LOOK
 
 ROOT = Path(__file__).parents[2]
 README, SCHEMA, ARCHITECTURE = ROOT / "README.md", ROOT / "hangtop/SCHEMA.md", ROOT / "hangtop/ARCHITECTURE.md"
-DOCUMENTS = (README, SCHEMA, ARCHITECTURE, *ROOT.glob("hangtop/*.md"), *ROOT.glob("tests/**/README.md"))
+DOCUMENTS = (
+    README,
+    SCHEMA,
+    ARCHITECTURE,
+    *ROOT.glob("hangtop/*.md"),
+    *ROOT.glob("hangtop/guides/*.md"),
+    *ROOT.glob("tests/**/README.md"),
+)
 
 
 def part(document: Path, title: str) -> str:
@@ -94,6 +103,25 @@ def test_every_command_of_the_readme_is_one() -> None:
     commands = {*re.findall(r"^hangtop ([a-z]+)", part(README, "Set up and run"), flags=re.MULTILINE)}
     assert commands <= {*command_line.commands}
     assert commands >= {"check", "stacks", "explain", "doctor", "bundle", "stop", "recover"}
+
+
+def typed_in(document: Path) -> Iterator[list[str]]:
+    """What a person types after `hangtop` by the blocks of this document, up to a comment, a pipe or the command of a run."""
+    for block in re.findall(r"^```\w*\n(.*?)^```", document.read_text(), flags=re.MULTILINE | re.DOTALL):
+        for typed in re.findall(r"(?<![\w/-])hangtop ([^\n|')]+)", block):
+            yield shlex.split(re.split(r"  +|2>&1| > | -- ", typed)[0])
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("hangtop/guides/*.md")), ids=lambda document: document.stem)
+def test_what_a_guide_says_to_type_is_understood(document: Path) -> None:
+    found = [*typed_in(document)]
+    assert found
+    for words in found:
+        command = command_line
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            command, words = command.commands[words[0]], words[1:]
+        known = {option for param in command.params for option in param.opts}
+        assert {word for word in words if word.startswith("-") and word != "-"} <= known, words
 
 
 @pytest.mark.parametrize("document", sorted(set(DOCUMENTS)), ids=lambda document: str(document.relative_to(ROOT)))

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from hangtop.common.memo import memoized
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.source_status import trouble_rows
-from hangtop.render.spans import Row, cut, folded, width_of
+from hangtop.render.spans import Row, at_most, cut, folded, width_of
 from hangtop.render.view import View
 from hangtop.translations import say
 from hangtop.tui.bindings import local
@@ -88,17 +88,28 @@ class Tabs(RowWidget):
 
 
 class TooSmall(RowWidget):
-    """All that a very small terminal shows: the badge, the headline, and what room the rest needs."""
+    """All that a very small terminal shows: badge, headline, in trouble what to do first, and what room the rest needs."""
 
     def show(self, view: View) -> None:
-        width = max(1, self.size.width)
-        headline = folded(((say(view.verdict.headline), "ink"),), width, 0) if view.verdict is not None else []
-        needs = say(f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells")
-        has = say(f"this terminal has {self.app.size.width}x{self.app.size.height}")
-        below: list[Row] = [((needs[:width], "muted"),), ((has[:width], "muted"),)]
-        room = self.size.height - 1 - len(below)
-        above = (badge(view), *headline[:room]) if room >= 0 else ()
-        self.paint((*(cut(row, width) for row in above), *below))
+        self.paint(small_rows(view, max(1, self.size.width), self.size.height))
+
+
+def small_rows(view: View, width: int, height: int) -> list[Row]:
+    """The truth on as many lines as there are."""
+    verdict = view.verdict
+    needs = say(f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells")
+    has = say(f"this terminal has {width}x{height}")
+    below: list[Row] = [((needs[:width], "muted"),), ((has[:width], "muted"),)]
+    headline = folded(((say(verdict.headline), "ink"),), width, 0) if verdict is not None else []
+    if verdict is None or not verdict.state.trouble or not view.advice:
+        room = height - 1 - len(below)
+        return [*(cut(row, width) for row in (badge(view), *headline[:room])), *below] if room >= 0 else below
+    first = view.advice[0]
+    do = folded(((f"{say('do')} ", "muted"), (first.paste or say(first.words), "accent bold")), width, 3)
+    spared = min(len(do), (height - 1) // 2)
+    told = [badge(view), *at_most(headline, max(1, height - 1 - spared), width)][:height]
+    rows = [*told, *(at_most(do, height - len(told), width) if len(told) < height else ()), *below]
+    return [cut(row, width) for row in rows[:height]]
 
 
 class TroubleLine(RowWidget):
