@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from hangtop.actions.execute.node_hands import NodeHands, NodeLost
+from hangtop.cli.nodes import KUBECTL, SRUN
+from hangtop.probe.nodes.launchers import BEGIN
 from hangtop.probe.nodes.node_side import births
 from hangtop.probe.nodes.node_side.claims import AT_WORK, Claimed, claim
 from hangtop.probe.nodes.node_side.hands import Hands
@@ -157,6 +159,40 @@ def test_the_daemon_of_mpirun_above_a_rank_names_where_that_listens(words: tuple
         children = f"/proc/{daemon.pid}/task/{daemon.pid}/children"
         (rank,) = map(int, eventually(lambda: read(children).split(), "the rank"))
         assert 41221 in ports_of(rank, {})
+
+
+STAND_IN = """#!/bin/sh
+printf '%s\\n' "$@" > {asked}
+while [ "$1" != python3 ]; do shift; done
+exec "$@"
+"""
+"""As srun and kubectl, which run the words behind their own options on the node as they are."""
+
+
+@pytest.mark.parametrize(
+    ("launcher", "asked"),
+    [
+        (SRUN.format(job=7), "--jobid=7 --overlap --nodes=1 --ntasks=1 --quiet --nodelist=n2 python3 -u -c"),
+        (KUBECTL, "exec -i n2 -- python3 -u -c"),
+    ],
+    ids=["srun", "kubectl"],
+)
+def test_a_node_is_acted_on_through_the_clusters_own_command_as_it_is_typed(
+    launcher: str, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / launcher.partition(" ")[0]
+    program.write_text(STAND_IN.format(asked=tmp_path / "asked"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    boot = read("/proc/sys/kernel/random/boot_id").decode().strip()
+    hands = NodeHands("n2", OtherNode(1, boot, link("/proc/self/ns/pid"), os.geteuid(), launcher, tied=True))
+    try:
+        hands.begin()
+        assert hands.order("check", targets=[])["alive"] == {}
+    finally:
+        hands.close()
+    *words, begin = (tmp_path / "asked").read_text().splitlines()
+    assert (" ".join(words), begin) == (asked, BEGIN)
 
 
 NOISE = 'sh -c \'echo Welcome to n2; echo "{{}}"; printf "no end"; shift; exec "$@"\' sh {host} {probe}'
