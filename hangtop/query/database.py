@@ -78,11 +78,15 @@ class Database:
             self.connection.execute(f"INSERT INTO {name}{OWN} SELECT * FROM {source}", [file.name])
             os.unlink(file.name)
 
-    def add_view(self, table: str, sql: str) -> None:
-        """This table has, besides its rows, what this query gives, each time anew."""
+    def add_view(self, table: str, *queries: str) -> None:
+        """This table has, besides its rows, what these queries give, each time anew."""
         views = self._views.setdefault(table, [f"SELECT * FROM {table}{OWN}"])
-        views.append(sql)
+        views.extend(queries)
         self.connection.execute(f"CREATE OR REPLACE VIEW {table} AS {' UNION ALL '.join(views)}")
+
+    def views_of(self, table: str) -> int:
+        """Of how many queries this table is made."""
+        return len(self._views.get(table, ()))
 
     def ask(self, sql: str) -> Answer:
         """The answer to one query. Raises `QueryError` in one line for one that cannot be answered."""

@@ -26,6 +26,8 @@ GROUPS_AT_ONCE = 4
 """RE2 reads a line in one pass where it notes no more than these (`kMaxOnePassCapture` in its `onepass.cc` is 5, the whole
 match being one). Measured on a line of 8 numbers: 1.1 s a million lines in two passes of 4, 1.5 s in one of 8."""
 LONGEST_LINE_BYTES = 16 << 20
+MOST_VIEWS = 100
+"""Of so many parts the table of metrics is made at most: each takes its time to plan."""
 
 
 class Left(Struct, frozen=True):
@@ -112,17 +114,29 @@ def _add_shape(database: Database, run: str, shape: Shape) -> None:
     ask = database.connection.execute
     metrics = [name for name in (*shape.values, *shape.fixed) if name.startswith("metric:")]
     numbers = {name: _value(shape, name) for name in ("rank", "step", "total", "step_s", *metrics)}
-    values = ", ".join(f"{value} AS v{nth}" for nth, value in enumerate(numbers.values()))
-    at = "NULL" if shape.shift_s is None else f"{_naive(shape.stamp)} + {shape.shift_s!r}"
+    kinds = ("BIGINT", "BIGINT", "BIGINT", *(["DOUBLE"] * (len(numbers) - 3)))
+    values = ", ".join(
+        f"CAST({value} AS {kind}) AS v{nth}" for nth, (value, kind) in enumerate(zip(numbers.values(), kinds, strict=True))
+    )
+    at = "NULL::DOUBLE" if shape.shift_s is None else f"{_naive(shape.stamp)} + {shape.shift_s!r}"
     at = f"day_s + {_clock_seconds('stamp')}" if shape.by_clock else at
+    got = f"got_{database.views_of('steps')}"
     ask(
-        f"CREATE OR REPLACE TEMP TABLE got AS SELECT {at} AS time_s, {values} FROM ({_captured(shape)}) "
+        f"CREATE OR REPLACE TEMP TABLE {got} AS SELECT {at} AS time_s, {values} FROM ({_captured(shape)}) "
         f"WHERE {shape.values['step'].group} <> ''"
     )
-    ask(f"INSERT INTO steps{OWN} SELECT {run}, time_s, v0, v1, v2, v3, {quoted(shape.counter)} FROM got")
-    for nth, name in enumerate(metrics, start=4):
-        plain = quoted(name.removeprefix("metric:"))
-        ask(f"INSERT INTO metrics{OWN} SELECT {run}, time_s, v0, v1, {plain}, if(isfinite(v{nth}), v{nth}, NULL) FROM got")
+    steps = f"SELECT {run}, time_s, v0, v1, v2, v3, {quoted(shape.counter)} FROM {got}"
+    told = [
+        f"SELECT {run}, time_s, v0, v1, {quoted(name.removeprefix('metric:'))}, if(isfinite(v{nth}), v{nth}, NULL) FROM {got}"
+        for nth, name in enumerate(metrics, start=4)
+    ]
+    if database.views_of("metrics") + len(told) <= MOST_VIEWS:  # a row of a form holds all its metrics: no other copy is needed
+        database.add_view("steps", steps)
+        database.add_view("metrics", *told)
+    else:
+        ask(f"INSERT INTO steps{OWN} {steps}")
+        for metric in told:
+            ask(f"INSERT INTO metrics{OWN} {metric}")
     other = f"NOT regexp_matches(text, {quoted(_capturing(shape.regex, ()))})"
     ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT * FROM candidate WHERE {other}")
 
