@@ -37,7 +37,8 @@ from hangtop.tui.keymap import USUAL_KEYS, Keymap
 from hangtop.tui.keys import LOOK, REPLAY, Key, all_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
-from hangtop.tui.pages.watch_page import PANES, WatchScreen
+from hangtop.tui.pages.watch_page import NO_CHOICE, PANES, WatchScreen
+from hangtop.tui.pane_choice import PaneChoice
 from hangtop.tui.panes.status_line import terminal_title
 from hangtop.tui.themes import load_palettes, pick_palette
 from hangtop.tui.widgets.row_widget import RowWidget
@@ -62,8 +63,9 @@ class HangtopApp(Navigation):
 
     `now`: unix seconds, the time of the recording in a replay. `title`: names the run on the screen and in the terminal's title.
     `started`: hangtop started the run, so `q` asks what becomes of it. `ascii_only`: by default if the locale has no UTF-8.
-    `keymap`: the keys that the person chose for commands. `compared`: a good and a bad run, whose differences come first.
-    `subscribers`, `lookers`: of the monitor. `on_bundle`: is told the path of each bundle that was made.
+    `keymap`: the keys that the person chose for commands. `panes`: which ones they have hidden. `compared`: a good and a bad run,
+    whose differences come first. `subscribers`, `lookers`: of the monitor. `on_bundle`: is told the path of each
+    bundle.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -83,6 +85,7 @@ class HangtopApp(Navigation):
         started: bool = False,
         compared: tuple[str, str] | None = None,
         keymap: Keymap = USUAL_KEYS,
+        panes: PaneChoice = NO_CHOICE,
         subscribers: Iterable[Subscriber] = (),
         lookers: Iterable[Looker] = (),
         on_bundle: Callable[[str], None] = lambda _: None,
@@ -110,7 +113,7 @@ class HangtopApp(Navigation):
         calm = calm or self.animation_level == "none"
         self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
         self._disable_tooltips = self._disable_notifications = True  # for which each screen would mount two widgets
-        self.watch_screen = WatchScreen()
+        self.watch_screen = WatchScreen(panes)
         self.under_way: dict[str, RunningAction] = {}
         self.seen = Seen(spec, now())
         self.questions: list[str] = []

@@ -133,6 +133,12 @@ class Navigation(App[None]):
     def choose_rank(self, rank: int) -> None:
         self.watch_screen.ranks_pane.chosen = rank
 
+    def hide_pane(self, id_: str) -> None:
+        """Out of sight in this project, until its key is pressed; the log always stays."""
+        if id_ != "log":
+            self.watch_screen.choose(self.watch_screen.chosen.hidden | {id_})
+            self.watch_screen.set_focus(None)
+
     def choose_gpu(self, index: int) -> None:
         self.watch_screen.gpus_pane.chosen = index
 

@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.records.log import LogReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.tui.app import HangtopApp
-from tests.app.play import Clock, MemoryFeed, line, on_screen, screen_text, session, settle
+from hangtop.tui.pane_choice import pane_choice
+from tests.app.play import Clock, MemoryFeed, line, on_screen, screen_text, session, settle, until
 
 
 async def test_t_goes_round_the_themes():
@@ -120,3 +122,22 @@ async def test_a_heat_grid_with_little_room_leaves_no_node_out():
         text = screen_text(app)
         assert [node for node in range(32) if f"n{node:02d} " not in text] == [8]  # nothing is known of its ranks
         assert "□ no data" in text
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_pane_is_hidden_and_stays_so_for_the_project_until_its_key_is_pressed(size, tmp_path):
+    log = str(tmp_path / "train.log")
+    spec = WatchSpec(logs=(log,))
+    async with on_screen("fleet_hung", size=size, panes=pane_choice(spec)) as (app, pilot, *_):
+        await pilot.press("5", "x")
+        await settle(pilot, app)
+        assert "Ray" not in screen_text(app).split("6 Log")[0].split("next ")[-1]
+        await until(pilot, lambda: "ray" in pane_choice(spec).hidden)
+        assert not pane_choice(WatchSpec(logs=("/elsewhere/train.log",))).hidden
+    async with on_screen("fleet_hung", size=size, panes=pane_choice(spec)) as (app, pilot, *_):
+        assert "ray" in app.watch_screen.chosen.hidden
+        await pilot.press("5")
+        await settle(pilot, app)
+        assert "5 Ray" in screen_text(app)
+        await pilot.press("6", "x")
+        assert not app.watch_screen.chosen.hidden

@@ -124,6 +124,7 @@ def _first_picture(feed: ProbeFeed) -> Iterator[Callable[[], None]]:
 def _app(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float]) -> HangtopApp:
     """Textual is imported here, so that other commands start without it."""
     from hangtop.tui.app import HangtopApp
+    from hangtop.tui.pane_choice import pane_choice
     from hangtop.tui.themes import ThemeError
 
     try:
@@ -137,6 +138,7 @@ def _app(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             title=look.title,
             started=look.started,
             keymap=look.keymap,
+            panes=pane_choice(spec),
             compared=look.compared,
             subscribers=look.subscribers,
             lookers=look.all_lookers,

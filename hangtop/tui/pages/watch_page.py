@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Click
@@ -18,8 +20,10 @@ from hangtop.render.source_status import trouble_rows
 from hangtop.render.spans import Row, at_most, cut, folded, width_of
 from hangtop.render.view import View
 from hangtop.translations import say
+from hangtop.tui.background_work import written
 from hangtop.tui.bindings import local
 from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.pane_choice import PaneChoice
 from hangtop.tui.panes.footer import Footer
 from hangtop.tui.panes.gpus_pane import GpusPane
 from hangtop.tui.panes.log_pane import FilterPrompt, LogPane
@@ -34,6 +38,7 @@ from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, arrange, is_wide, too_small, trouble_lines
 from hangtop.tui.widgets.row_widget import RowWidget
 
+NO_CHOICE = PaneChoice()
 PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
 """Their keys are bound in this order."""
 
@@ -67,7 +72,10 @@ class Tabs(RowWidget):
     def show(self, view: View) -> None:
         row: Row = ()
         self._ends = []
+        hidden = cast("WatchScreen", self.screen).chosen.hidden
         for pane, alarm in zip(self._panes, self._alarms(view), strict=True):
+            if pane.id_ in hidden:
+                continue
             name = say(pane.title.split()[0])
             key = self.hangtop.keymap.shown(f"pane_{pane.id_}")
             if pane.id_ == self.hangtop.active:
@@ -133,8 +141,9 @@ class WatchScreen(LiveScreen):
         next_pane="app.next_pane", pane_before="app.next_pane(-1)", up="choose(-1)", down="choose(1)"
     )
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: PaneChoice = NO_CHOICE) -> None:
         super().__init__()
+        self.chosen = chosen
         self._placed = PlacedLayout()
         self.ranks_pane, self.gpus_pane, self.processes_pane = RanksPane(), GpusPane(), ProcessesPane()
         self.log_pane = LogPane()
@@ -176,11 +185,26 @@ class WatchScreen(LiveScreen):
 
     def open_pane(self, id_: str) -> None:
         """Focus a pane; again: maximise it; again: back."""
+        if id_ in self.chosen.hidden:
+            self.choose(self.chosen.hidden - {id_})
         focused = self.active == id_ and self.query_one(f"#{id_}").has_focus
         self.enlarged = focused and not self.enlarged
         self.active = id_
         self.show(self.hangtop.view)
         self.set_focus(self.query_one(f"#{id_}"), scroll_visible=False)  # at once: the next key may be there already
+
+    def choose(self, hidden: frozenset[str]) -> None:
+        """Hide these panes, and keep that for the project."""
+        self.chosen = replace(self.chosen, hidden=hidden)
+        self.enlarged = False
+        self.active = "log" if self.active in hidden else self.active
+        self.show(self.hangtop.view)
+        if self.chosen.path is not None:
+            self.run_worker(self._keep(self.chosen.path), name="panes", group="panes", exclusive=True)
+
+    async def _keep(self, path: Path) -> None:
+        if problem := await written(path, self.chosen.text):
+            self.log_pane.model.said = problem
 
     def open_log(self) -> None:
         """The keys act on the log from now on."""
@@ -193,8 +217,12 @@ class WatchScreen(LiveScreen):
         self.open_pane("ranks")
         self.ranks_pane.action_choose(by)
 
+    @property
+    def _in_sight(self) -> list[Pane]:
+        return [pane for pane in self.panes if pane.id_ not in self.chosen.hidden]
+
     def next_pane(self, by: int) -> None:
-        ids = [pane.id or "" for pane in self.panes if is_wide(*self.size) is False or pane.display or self.enlarged]
+        ids = [pane.id_ for pane in self._in_sight if is_wide(*self.size) is False or pane.display or self.enlarged]
         at = ids.index(self.active) if self.active in ids else 0
         first = not any(pane.has_focus for pane in self.panes)
         self.enlarged = False
@@ -263,7 +291,7 @@ class WatchScreen(LiveScreen):
         if too_small(width, height):
             return {"small": Region(0, 0, width, height)}
         *panes, _ = self.panes
-        wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
+        wants = {pane.id_: pane.want(view, width - 2) for pane in panes if pane.id_ not in self.chosen.hidden}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
         told = len(troubles(view, width, height))
         places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged, trouble=told)

@@ -26,6 +26,7 @@ Options = TypeVar("Options", TreeOptions, ActorOptions)
 class Pane(Wheel, RowWidget, can_focus=True):
     """`headless`: a tab stands for the head."""
 
+    BINDINGS: ClassVar[list[BindingType]] = local(hide="hide")
     id_: ClassVar[str]
     title: ClassVar[str]
 
@@ -58,6 +59,10 @@ class Pane(Wheel, RowWidget, can_focus=True):
         return head(
             self.hangtop.keymap.shown(f"pane_{self.id_}"), self.title, summary, width, focused=self.has_focus, right=right
         )
+
+    def action_hide(self) -> None:
+        """Out of sight, until its key is pressed again."""
+        self.hangtop.hide_pane(self.id_)
 
     def on_focus(self) -> None:
         self.show(self.hangtop.view)  # only its own head tells who has the focus
