@@ -330,6 +330,8 @@ def test_of_last_words_that_no_rule_knows_a_complaint_tells_of_a_crash_and_anyth
     told = ended_with("step 40 loss 0.3", text, progress=Progress(step=40))
     assert (told.word, told.confidence) == (word, "possible")
     assert ended_with("step 40 loss 0.3", text, progress=Progress(step=40), procs=ProcessReading(hidden=1)).word != word
+    begins = ended_with("step 40 loss 0.3", text, "Evaluating on the whole test set", progress=Progress(step=40))
+    assert begins.word not in ("finished", "crashed"), "it may open its log anew for each line, and be at it"
 
 
 def test_errors_above_a_last_line_that_tells_of_code_0_ended_nothing() -> None:

@@ -244,6 +244,13 @@ def said_over(snapshot: Snapshot) -> bool:
     return not _falls_short(snapshot) and any(_RUN_DONE.search(line.text) for line in _last(snapshot))
 
 
+def begun_last(snapshot: Snapshot) -> bool:
+    """Whether the last line of all tells of something that begins: a program that opens its log anew for each line may be at
+    it."""
+    last = next(_last(snapshot, steps=True), None)
+    return last is not None and (last.kind == "stage" or _BEGINS.search(last.text) is not None)
+
+
 def complaint(snapshot: Snapshot) -> LogLine | None:
     """The first of the last lines that complains, by its words or by the level that its logger gave it."""
     told = [line for line in _last(snapshot) if line.kind == "error" or _COMPLAINS.search(line.text)]

@@ -11,6 +11,7 @@ from hangtop.diagnosis.facts.after_end import never_leaves, works_on
 from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
 from hangtop.diagnosis.facts.last_words import (
     any_end_said,
+    begun_last,
     complaint,
     died_saying,
     ended_saying,
@@ -302,7 +303,7 @@ def left_with_words(snapshot: Snapshot) -> Verdict | None:
     progress, is_counted = snapshot.log.progress, snapshot.log.progress.total is not None
     if progress.step is None or progress.partial or is_counted or snapshot.log.ray is not None or snapshot.procs.writers:
         return None
-    if not (over(snapshot) if any_end_said(snapshot) else left(snapshot)) or steps_last(snapshot):
+    if not (over(snapshot) if any_end_said(snapshot) else left(snapshot)) or steps_last(snapshot) or begun_last(snapshot):
         return None
     nobody = Evidence("procs", "no process here writes the log any more")
     if (line := complaint(snapshot)) is None:
