@@ -52,6 +52,14 @@ def test_a_guard_starts_nothing_while_a_node_cannot_be_seen(
     assert AWAITS_GUARD not in text
 
 
+def test_a_guard_restarts_nothing_to_which_a_person_must_agree(monkeypatch: pytest.MonkeyPatch, carried_out: list[Plan]) -> None:
+    monkeypatch.setenv(FOR_GUARD, "restart")
+    doubt = "nothing of the run is seen on n2, so nothing is started there"
+    code, text = said(Plan("restart", "Restart the run", start=START, word="restart", warnings=(doubt,)), "restart")
+    assert (code, carried_out) == (2, [])
+    assert f"a person must agree to this one: {doubt}" in text
+
+
 def test_it_stops_what_it_sees(monkeypatch: pytest.MonkeyPatch, carried_out: list[Plan]) -> None:
     monkeypatch.setenv(FOR_GUARD, "stop")
     plan = Plan("stop", "Stop the run", unseen=UNSEEN)

@@ -125,6 +125,9 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
     if plan.unseen and _guard_starts(plan):
         out.write(f"hangtop {command}: {say('the run may live on a node that cannot be seen: a guard starts nothing then')}\n")
         return 2
+    if os.environ.get(FOR_GUARD) == "restart" and plan.word and plan.warnings:
+        out.write(f"hangtop {command}: {say('a person must agree to this one:')} {printable(say(plan.warnings[-1]))}\n")
+        return 2
     found = wait_for_start_check(ask) if (ask := fit_ask(plan)) is not None else Fit()
     plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
     out.writelines(f"{line}\n" for line in lines(plan))
