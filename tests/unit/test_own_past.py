@@ -225,3 +225,13 @@ def test_a_silent_run_within_its_limit_is_slow_and_told_why() -> None:
     )
     assert verdict.word == "slow"
     assert any(fact.text.startswith("62 % of the step is generation") for fact in verdict.evidence)
+
+
+def test_a_backward_pass_far_longer_than_the_forward_pass_is_told() -> None:
+    def parts(backward_s: float) -> StepTimes:
+        return StepTimes((PartTime("forward", 0.2, 0.7), PartTime("backward", 0.7, backward_s)), told=60, step_s=4.6)
+
+    assert told(replace(LOG, step_times=parts(3.5))) == [
+        "the backward pass takes 5.0 times the forward pass (3.5 and 0.70 s); 2 to 3 are usual"
+    ]
+    assert told(replace(LOG, step_times=parts(2.1))) == []

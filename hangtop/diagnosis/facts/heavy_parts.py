@@ -27,6 +27,9 @@ beside the computation. Generation is the larger half of a step of RL (verl, per
 where hardly anything else is left."""
 OF_RL: Collection[Part] = ("training", "logprobs")
 """These are heavy only beside generation: else they are what a step is for."""
+LONG_BACKWARD = 4.0
+"""It computes two products for each of the forward pass, and with recomputation the forward pass again: 2 to 3 times as long
+(PaLM, arXiv:2204.02311, appendix B)."""
 IN_BURSTS = 0.5
 """Where the median of a part is less than this much of its share of all the time, most steps go without it."""
 
@@ -42,6 +45,19 @@ def heavy_parts(times: StepTimes, told: Collection[Part] = ()) -> Iterator[Evide
             continue
         if step_s >= LEAST_STEP_S or _in_bursts(part):
             yield Evidence("log", _line(part, step_s), page=PAGES[part.part])
+
+
+def long_backward(times: StepTimes) -> Iterator[Evidence]:
+    """A backward pass that takes far longer than the forward pass of the same step."""
+    told = {part.part: part.part_s for part in times.parts}
+    forward_s, backward_s = told.get("forward", 0.0), told.get("backward", 0.0)
+    if (times.step_s or 0.0) >= LEAST_STEP_S and 0 < LONG_BACKWARD * forward_s <= backward_s:
+        ratio = backward_s / forward_s
+        yield Evidence(
+            "log",
+            f"the backward pass takes {ratio:.1f} times the forward pass ({pace(backward_s)} and {pace(forward_s)} s); 2 to 3 are usual",
+            page="slow_backward",
+        )
 
 
 def _line(part: PartTime, step_s: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.diagnosis.facts.gpu_evidence import lasting_evidence
 from hangtop.diagnosis.facts.gpu_load import gpu_load
-from hangtop.diagnosis.facts.heavy_parts import heavy_parts
+from hangtop.diagnosis.facts.heavy_parts import heavy_parts, long_backward
 from hangtop.diagnosis.facts.host_signals import sent_again, slow_signals
 from hangtop.diagnosis.facts.learning_hints import learning_hints
 from hangtop.diagnosis.facts.machine_evidence import stall_evidence
@@ -39,6 +39,7 @@ def hints(snapshot: Snapshot, *, slow: bool = False) -> tuple[Evidence, ...]:
     load = gpu_load(snapshot.state, snapshot.now) if snapshot.log.progress.step is not None else ()
     times = snapshot.log.step_times
     heavy = tuple(heavy_parts(times, grown_parts(times)))
+    heavy = heavy or tuple(long_backward(times))
     uneven = () if heavy else uneven_steps(snapshot)
     told = slow_messages(snapshot)  # which name one cause; that some steps are longer has many
     slowed = (*grown(snapshot), *slow_rank(times), *heavy, *tcp_between_nodes(snapshot), *told, *uneven)
