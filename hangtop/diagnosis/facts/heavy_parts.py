@@ -52,12 +52,9 @@ def long_backward(times: StepTimes) -> Iterator[Evidence]:
     told = {part.part: part.part_s for part in times.parts}
     forward_s, backward_s = told.get("forward", 0.0), told.get("backward", 0.0)
     if (times.step_s or 0.0) >= LEAST_STEP_S and 0 < LONG_BACKWARD * forward_s <= backward_s:
-        ratio = backward_s / forward_s
-        yield Evidence(
-            "log",
-            f"the backward pass takes {ratio:.1f} times the forward pass ({pace(backward_s)} and {pace(forward_s)} s); 2 to 3 are usual",
-            page="slow_backward",
-        )
+        times_as_long, each = f"{backward_s / forward_s:.1f}", f"{pace(backward_s)} and {pace(forward_s)} s"
+        line = f"the backward pass takes {times_as_long} times the forward pass ({each}); 2 to 3 are usual"
+        yield Evidence("log", line, page="slow_backward")
 
 
 def _line(part: PartTime, step_s: float) -> str:
