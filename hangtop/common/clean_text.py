@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
+
+from hangtop.common.late_pattern import late_pattern
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 
@@ -14,14 +15,14 @@ _BOMS: dict[bytes, Encoding] = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-b
 
 # ECMA-48: CSI, then OSC/DCS/SOS/PM/APC strings up to BEL or ST, then two-byte escapes. 8-bit forms included. A string without its
 # end goes up to the next escape, as terminals break it off there; were it no match, many of them would cost quadratic time.
-ESCAPES = re.compile(
+ESCAPES = late_pattern(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\r\n]*+(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
-_WHOLE_SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\))")
+_WHOLE_SEQUENCES = late_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]*(?:\x07|\x1b\\))")
 # C0 without tab, DEL, C1, line separators, byte order mark, and the marks that turn the writing direction round.
-_CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_CONTROLS = late_pattern("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def without_sequences(text: str) -> str:

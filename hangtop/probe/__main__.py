@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from hangtop.common import clock
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.source import SOURCES, open_source
+from hangtop.probe.source import ONLY_ANSWER, SOURCES, open_source
 from hangtop.probe.source_runner import SourceThread
 from hangtop.records import wire
 from hangtop.records.ask import ANSWERED_BY, AskEnd, kind_of
@@ -32,6 +32,10 @@ from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 
 HEARTBEAT_S = 1.0
+FIRST_LOOK_S = 0.05
+"""So soon it is told that a source has looked for the first time."""
+LOADING_S = 3.0
+"""So long nothing that is loaded is looked through for garbage: that takes 20 ms, and `hangtop check` is over by then."""
 ALONE_S = 0.2
 """So long the other sources wait for the first word of the log: it takes some milliseconds, on a dead file system for ever."""
 
@@ -59,7 +63,10 @@ def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
     """Run the sources of `spec` until `asks` ends."""
     names = [name for name in spec.sources if name in SOURCES]
     context = ProbeContext(spec)
-    threads = {name: SourceThread(name, partial(open_source, name, context), output.send) for name in names}
+    threads = {
+        name: SourceThread(name, partial(open_source, name, context), output.send, only_answers=name in ONLY_ANSWER)
+        for name in names
+    }
     if spec.hosts:
         from hangtop.probe.nodes.node_source import NodeSource, open_nodes
 
@@ -87,16 +94,32 @@ def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
 
 
 def _beat(output: Output, threads: tuple[SourceThread, ...]) -> NoReturn:
-    """Nothing that is loaded at the start is garbage: it is looked for from the second beat on, among what came since."""
+    """Once all is loaded, garbage is looked for among what came since."""
+    loaded_at = time.monotonic() + LOADING_S
     while True:
         for thread in threads:
             thread.give_up()
         output.send("probe", Heartbeat(tuple(thread.health() for thread in threads), os.getpid()))
-        time.sleep(clock.until_next(HEARTBEAT_S, least_s=HEARTBEAT_S / 2))
-        if not gc.isenabled():
+        _wait_for_beat(threads, loaded_at)
+        if not gc.isenabled() and time.monotonic() >= loaded_at:
             gc.collect()  # of what the loading itself left
             gc.freeze()
             gc.enable()
+
+
+def _wait_for_beat(threads: tuple[SourceThread, ...], loaded_at: float) -> None:
+    """Until the next second; less, while all is loading, where one more source has looked: who waits for it learns it at once."""
+    due = time.monotonic() + clock.until_next(HEARTBEAT_S, least_s=HEARTBEAT_S / 2)
+    looked = _looked(threads)
+    while (now := time.monotonic()) < due:
+        time.sleep(due - now if now >= loaded_at or looked == len(threads) else min(FIRST_LOOK_S, due - now))
+        if _looked(threads) > looked:
+            return
+
+
+def _looked(threads: tuple[SourceThread, ...]) -> int:
+    """How many have looked for the first time, or know why they cannot."""
+    return sum(thread.health().told for thread in threads)
 
 
 def main() -> NoReturn:

@@ -60,6 +60,8 @@ SOURCES: dict[str, str] = {
     "torchdebug": "hangtop.probe.torch_debug.torch_debug_source:TorchDebugSource",
 }
 """Every source: its name and its class, which is imported when the source is first opened."""
+ONLY_ANSWER = frozenset({"pages", "stacks", "waits", "launch", "inspect", "leftovers"})
+"""Those that read nothing by themselves."""
 
 
 def open_source(name: str, context: ProbeContext) -> Source:

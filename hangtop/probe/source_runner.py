@@ -2,7 +2,10 @@
 
 Every question ends with an `AskEnd`, after all parts of its answer or with a problem in words. Questions of different types do
 not displace each other. A read that fails or finds nothing does not keep a source from answering: the answer may be there all the
-same."""
+same.
+
+A source that only answers is loaded with its first question: six of them are a tenth of what `hangtop check` costs, which seldom
+asks. A watch that lasts loads them soon, while the file system on which hangtop lies still answers."""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ ONLY_LATEST: frozenset[type[Ask]] = frozenset({PageAsk})
 """Types of question of which only the newest counts: the answer to an older one stops between two parts."""
 MOST_ALIKE = 4
 """Questions of one type that may wait: the screen and the verdict both ask for stacks."""
+LOADED_AFTER_S = 3.0
+"""A source that only answers is loaded then at the latest."""
 DISPLACED = "a newer question took its place"
 
 Send = Callable[[str, Value], None]
@@ -94,12 +99,14 @@ def _end(ask: Ask, problem: str | None) -> AskEnd:
 
 
 class SourceThread(threading.Thread):
-    """Reads every `interval_s`. `opened` opens the source, in this thread. `send` gets each value with the name of the source."""
+    """Reads every `interval_s`. `opened` opens the source, in this thread. `send` gets each value with the name of the source.
+    `only_answers`: it reads nothing by itself."""
 
-    def __init__(self, name: str, opened: Callable[[], Source], send: Send) -> None:
+    def __init__(self, name: str, opened: Callable[[], Source], send: Send, *, only_answers: bool = False) -> None:
         super().__init__(name=name, daemon=True)
         self._opened = opened
         self._send = send
+        self._only_answers = only_answers
         self._questions = Questions()
         self._filter = SecretFilter()
         self._wake = threading.Event()
@@ -132,6 +139,9 @@ class SourceThread(threading.Thread):
             self._send(self.name, end)
 
     def run(self) -> None:
+        if self._only_answers:
+            self._read_at = clock.now()
+            self._wake.wait(LOADED_AFTER_S)
         while True:
             self._wake.clear()
             self._busy_since = time.monotonic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
@@ -40,7 +39,7 @@ def places(user_dir: Path | None = None) -> Places:
     """The places by id. Raises `CatalogError` for the first file of `<user_dir>/places/*.toml` that is wrong; a folder that is
     not there is no error."""
     found: dict[str, Place] = {}
-    for name, text in toml_files(resources.files("hangtop.remedies") / "places"):
+    for name, text in toml_files(Path(__file__).with_name("places")):
         found.update((place.id, place) for place in decode_file(text, name, PlaceFile).place)
     for name, text in toml_files(user_dir / "places") if user_dir is not None else ():
         for number, place in enumerate(decode_file(text, name, PlaceFile).place):

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from hangtop.common.decode_toml import decode_toml
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.stack import Frame
 
 DoingKind = Literal[
@@ -63,9 +64,9 @@ def table() -> Table:
     return decode_toml(Path(__file__).with_name("frames.toml").read_bytes(), Table)
 
 
-_PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")
-_STANDARD = re.compile(r"^<frozen |/lib(?:64)?/python3(?:\.\d+)?t?/|/lib/python3\d+\.zip/|Python\.framework/.*/lib/")
-_NATIVE = re.compile(r"^<compiled>$|\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$|^/?python3(?:\.\d+)?t?$")
+_PACKAGE = late_pattern(r"/(?:site|dist)-packages/([^/]+)")
+_STANDARD = late_pattern(r"^<frozen |/lib(?:64)?/python3(?:\.\d+)?t?/|/lib/python3\d+\.zip/|Python\.framework/.*/lib/")
+_NATIVE = late_pattern(r"^<compiled>$|\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$|^/?python3(?:\.\d+)?t?$")
 
 NO_FILE = "<string>"
 COMPILED = "<compiled>"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.printed_stacks import MAIN
 
-_THREAD = re.compile(r"^Thread (?P<number>\d{1,6}) \((?:Thread 0x[0-9a-f]{1,16} )?\(?LWP (?P<tid>\d{1,10})\)")
-_FRAME = re.compile(
+_THREAD = late_pattern(r"^Thread (?P<number>\d{1,6}) \((?:Thread 0x[0-9a-f]{1,16} )?\(?LWP (?P<tid>\d{1,10})\)")
+_FRAME = late_pattern(
     r"^#(?P<place>\d{1,3})\s{1,3}(?:0x[0-9a-f]{1,16} in )?(?P<function>[\w:~<>@.]{1,200}) ?\(.{0,2000}\)"
     r"(?: (?:at|from) (?P<file>\S{1,300}?)(?::(?P<line>\d{1,7}))?)?\s*$"
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.printed_stacks import MAIN
 
-_BEGIN = re.compile(r"^(?:\^C)*Traceback \(most recent call last\):\s*$")
-_FRAME = re.compile(r'^\s{1,6}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}), in (?P<function>[\w<>.]{1,120})\s*$')
-_END = re.compile(r"^KeyboardInterrupt\b")
+_BEGIN = late_pattern(r"^(?:\^C)*Traceback \(most recent call last\):\s*$")
+_FRAME = late_pattern(r'^\s{1,6}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}), in (?P<function>[\w<>.]{1,120})\s*$')
+_END = late_pattern(r"^KeyboardInterrupt\b")
 
 
 def interrupted_stacks(lines: Iterable[str]) -> Iterator[Stack]:

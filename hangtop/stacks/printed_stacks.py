@@ -8,22 +8,23 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.frames import table
 
-_PROCESS = re.compile(r"^\s*Process (?P<pid>\d{1,10}): (?P<title>.*)")
-_RANK = re.compile(r"(?i)\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?P<part>\d{1,4})\b|\(task (?P<task>\d{1,5})\)")
+_PROCESS = late_pattern(r"^\s*Process (?P<pid>\d{1,10}): (?P<title>.*)")
+_RANK = late_pattern(r"(?i)\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?P<part>\d{1,4})\b|\(task (?P<task>\d{1,5})\)")
 """In the title or the command of a process: `train.py (rank 5)`, `--node_rank` does not look so; `sglang::scheduler_TP3`,
 `VLLM::Worker_TP3`; `train.py (task 5)`."""
-_PYTHON = re.compile(r"^\s*Python v\d")
-_THREAD = re.compile(r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?\s*$')
+_PYTHON = late_pattern(r"^\s*Python v\d")
+_THREAD = late_pattern(r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?\s*$')
 """py-spy: `Thread 31422 (idle): "MainThread"`, with `active+gil` for one that runs."""
-_DUMP = re.compile(r"^\s*(?:Current thread|Thread) 0x[0-9a-f]{1,16}(?: \[[^\]]{1,40}\])? \(most recent call first\):\s*$")
+_DUMP = late_pattern(r"^\s*(?:Current thread|Thread) 0x[0-9a-f]{1,16}(?: \[[^\]]{1,40}\])? \(most recent call first\):\s*$")
 """faulthandler. Its last thread is the main one."""
-_PYSPY_FRAME = re.compile(
+_PYSPY_FRAME = late_pattern(
     r"^\s{2,12}(?P<function>[\w<>.:~,*&$@\[\]]{1,200}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$"
 )
-_DUMP_FRAME = re.compile(r'^\s{0,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
+_DUMP_FRAME = late_pattern(r'^\s{0,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
 MAIN = "MainThread"
 
 

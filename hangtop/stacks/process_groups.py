@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.stack import Frame, Stack
 from hangtop.stacks.activity import NAMELESS, Activity, activities, activity_of
 from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
@@ -20,9 +20,9 @@ FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe"
 """Waits that a peer may end, in an event loop too. A sleep, or a wait for a child, a thread or a file, is for no peer."""
 IN_STEP = FOR_OTHERS | {"sleep"}
 """Waits of peers that poll: they also sleep at one place."""
-HELPS = re.compile(r"(?i)load|fetch|data|reader|producer|feed")
+HELPS = late_pattern(r"(?i)load|fetch|data|reader|producer|feed")
 """Names of what waits side by side and is no rank: home-made loaders, all of which wait for room in one queue."""
-WATCHES = re.compile(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|main")
+WATCHES = late_pattern(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|main")
 
 
 def entries(stacks: Iterable[Stack]) -> dict[int, Hashable]:

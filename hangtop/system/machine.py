@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-import psutil
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -50,7 +49,7 @@ class MachineReader:
 
     def read(self, pid: int | None, paths: Iterable[str], now: float) -> HostReading:
         """`pid`: a process of the run, with its limits and file systems. `paths`: whose disks are read. `now`: unix time."""
-        memory = psutil.virtual_memory()
+        total, available = memory_bytes()
         group = memory_limit(pid) if pid is not None else GroupMemory()
         kills = _field(Path("/proc/vmstat"), "oom_kill") if group.oom_kills is None else group.oom_kills
         if kills is not None:
@@ -61,8 +60,8 @@ class MachineReader:
         return HostReading(
             cores=os.cpu_count() or 1,
             load_1m=round(os.getloadavg()[0], 2),
-            memory_bytes=memory.total,
-            available_bytes=memory.available,
+            memory_bytes=total,
+            available_bytes=available,
             cgroup_limit_bytes=group.limit_bytes,
             cgroup_used_bytes=group.used_bytes,
             oom_kills=kills,
@@ -141,11 +140,27 @@ def _group(group: Path) -> GroupMemory | None:
     return GroupMemory(str(group), None if limit is None or limit >= NO_LIMIT else limit, used, kills)
 
 
+def memory_bytes() -> tuple[int, int]:
+    """The memory of this machine, and how much of it programs can still get."""
+    told = _meminfo()
+    if (total := told.get("MemTotal:")) and (available := told.get("MemAvailable:")) is not None:
+        return total, available
+    import psutil  # macOS, and kernels before 3.14
+
+    memory = psutil.virtual_memory()
+    return memory.total, memory.available
+
+
 def _swap_used_bytes() -> int | None:
-    """Without a call of psutil, which warns where /proc/vmstat has no counts of swapping."""
-    told = {words[0]: int(words[1]) for line in read_text(MEMINFO).splitlines() if len(words := line.split()) == 3}
+    told = _meminfo()
     total, free = told.get("SwapTotal:"), told.get("SwapFree:")
-    return None if total is None or free is None else (total - free) << 10
+    return None if total is None or free is None else total - free
+
+
+def _meminfo() -> dict[str, int]:
+    """Bytes by name (proc_meminfo(5)); nothing where there is no /proc."""
+    lines = (line.split() for line in read_text(MEMINFO).splitlines())
+    return {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
 
 
 def _field(path: Path, name: str) -> int | None:

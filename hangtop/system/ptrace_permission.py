@@ -6,7 +6,6 @@ import os
 import shlex
 from pathlib import Path
 
-import psutil
 from msgspec import Struct
 
 from hangtop.system.processes.proc_files import read_text, status_of
@@ -26,6 +25,8 @@ class PtracePermission(Struct, frozen=True):
 
 def ptrace_permission(pid: int) -> PtracePermission:
     """Our permission for this process."""
+    import psutil  # by few, and late: it costs 10 ms and 2 MB
+
     try:
         owner: int | None = psutil.Process(pid).uids().real
     except psutil.Error:

@@ -14,7 +14,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.tail import Appended, Opened
 from hangtop.probe.log.tracked_log import TrackedLog
-from hangtop.probe.ray import workers_source
+from hangtop.probe.ray import worker_output
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.node_logs import (
     LATE_S,
@@ -44,7 +44,7 @@ NOW = 1_768_125_000.0
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine is not taken for a late dashboard."""
     monkeypatch.setattr(Dashboard.__init__, "__defaults__", (PATIENCE_S,))
-    monkeypatch.setattr(workers_source, "DEADLINE_S", PATIENCE_S)
+    monkeypatch.setattr(worker_output, "DEADLINE_S", PATIENCE_S)
 
 
 @pytest.fixture

@@ -8,21 +8,22 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.common.secrets.rules import names_nothing_secret, strong_names
 
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Za-z0-9 ]*(?:PRIVATE KEY|Static key)|\bPrivate-Lines:\s*\d+\s*$")
-_KEY_ENDS = re.compile(r"-----END [A-Za-z0-9 ]*(?:PRIVATE KEY|Static key)|\bPrivate-MAC:")
+_KEY_BEGINS = late_pattern(r"-----BEGIN [A-Za-z0-9 ]*(?:PRIVATE KEY|Static key)|\bPrivate-Lines:\s*\d+\s*$")
+_KEY_ENDS = late_pattern(r"-----END [A-Za-z0-9 ]*(?:PRIVATE KEY|Static key)|\bPrivate-MAC:")
 _KEY_LITERALS = ("PRIVATE KEY", "Static key", "Private-")
 """One of them is in every line that begins or ends a key."""
-_KEY_LINE = re.compile(
+_KEY_LINE = late_pattern(
     r"(?:^|(?<=[\s:>|\]]))(?P<body>[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{1,15}={1,2}|[A-Za-z0-9+/]{1,15}$)[ \t\r]*$"
 )
 _MOST_KEY_LINES = 400
 """A key of 16,384 bits has 200 lines; those of other writers may stand between."""
-_LONELY = re.compile(
+_LONELY = late_pattern(
     r"\s*(?=[^\s]*[A-Z])(?=[^\s]*[a-z])(?=[^\s]*\d)(?P<body>[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})\s*"
 )
-_BELOW = re.compile(r"(?P<indent>[ \t]*)(?:- )?(?P<body>(?P<key>[\w.\"'-]+:(?:\s|$))?(?P<one>\S+[ \t\r]*$)?.*)")
+_BELOW = late_pattern(r"(?P<indent>[ \t]*)(?:- )?(?P<body>(?P<key>[\w.\"'-]+:(?:\s|$))?(?P<one>\S+[ \t\r]*$)?.*)")
 
 
 class OpenBlock:

@@ -87,10 +87,9 @@ def rules_for(text: str) -> list[Rule]:
 
 def values_beside_names(line: str) -> Iterator[tuple[int, int]]:
     """Where values stand that are secrets because of the name before them: begin and end, in order, none in another."""
-    finder, beside = _name_finder(), _beside()
     end = 0
-    for _, begin, _ in finder.find_matches_as_indexes(lower(line), overlapping=True):
-        found = beside.match(line, begin) if begin >= end else None
+    for _, begin, _ in _name_finder().find_matches_as_indexes(lower(line), overlapping=True):
+        found = _beside().match(line, begin) if begin >= end else None
         if found is not None and found.lastgroup is not None and not names_nothing_secret(line[:begin]):
             yield found.span(found.lastgroup)
             end = found.end()

@@ -6,14 +6,14 @@ raise, as in a destructor, it prints under "Exception ignored" and goes on (CPyt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.log import LogLine
 
-_HEAD = re.compile(r"\bTraceback \(most recent call last\):\s*$")
-_IGNORED = re.compile(r"^Exception ignored (?:in|while|on)\b")
-_NUMBERS = re.compile(r"[\d\s]+")
+_HEAD = late_pattern(r"\bTraceback \(most recent call last\):\s*$")
+_IGNORED = late_pattern(r"^Exception ignored (?:in|while|on)\b")
+_NUMBERS = late_pattern(r"[\d\s]+")
 """Numbers with the blanks that set them in columns: what is left is the form of a line."""
 
 

@@ -6,9 +6,9 @@ middle of a log prove nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.diagnosis.facts.caught_errors import caught, without_ignored
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
@@ -32,9 +32,9 @@ OFTEN = 2
 """Of so many errors in a row the program caught the ones before the last at least."""
 
 _EXCEPTION = r"^(?:[\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception|Interrupt|Fault|Failure)|Exception)\b(?::|\(|$)"
-_RAISED = re.compile(_EXCEPTION)
+_RAISED = late_pattern(_EXCEPTION)
 """The last line of a traceback."""
-_DIED = re.compile(
+_DIED = late_pattern(
     _EXCEPTION + r"|\b(?:[Ff]ail(?:ed|ure)?|FAILED|[Aa]bort(?:ed)?|[Pp]anic(?:ked)?|[Aa]ssert\w*|[Ff]atal|FATAL)\b"
     r".{0,160}\bat '?[\w./-]+[.:]\w+:\d+"
     r"|\bline \d+: +\d+ (?:Killed|Terminated|Hangup|Aborted|Bus error|Segmentation fault|Illegal instruction|Floating point exc)"
@@ -46,10 +46,10 @@ _DIED = re.compile(
     r"|\b(?:killed by|caught|received|got|died (?:of|from|with)) signal[ :]+\d|\b(?:killed by|died of) SIG[A-Z]+"
     r"|^(?:FATAL|CRITICAL|PANIC|panic|fatal(?: error)?)\b[ :]"
 )
-_LEAKED = re.compile(r"resource_tracker: There appear to be \d+ leaked|leaked (?:semaphore|shared_memory) objects")
+_LEAKED = late_pattern(r"resource_tracker: There appear to be \d+ leaked|leaked (?:semaphore|shared_memory) objects")
 """The tracker of multiprocessing cleans up after a process that left nothing in order: one that a signal ended
 (multiprocessing/resource_tracker.py). Some programs leave so after a good end, too."""
-_EARLY = re.compile(
+_EARLY = late_pattern(
     r"(?i)\bearly[- _]?stop(?:ping|ped)?\b(?![ \w]{0,12}(?:counter|patience|callback|enabled|disabled|metric|=))"
     r"|\bstopp(?:ed|ing) (?:the |training )*early\b|\bstopp(?:ing|ed) training\b|\bsignaling trainer to stop\b"
     r"|\b(?:no|not|n't|without)\b.{0,24}\bimprov\w+.{0,60}\bstop"
@@ -60,7 +60,7 @@ _EARLY = re.compile(
     r"|^\W{0,4}(?:solved|converged)\b|\b(?:target|goal|threshold)(?: \w+)? (?:was |has been )?(?:reached|met)\b"
 )
 """Its last words where a run ends before its last step because it has what it wanted, or the time that it was given is over."""
-_RUN_DONE = re.compile(
+_RUN_DONE = late_pattern(
     r"(?i)\ball (?:done|finished)\b"
     r"|\b(?:run|job|script|experiment|everything|pretraining|fine-?tuning|fit|program) (?:is |has |was )?"
     r"(?:done|finished|completed?|ended|over)\b"
@@ -70,32 +70,32 @@ _RUN_DONE = re.compile(
     r'|"(?:event|type|status|state|phase|msg|message)": ?"(?:(?:run|train|training|job|fit|pipeline|experiment)[_.:/-])?'
     r'(?:end(?:ed)?|finish(?:ed)?|done|complete[d]?|success(?:ful)?|succeeded)"'
 )
-_PART_DONE = re.compile(
+_PART_DONE = late_pattern(
     r"(?i)^\W{0,4}(?:all )?(?:done|finished|complete[d]?|success(?:fully)?|goodbye|bye|the end)\b"
     r"|\b(?:done|finished|completed|ended) (?:in|after|successfully|at)\b"
     r"|\bsuccessfully (?:finished|completed|trained)\b"
 )
 """Said of the run or of a part of it. In a line that marks a stage, or above one or above a step that is begun, it was a part."""
-_KEPT = re.compile(r"(?i)\b(?:saved|written|wrote|exported|stored|kept|uploaded|best)\b")
+_KEPT = late_pattern(r"(?i)\b(?:saved|written|wrote|exported|stored|kept|uploaded|best)\b")
 """Said of what a run leaves. One that was killed says nothing behind its last step."""
-_LEFT_BEHIND = re.compile(
+_LEFT_BEHIND = late_pattern(
     r"(?i)^(?!.*\b(?:crash|emergenc|core|dump|traceback|post-?mortem|debug|diagnos|logs?\b))"
     r".*\b(?:saved|written|wrote|exported|stored|uploaded)\b"
 )
 """A report of what a good end leaves. A crash leaves logs, dumps and emergency checkpoints."""
-_BEGINS = re.compile(
+_BEGINS = late_pattern(
     r"(?:^|[-:|>\]] )\W{0,3}(?!Warn|Miss|Dur|Noth|Everyth|Sav|Stor|Writ|Upload|Export|Sync|Clean|Clos|Shut|Stopp|Exit|Leav"
     r"|Destroy|Delet|Remov|Releas|Finish|Finali|End)[A-Z][a-z]{2,}ing\b(?!.*(?i:\b(?:done|finish|complet|ended|success|over)))"
 )
 """A step that is begun, by its first word: "Building the model". What a program does when it leaves is none."""
-_COMPLAINS = re.compile(
+_COMPLAINS = late_pattern(
     r"(?i)(?<!\b0 )(?<!\bno )(?<!without )\b(?:errors?|fail(?:ed|s|ures?)?|fatal|abnormal\w*|abort\w*|corrupt\w*|crash\w*"
     r"|can ?not|can't|could ?n[o']t|unable|giving up|gave up|gives up|refused|denied|invalid|illegal|unexpected|exceeded|killed"
     r"|no such|no space|not found|is missing|not finite|out of (?:memory|space)|lost connection|unreachable)\b"
     r"|\b(?:is|are|was|became|got|to|=|:) ?(?:nan|inf)\b|错误|失败|异常|无法|放弃|失敗|エラー"
 )
 """What a program says of its own trouble, in no form that a signature knows. The last words of one that has left: it is why."""
-_CODES = re.compile(r"(?i)\b(?:return(?:ed|code)?s?|exit(?:ed|code)?s?|codes?|status(?:es)?)\b[^\d\n]{0,24}\b0(?:\W+0)*\W*$")
+_CODES = late_pattern(r"(?i)\b(?:return(?:ed|code)?s?|exit(?:ed|code)?s?|codes?|status(?:es)?)\b[^\d\n]{0,24}\b0(?:\W+0)*\W*$")
 """What a launcher says last of the processes that it waited for: "trainers returned [0, 0]"."""
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from hangtop.common.late_pattern import late_pattern
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import Finding, LogLine
 from hangtop.records.verdict import Evidence
@@ -11,12 +10,12 @@ from hangtop.records.verdict import Evidence
 LAST_LINES = 40
 """Lines at the end of a log that are looked at: as many as the dump of a crash has, and few enough to be its last."""
 
-_TELLS = re.compile(
+_TELLS = late_pattern(
     r"(?<![\w-])(?:[Ee]rrors?|ERROR|[Ff]atal|FATAL|[Ff]ail(?:ed|ure)|FAILED|[Pp]anic(?:ked)?|[Aa]bort(?:ed|ing)|ABORTED"
     r"|[Kk]illed|[Cc]rash(?:ed)?|[Dd]enied|[Rr]efused|[Uu]nreachable|fault|GPU Hang|[Tt]imed out|died|core dumped"
     r"|could not|[Cc]annot|[Uu]nable to|[\w.]+(?:Error|Exception))(?![\w=-])"
 )
-_COUNT = re.compile(r"(?i)\b(?:0|no) (?:errors?|failures?)\b|\berrors?:? ?0\b")
+_COUNT = late_pattern(r"(?i)\b(?:0|no) (?:errors?|failures?)\b|\berrors?:? ?0\b")
 
 
 def short(text: str, most: int = 150) -> str:

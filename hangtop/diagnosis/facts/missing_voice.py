@@ -5,13 +5,13 @@ Told by difference between voices only. A number in a line is no difference: eac
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
 from hangtop.common.grouped import grouped
+from hangtop.common.late_pattern import late_pattern
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.message_evidence import short
 from hangtop.diagnosis.facts.named_voices import Voices, form_of, named_missing, named_voices
@@ -29,8 +29,8 @@ SAYS = frozenset({"plain", "warning"})
 """Kinds of lines in which ranks may answer a question otherwise: a stage or an error of one tells more by itself."""
 BEATS = 3
 """A line that a rank says so often in a row tells where it stands."""
-_WORD = re.compile(r"(?i)(?!(?:rank|info|warning|error|debug)\b)[a-z_][\w.]{3,}")
-_WAITS = re.compile(
+_WORD = late_pattern(r"(?i)(?!(?:rank|info|warning|error|debug)\b)[a-z_][\w.]{3,}")
+_WAITS = late_pattern(
     r"(?i)all_?(?:reduce|gather|to_?all)|reduce|gather|scatter|broadcast|barrier|collective|sync|wait|recv|nccl|gloo|idle"
 )
 """Words of those that wait for others."""

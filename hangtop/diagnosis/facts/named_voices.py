@@ -5,10 +5,10 @@ A number is a rank here only by difference: lines of one form name it, and only 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from hangtop.common.grouped import grouped
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.log import LogLine
 
 Voices = Mapping[int, Sequence[LogLine]]
@@ -16,10 +16,10 @@ Voices = Mapping[int, Sequence[LogLine]]
 LINES = 1_000
 """So many of the last lines are compared."""
 
-NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,:/-]\d+)*(?:e[+-]?\d+)?|\bnan\b|\binf\b")
-_NAMES = re.compile(r"(?i)(?:(?<![a-z])|(?<=seconds))(?:rank|process|proc|worker|task)[ _:=#-]{0,3}(\d{1,4})(?![\d.])")
-_RANK = re.compile(r"(?i)(?<![a-z])rank[ _:=#-]{0,3}(\d{1,5})\b(?:[ ,(\[]{1,3}pid[ :=]{0,2}(\d+))?")
-_LISTED = re.compile(
+NUMBERS = late_pattern(r"0x[0-9a-fA-F]+|\d+(?:[.,:/-]\d+)*(?:e[+-]?\d+)?|\bnan\b|\binf\b")
+_NAMES = late_pattern(r"(?i)(?:(?<![a-z])|(?<=seconds))(?:rank|process|proc|worker|task)[ _:=#-]{0,3}(\d{1,4})(?![\d.])")
+_RANK = late_pattern(r"(?i)(?<![a-z])rank[ _:=#-]{0,3}(\d{1,5})\b(?:[ ,(\[]{1,3}pid[ :=]{0,2}(\d+))?")
+_LISTED = late_pattern(
     r"(?i)\bmissing (?:ranks?|workers?|process(?:es)?)\b[ :=]{0,3}[\[(]?(?P<missing>\d+(?:, ?\d+)*)"
     r"|\branks? (?P<failed>\d+(?:, ?\d+)*) failed to pass monitoredBarrier"
     r"|^(?=.{0,300}\b(?:rank|barrier|arrive|join|peer|member|participant|world)).{0,300}\b"
@@ -29,8 +29,8 @@ _LISTED = re.compile(
     r"(?:arriv|join|report|respond|reach|enter|ready|check)"
     r"|\bno (?:heartbeat|response|answer|gradients?|message|update|reply) from ranks? (?P<quiet>\d+(?:, ?\d+)*)"
 )
-_HEAD = re.compile(r"(?i)^\W{0,8}missing ranks?:?\s*$")
-_ROW = re.compile(r"^(\d{1,5}): ?\[")
+_HEAD = late_pattern(r"(?i)^\W{0,8}missing ranks?:?\s*$")
+_ROW = late_pattern(r"^(\d{1,5}): ?\[")
 """Horovod's list of the ranks that never submitted a tensor, a row for each (stall_inspector.cc)."""
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Culprit
 
-_ENQUEUED = re.compile(r"[Ll]ast enqueued (?:NCCL )?work: (\d+)")
-_WAITS_IN = re.compile(r"collective operation timeout: Work\w+\(SeqNum=(\d+)")
-_RANK = re.compile(r"\bRank (\d+)\]")
-_GROUP = re.compile(r"\[PG (?:ID |GUID )?(\w+)")
+_ENQUEUED = late_pattern(r"[Ll]ast enqueued (?:NCCL )?work: (\d+)")
+_WAITS_IN = late_pattern(r"collective operation timeout: Work\w+\(SeqNum=(\d+)")
+_RANK = late_pattern(r"\bRank (\d+)\]")
+_GROUP = late_pattern(r"\[PG (?:ID |GUID )?(\w+)")
 SAID = (
     (_ENQUEUED, "launched {:,} of {:,} collectives"),
     (_WAITS_IN, "waits in collective {:,}, its peers in {:,}"),

@@ -7,19 +7,19 @@ the order of the start.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hangtop.common.grouped import grouped
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.process import Process
 from hangtop.system.processes.roles import RELAYS, RUNNER, SHELLS, is_forked, is_service
 
 MEMBERS = ("other", "rank")
 NO_MEMBERS = RELAYS | SHELLS
-RANK_SAID = re.compile(r"(?i)(?:^|[^a-z])(?:global|local)?[_-]?rank[ =:_#\[-]*$")
+RANK_SAID = late_pattern(r"(?i)(?:^|[^a-z])(?:global|local)?[_-]?rank[ =:_#\[-]*$")
 """`--rank 3`, `--local-rank=3` (`torch.distributed.launch`), `trainer [rank 3]`, `rank3`: what stands before such a number."""
-NUMBER = re.compile(r"\d+")
+NUMBER = late_pattern(r"\d+")
 NOTHING: Mapping[int, Hashable] = {}
 
 

@@ -6,8 +6,6 @@ Tests check the data of the package; data of a user is checked when it is loaded
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 
@@ -64,7 +62,7 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
 
     Raises `CatalogError` for the first file that is wrong. A folder that is not there is no error.
     """
-    package = resources.files("hangtop.logs.catalog")
+    package = Path(__file__).parent
     profiles = {p.name: p for name, text in toml_files(package / "profiles") for p in [parse_profile(text, name)]}
     signatures = {s.id: s for name, text in toml_files(package / "signatures") for s in parse_signatures(text, name)}
     known_settings = decode_file((package / "settings.toml").read_text("utf-8"), "settings.toml", _SettingFile).setting
@@ -116,17 +114,16 @@ def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
     )
 
 
-def toml_files(folder: Traversable) -> Iterator[tuple[str, str]]:
+def toml_files(folder: Path) -> Iterator[tuple[str, str]]:
     """Name and text of each TOML file in `folder`, in order of name; nothing when there is no such folder."""
     if not folder.is_dir():
         return
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
-            name = str(file) if isinstance(file, Path) else file.name
-            yield name, _text(file, name)
+            yield str(file), _text(file, str(file))
 
 
-def _text(file: Traversable, name: str) -> str:
+def _text(file: Path, name: str) -> str:
     try:
         return file.read_text("utf-8")
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -84,4 +84,4 @@ class Timings(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def timings() -> Timings:
     """Those of the package."""
-    return decode_toml((resources.files("hangtop.logs.catalog") / "timings.toml").read_text("utf-8"), Timings)
+    return decode_toml(Path(__file__).with_name("timings.toml").read_text("utf-8"), Timings)

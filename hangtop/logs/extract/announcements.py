@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.wait_reports import POLL
 from hangtop.logs.file_facts import FileFacts
@@ -23,7 +22,7 @@ _LITERALS = (
 
 _SECONDS = {"ms": 1e-3, "m": 60.0, "h": 3600.0}
 """By unit, of which the first letter is enough, but for milliseconds. Without a unit it is seconds."""
-_WAIT = re.compile(
+_WAIT = late_pattern(
     r"(?:\b[Ss]leep(?:ing)? (?:for )?|\b[Bb]ack(?:ing)? off (?:for )?|"
     r"\b(?:[Rr]etry(?:ing)?|[Rr]etries|[Tt]ry(?:ing)? again|[Nn]e(?:xt|w) try|[Aa]ttempt|[Rr]econnecting|[Rr]esuming|"
     r"[Rr]estarting) (?:in|after) (?:about )?|\b[Rr]etry-After: |"
@@ -36,15 +35,15 @@ _POLL_GRACE = 2.0  # a poll that reports itself is overdue when twice its own in
 _FIRST_POLL_S = 120.0
 LATELY_BYTES = 2_000
 MOST_WAITS = 256
-_WORKERS = re.compile(
+_WORKERS = late_pattern(
     r"\b[Cc]reated (?P<k>\d+)/(?P<n>\d+) (?:workers|actors)\b|(?P<k2>\d+)(?:/| of )(?P<n2>\d+) (?:workers|actors) (?:are )?"
     r"(?:ready|created|started|joined|alive|up|initialized)"
 )
-_CHECKPOINT = re.compile(
+_CHECKPOINT = late_pattern(
     r"(?:local_global_step_folder: |[Ss]aving (?:model |the )?checkpoint (?:at iteration +\d+ )?to |[Cc]heckpoint saved to "
     r"|[Ss]aved? (?:the )?(?:model|(?:current )?state) to )(?P<path>[\w~./+=@:-]*/[\w./+=@:-]*)"
 )
-_ONE_STEP = re.compile(r"/(?:checkpoint-|global_step_?|step[_-]?|iter_?|epoch[_=-]?)\d[\w.=-]*(?:/.*)?$")
+_ONE_STEP = late_pattern(r"/(?:checkpoint-|global_step_?|step[_-]?|iter_?|epoch[_=-]?)\d[\w.=-]*(?:/.*)?$")
 
 
 class _Wait(Struct, frozen=True):

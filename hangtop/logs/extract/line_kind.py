@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import Line
@@ -21,7 +22,7 @@ _HEAD = 120
 _SAYS: tuple[tuple[LineKind, re.Pattern[str]], ...] = (
     (
         "error",
-        re.compile(
+        late_pattern(
             r"(?:^|[\s\[|(<>])(?:ERR|ERROR|FATAL|CRITICAL)(?=$|[\s\]|):>])"
             r"|(?:^|[:\]] )\W{0,3}(?:[Ff]atal )?[Ee]rror: "
             r"|^\W{0,3}(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?=:|$)"
@@ -30,7 +31,7 @@ _SAYS: tuple[tuple[LineKind, re.Pattern[str]], ...] = (
     ),
     (
         "warning",
-        re.compile(r"(?:^|[\s\[|(<>])WARN(?:ING)?(?=$|[\s\]|):>])|(?:^|: )\W{0,3}(?:[Ww]arning|[A-Z]\w*Warning): "),
+        late_pattern(r"(?:^|[\s\[|(<>])WARN(?:ING)?(?=$|[\s\]|):>])|(?:^|: )\W{0,3}(?:[Ww]arning|[A-Z]\w*Warning): "),
     ),
 )
 """The words that tell the kind of a line without a level: a bare `ERROR …`, `gcc: fatal error: …`, `ValueError: …`."""

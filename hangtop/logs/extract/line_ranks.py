@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Writer
@@ -16,7 +15,7 @@ _LITERALS = ("nranks ", "GLOBAL_RANK: ", "[Gloo] Rank ", "rank ", "rank:", "rank
 
 # Ranks of the whole run, not of a group in it (vLLM's `rank 0 in world size 2`, a trainer-engine group).
 _RANK_TEXTS = tuple(
-    re.compile(pattern)
+    late_pattern(pattern)
     for pattern in (
         r"\bcomm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<world>\d+)",
         r"\bGLOBAL_RANK: (?P<rank>\d+), MEMBER: \d+/(?P<world>\d+)",
@@ -24,17 +23,17 @@ _RANK_TEXTS = tuple(
         r"(?i)(?<!local_)(?<!local )\brank[ =:]{1,2}(?P<rank>\d+)(?: of |/| world |,? world[_ ]size[:= ]{1,2})(?P<world>\d+)",
     )
 )
-_WORLD_TEXT = re.compile(r"\busing world size: (\d+)|\bStarting with (\d+) processes|(?:^|\()world[_ ]size[:= ]+(\d+)")
-_ROSTER = re.compile(r"\bip=(?P<host>[\w.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), local_rank=(?P<local>\d+)")
+_WORLD_TEXT = late_pattern(r"\busing world size: (\d+)|\bStarting with (\d+) processes|(?:^|\()world[_ ]size[:= ]+(\d+)")
+_ROSTER = late_pattern(r"\bip=(?P<host>[\w.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), local_rank=(?P<local>\d+)")
 """Ray Train's list of its workers: a line about other processes (ray/train/v2/_internal/execution/worker_group)."""
-_LOCAL = re.compile(
+_LOCAL = late_pattern(
     r"\brank\s*: (?P<rank>\d+) \(local_rank: (?P<of>\d+)\)"
     r"|(?:(?<!local_)(?<!local )\brank[=: ]{1,2}(?P<own>\d+)\b[^\r\n]{0,80}?)?\blocal[_ ]rank[=: ]{1,2}(?P<local>\d+)\b"
 )
 """torchrun's table, and a line by a rank that tells both its numbers: on the second node local rank 5 is rank 13."""
-_NAMED_ACTOR = re.compile(r"[A-Za-z]\w*_0:(\d+)")
+_NAMED_ACTOR = late_pattern(r"[A-Za-z]\w*_0:(\d+)")
 """The name of a worker of verl on the first node, where its local rank is its rank (single_controller/ray/base.py)."""
-_SPEAKS = re.compile(r"[Rr]ank|RANK|world|processes")
+_SPEAKS = late_pattern(r"[Rr]ank|RANK|world|processes")
 _OF_A_GROUP = ("group_name", "is assigned as")
 
 

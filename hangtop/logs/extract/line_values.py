@@ -7,24 +7,25 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.extract.wait_reports import NO_TOKEN
 
-_VALUE = re.compile(
+_VALUE = late_pattern(
     r"(?P<clock>\d+(?::\d\d)+(?:[.,]\d+)?)"
     r"|(?P<parts>(?<![\w.])(?:\d+ ?(?:h|hours?|m|mins?|minutes?)\b,? ?){1,2}\d+(?:\.\d+)? ?(?:s|secs?|seconds?)\b)"
     r"|(?P<number>(?<![\w.])-?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?|\d+(?:[.,]\d+)*)"
     r"(?P<unit> ?(?:ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b)?"
     r"|(?P<bar>(?P<sign>[#=█▓━.])(?P=sign){2,})"
 )
-_TELLS_TIME = re.compile(r"(?i)(?:elapsed|uptime|waited|time|ts|timestamp|_s(?:ecs?|econds)?)\W{0,4}$")
+_TELLS_TIME = late_pattern(r"(?i)(?:elapsed|uptime|waited|time|ts|timestamp|_s(?:ecs?|econds)?)\W{0,4}$")
 """A number behind such a word is a time without its unit, or with it in its name. It is one only if it moves as the clock
 does."""
-_ASKER = re.compile(r'\S+:\d{1,5}(?= - "(?:GET|HEAD) /)')
+_ASKER = late_pattern(r'\S+:\d{1,5}(?= - "(?:GET|HEAD) /)')
 """Who asks a server of HTTP: each time from another port. GET changes nothing, so that the same question again is no news (RFC
 9110, 9.2.1); POST may be work."""
 _UNIX_S = (1e9, 4e9)
-_PART = re.compile(r"(?P<number>[\d.]+) ?(?P<unit>[hms])")
-_NO_WORD = re.compile(r"[^\w\0%]+")
+_PART = late_pattern(r"(?P<number>[\d.]+) ?(?P<unit>[hms])")
+_NO_WORD = late_pattern(r"[^\w\0%]+")
 _SECONDS = {"ms": 1e-3, "m": 60.0, "h": 3600.0}
 
 

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-import re
 from itertools import chain, islice
 
 from msgspec import Struct
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.lines.block_lines import Line, Lines, Span
 
 _RANKS = (
-    re.compile(r"\b(?:srun|slurmstepd)\b.{0,80}?\btasks? (?P<rank>\d+)(?=[:,\-])"),
-    re.compile(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
-    re.compile(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
-    re.compile(
+    late_pattern(r"\b(?:srun|slurmstepd)\b.{0,80}?\btasks? (?P<rank>\d+)(?=[:,\-])"),
+    late_pattern(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
+    late_pattern(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
+    late_pattern(
         r"(?<![Ll]oader )\b(?:[Rr]ank|[Ww]orker|[Tt]rainer)[ :#=]?(?P<rank>\d+)(?: \([^()]{1,60}\))? "
         r"(?:(?:has|was|got|is) )?(?:died|exited|crashed|failed|killed|dead|terminated)\b"
     ),
-    re.compile(r"\bworker errors: +\[Rank (?P<rank>\d+)[^\]\r\n]{0,40}\]:"),
-    re.compile(r"(?:\brepr=|\bray::)[A-Za-z]\w*_0:(?P<rank>\d+)\b"),
+    late_pattern(r"\bworker errors: +\[Rank (?P<rank>\d+)[^\]\r\n]{0,40}\]:"),
+    late_pattern(r"(?:\brepr=|\bray::)[A-Za-z]\w*_0:(?P<rank>\d+)\b"),
 )
 """Words of launchers, of shells' loops, of Ray Train, and of Ray with the name that a colocated worker of verl has on the first
 node."""
-_LOCAL_RANK = re.compile(
+_LOCAL_RANK = late_pattern(
     r"\blocal_rank: (?P<local_rank>\d+)|\b[Pp]rocess (?P<spawned>\d+) terminated with (?:exit code|signal|the following)"
 )
 """torchrun's and torch.multiprocessing's (spawn.py) words."""
-_PID = re.compile(r"\bWorker PID: (\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(\d+)|^\s*pid: (\d+)$|, pid=(\d+), memory used=")
-_SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
-_ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
+_PID = late_pattern(r"\bWorker PID: (\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(\d+)|^\s*pid: (\d+)$|, pid=(\d+), memory used=")
+_SUMMARY_RANK = late_pattern(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
+_ACTOR_NAME = late_pattern(r"^\s*name: \w*_0:(?P<rank>\d+)$")
 _LINES_ABOVE, _LINES_BELOW, _LINES_OF_MEMORY = 5, 8, 48
 _LOW_ON_MEMORY = "low on memory"
 _SELECTED = "Selected to kill: ("
-_ITS_RANK = re.compile(r"\btask name=\w*_0:(?P<rank>\d+):")
-_ITS_PID = re.compile(r" pid=(?P<pid>\d+), actual memory used=(?P<size>[\d.]+)GB")
+_ITS_RANK = late_pattern(r"\btask name=\w*_0:(?P<rank>\d+):")
+_ITS_PID = late_pattern(r" pid=(?P<pid>\d+), actual memory used=(?P<size>[\d.]+)GB")
 """Ray's memory monitor tells whom it chose behind its figures (src/ray/raylet/worker_killing_policy.cc)."""
 
 

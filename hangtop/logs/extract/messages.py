@@ -6,7 +6,6 @@ Some are told by numbers: a loss that jumps, or is no number.
 from __future__ import annotations
 
 import math
-import re
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -15,6 +14,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.catalog.signature import Signature, compiled
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
@@ -43,15 +43,15 @@ _KEPT_PAST = 256
 """At most this many messages of what may be earlier attempts are kept."""
 _SHOWN_CHARS = 400
 
-_EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
-_NAME_ONLY = re.compile(r"^[A-Za-z_][\w.]*:\s*$")
-_BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
+_EXCEPTION = late_pattern(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
+_NAME_ONLY = late_pattern(r"^[A-Za-z_][\w.]*:\s*$")
+_BETWEEN = late_pattern(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
 
 _HANDS_ON = "RayTaskError("
 """What stands before the name of an error that Ray hands on: the error itself follows below."""
 
-_DIRECT = re.compile(r"The above exception was the direct cause")
-_CHAINED = re.compile(rf"During handling of the above exception|{_DIRECT.pattern}")
+_DIRECT = late_pattern(r"The above exception was the direct cause")
+_CHAINED = late_pattern(rf"During handling of the above exception|{_DIRECT.pattern}")
 
 
 class KnownMessages(Extractor):

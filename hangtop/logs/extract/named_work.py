@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.extract.extractor import Extractor
 from hangtop.logs.extract.line_values import Said, said_in
 from hangtop.logs.extract.stages import PEERS_S
@@ -38,22 +39,22 @@ _VERBS = (
 ever, and this is no reason to be silent."""
 _OVER = r"(?!.*\b(?:done|finished|completed?|took|failed|error|skipped|ready|every \d|every \w*(?:step|epoch|iter)|will)\b)"
 _NO_VALUE = r"(?![\w-]|\s*[=:]\s*-?\d|/)"
-_DOES = re.compile(_CLAUSE + r"(?:" + _VERBS + r")ing" + _NO_VALUE + _OVER, re.IGNORECASE)
-_EVALUATES = re.compile(
+_DOES = late_pattern(_CLAUSE + r"(?:" + _VERBS + r")ing" + _NO_VALUE + _OVER, re.IGNORECASE)
+_EVALUATES = late_pattern(
     _CLAUSE + r"(?:(?:running|starting|begin(?:ning)?|start|doing|performing) )?(?:the |an? |full |final |per.image )*"
     r"(?:evaluation|validation|eval|evaluate|validate|test(?: set)?|export|upload|download|compilation|compile|backup|"
     r"conversion)\b"
     r"(?:$|[ .\u2026:]*(?:\.\.\.|\u2026)|(?: \w+)? (?:on|of|at|over|for|to|from|annotation|with|in)\b)" + _OVER,
     re.IGNORECASE,
 )
-_OPEN_ENDED = re.compile(
+_OPEN_ENDED = late_pattern(
     _CLAUSE + r"(?!(?:wait|connect|initiali[sz]|sync|retry|sleep|gather|broadcast|reduc|join|train|start|launch|listen|serv|"
     r"handshak|continu|resum|enter|us|poll|reconnect|restart|await|barrier|meet|attempt|try|runn)\w*ing\b)"
     r"[a-z]{3,20}ing\b[^.]{0,200}(?:\.\.\.|\u2026)[^\w]*$",
     re.IGNORECASE,
 )
 """`Accumulating evaluation results...`: whatever it is, it goes on."""
-_MAY_TAKE = re.compile(
+_MAY_TAKE = late_pattern(
     r"\b(?:(?:may|might|can|could|will|should|would) take|takes|taking) "
     r"(?:up to |about |around |roughly |approximately |at least |an? |some |several |quite |few |~ ?)*"
     r"(?:(?P<n>\d+(?:\.\d+)?)(?: ?(?:-|to|\u2013) ?(?P<most>\d+(?:\.\d+)?))? ?"
@@ -62,10 +63,10 @@ _MAY_TAKE = re.compile(
     re.IGNORECASE,
 )
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-_CHINESE = re.compile(
+_CHINESE = late_pattern(
     r"正在(?:保存|评估|验证|编译|下载|上传|加载|构建|分词|合并|导出)|(?:保存|评估|验证|编译|下载|上传|构建|分词|合并|导出)中"
 )
-_ASIDE = re.compile(r"^\s|\b\w*Warning\b|^W\d{4} |\bWARN(?:ING)?\b")
+_ASIDE = late_pattern(r"^\s|\b\w*Warning\b|^W\d{4} |\bWARN(?:ING)?\b")
 """A warning, or the source line that Python shows below one, ends no work."""
 
 

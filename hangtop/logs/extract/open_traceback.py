@@ -8,23 +8,24 @@ from itertools import islice, takewhile
 from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.extract.message_origin import MessageOrigin
 from hangtop.logs.extract.signature_count import SignatureCount
 from hangtop.logs.lines.block_lines import Line, Lines, Span
 
-FRAME = re.compile(
+FRAME = late_pattern(
     r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?'
     r"|[│|] (?P<file2>\S{1,200}\.py):(?P<line2>\d+) in (?P<function2>[\w<>.]{1,80})"
 )
 """A frame as Python writes it, and as rich draws it."""
-_NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
+_NOT_OWN = late_pattern(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
 """Files of installed packages, of Python itself and of launchers. A reader of a traceback looks for the other frames."""
 
 
-_RAISES = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Timeout|Died)\b")
+_RAISES = late_pattern(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Timeout|Died)\b")
 _LOOK = 3
 _KEPT_FRAMES = 40
-_SOURCE = re.compile(r"\s{2,}\S|[│|]?\s*❱?\s*\d+\s[│|]")
+_SOURCE = late_pattern(r"\s{2,}\S|[│|]?\s*❱?\s*\d+\s[│|]")
 
 
 def shows_source(line: Line, lines: Lines, span: Span) -> bool:

@@ -10,17 +10,19 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from hangtop.common.late_pattern import late_pattern
+
 if TYPE_CHECKING:
     from hangtop.logs.lines.block_lines import Lines, Span
 
 # `> …` and `# …` quote whatever follows, and `E   …` is how pytest tells what failed. `| …` quotes too, unless it is the frame
 # that Python draws around an exception group.
-_QUOTE = re.compile(r"[>#]|E {2,}|\s{0,12}\| ")
-_QUOTED = re.compile(r"\s*(?:[0-9\[(T]|[A-Za-z_][\w.]*(?:Error|Exception):)")
+_QUOTE = late_pattern(r"[>#]|E {2,}|\s{0,12}\| ")
+_QUOTED = late_pattern(r"\s*(?:[0-9\[(T]|[A-Za-z_][\w.]*(?:Error|Exception):)")
 _GROUP = "Exception Group Traceback"
 _GROUP_LINES = 60
 
-_DATA = re.compile(
+_DATA = late_pattern(
     r"""\s*(?:[-*]\s+)?(?:
         [\[{(]\s*(?:['"\[{(] | [\w.-]{1,60}\s?[:=]\s?['"\[{(] | $)  # {'a': …  ["…  {a: {…
         | ['"][\w./@ -]{1,80}['"]\s?:                                # "key": …
@@ -32,40 +34,40 @@ _DATA = re.compile(
     re.VERBOSE,
 )
 """How a line begins that holds data: a mapping or a list, `key: "…"`, `key='…'`, `Config(key=…`, an item of a list."""
-_OPENS = re.compile(r"""(?:^\s*(?:[-*]\s+)?|[\[{(,:=]\s{0,4})(?P<quote>['"])""")
-_KEY = re.compile(r"""(?P<key>[\w.-]+)['"]?\s?[:=]\s?[\[({]{0,2}\s?$""")
-_SPEAKS = re.compile(
+_OPENS = late_pattern(r"""(?:^\s*(?:[-*]\s+)?|[\[{(,:=]\s{0,4})(?P<quote>['"])""")
+_KEY = late_pattern(r"""(?P<key>[\w.-]+)['"]?\s?[:=]\s?[\[({]{0,2}\s?$""")
+_SPEAKS = late_pattern(
     r"(?i)^(?:error|err|log|event|details?|body|cause|fail\w*|raised|crash\w*|died|status|result|output|got|returned)$"
     r"|(?:message|msg|exc_info|exc_text|exception|traceback|stderr|reason)$"
 )
 """Keys whose value is the message of a logger."""
-_STRUCTURED = re.compile(
+_STRUCTURED = late_pattern(
     r"""(?i)\b(?:(?:level|levelname|lvl|severity)["']?\s?[:=]\s?["']?(?:trace|debug|info|notice|warn|err|crit|fatal|\d)"""
     r"""|(?:time|timestamp|@timestamp|ts|asctime)["']?\s?[:=]\s?["']?\d)"""
 )
 """A structured log entry tells its level or its time."""
-_ITEM = re.compile(r"\s{0,16}- ")
-_HEAD = re.compile(r"\s*[a-z_][\w.-]*:\s*$")
+_ITEM = late_pattern(r"\s{0,16}- ")
+_HEAD = late_pattern(r"\s*[a-z_][\w.-]*:\s*$")
 _ITEM_LINES = 20
 
-_HEADING = re.compile(
+_HEADING = late_pattern(
     r"\s{0,8}(?:[-=*#~_+]{3,}\s*\w|<[a-z][\w-]{0,40}>\s*$|\[(?:BEGIN|begin|START|start)\b|(?:[^\W\d]|[\[(#])[^\r\n]{0,80}:\s*$)"
 )
 """A line under which a text stands: ruled, a tag, or one that ends with a colon."""
-_MAY_HEAD = re.compile(rb"[-=*#~_+]{3}|\[(?:BEGIN|begin|START|start)|[:>\"'}](?:\s|\x1b\[[\d;]*m)*$")
+_MAY_HEAD = late_pattern(rb"[-=*#~_+]{3}|\[(?:BEGIN|begin|START|start)|[:>\"'}](?:\s|\x1b\[[\d;]*m)*$")
 """What of a raw line, with its prefix and in its envelope, such a text may have: it costs 1 µs to look, 15 to parse."""
 _HEADING_ABOVE = 40
 
-_HANDLED = re.compile(
+_HANDLED = late_pattern(
     r"(?i)\b(?:skipp(?:ing|ed)|ignor(?:ing|ed)|retrying|(?:will|to) (?:be )?retr(?:y|ied)|falling back|continuing"
     r"|suppress(?:ing|ed)|non-fatal|recovered from|(?:safe(?:ly)?|can) (?:to )?(?:be )?ignored?)\b"
 )
-_ADVICE = re.compile(
+_ADVICE = late_pattern(
     r"(?i)\s{0,16}(?:(?:possible |probable )?(?:causes?|reasons?|solutions?|fix(?:es)?)|suggestions?|hints?|tips?|note)\s?[:：]"
 )
-_TRIED = re.compile(r"(?i)traceback|attempt|retr(?:y|ies)|restart|resum|launch|start(?:ing|ed) ")
-_NUMBERS = re.compile(r"\d+")
-_TELLS_ERROR = re.compile(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
+_TRIED = late_pattern(r"(?i)traceback|attempt|retr(?:y|ies)|restart|resum|launch|start(?:ing|ed) ")
+_NUMBERS = late_pattern(r"\d+")
+_TELLS_ERROR = late_pattern(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
 
 
 def is_quoted(text: str, start: int, lines: Lines, span: Span) -> bool:

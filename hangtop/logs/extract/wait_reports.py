@@ -5,22 +5,22 @@ While the number stays, such a line is no progress, however often it comes; the 
 
 from __future__ import annotations
 
-import re
+from hangtop.common.late_pattern import late_pattern
 
 _WHO = (
     "workers|actors|ranks|processes|nodes|peers|replicas|tasks|futures|jobs|games|results|clients|members|participants|"
     "trajectories|episodes|rollouts|responses|requests to finish"
 )
-POLL = re.compile(
+POLL = late_pattern(
     rf"\b[Ww]aiting (?:for|on) (?P<left>[1-9]\d*) (?:\w+ )?(?:{_WHO})\b.{{0,20}}\(elapsed:? (?P<elapsed>\d+(?:\.\d+)?) ?s"
 )
 """With the time that has passed, which tells when the next one is due."""
-_COUNT = re.compile(
+_COUNT = late_pattern(
     rf"\b[Ww]aiting (?:for|on) (?P<left>[1-9]\d*) (?:\w+ )?(?:{_WHO})\b"
     rf"|\b(?P<left2>[1-9]\d*) (?:\w+ )?(?:{_WHO}) (?:are )?(?:still )?(?:pending|outstanding|missing|remaining|left)\b"
     r"|\b(?:[Mm]issing|[Ww]aiting (?:for|on)) ranks? ?[:=]? ?\[?\d"
 )
-NO_TOKEN = re.compile(r"prompt throughput: 0\.0 tokens/s,.{0,12}generation throughput: 0\.0 tokens/s,.{0,80}? Running: [1-9].*")
+NO_TOKEN = late_pattern(r"prompt throughput: 0\.0 tokens/s,.{0,12}generation throughput: 0\.0 tokens/s,.{0,80}? Running: [1-9].*")
 """vLLM's report (vllm/v1/metrics/loggers.py) of an engine that has requests in work and read and made no token of them: whatever
 else it counts, as who waits, is no work of it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -11,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import decode, without_escapes
+from hangtop.common.late_pattern import late_pattern
 from hangtop.common.own_colours import own_colours
 from hangtop.logs.lines.prefixes import MEMBERS, Prefix, speaker, strip, strip_head
 from hangtop.logs.lines.split import HEAD, Block
@@ -26,17 +26,17 @@ _NAME_WITHIN = 160  # bytes from a line's start
 SURE, SURE_BYTES = (b"[rank", b"[default"), 11
 """If a line begins with one of these, its first `SURE_BYTES` bytes tell its writer."""
 
-RANK_WORD = re.compile(rb"rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+")
-STAMP = re.compile(rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+")
+RANK_WORD = late_pattern(rb"rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+")
+STAMP = late_pattern(rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+")
 STAMPED = (b"[", b"0", b"1", b"2")
 """The first byte of a line that may begin with a time: that names no writer, and makes each line look new."""
 
 # What may name the writer in the raw bytes before a hit. Two lines with the same words have the same writer.
 IN_PARENTHESES = (b"(", b"\x1b[36m(")
-_FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
-_PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
+_FIRST_WORD = late_pattern(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
+_PROCESS = late_pattern(rb"[\w.-]{1,64}:\d+:\d+ ")
 # Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
-_NAMES = re.compile(
+_NAMES = late_pattern(
     rb" \d{1,5}: |m\d{1,5}: |"
     + RANK_WORD.pattern
     + rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
@@ -50,9 +50,9 @@ _NAME_BYTES = 13
 _SHORT = 64  # bytes of a line's head that are likely to come again as they are
 
 ESCAPE = b"\x1b["
-_CLOCK = re.compile(rb"\d:\d\d:\d\d")
-_BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
-_BEGINS_INSIDE = re.compile(r"(?<=\S)(?=\([^\s()=]+ pid=\d+(?:, ip=[^)\s]+)?\) |\[(?:rank|default)\d+\]:)")
+_CLOCK = late_pattern(rb"\d:\d\d:\d\d")
+_BAR = late_pattern(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
+_BEGINS_INSIDE = late_pattern(r"(?<=\S)(?=\([^\s()=]+ pid=\d+(?:, ip=[^)\s]+)?\) |\[(?:rank|default)\d+\]:)")
 """Where the prefix of Ray or torchrun stands against a word: those who share an output write a line and its end apart."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.lines.digit_shapes import LONGEST, MOST, shape_of
 from hangtop.logs.lines.json_envelope import opened
 from hangtop.logs.lines.timestamps import STAMP
@@ -107,7 +108,7 @@ class _Forms:
         return found.end()
 
 
-_GROUP = re.compile(r"\(\?P<(\w+)>")
+_GROUP = late_pattern(r"\(\?P<(\w+)>")
 
 MEMBERS = ("worker", "trainer", "learner", "proc(?:ess)?", "replica")
 """What home-made launchers call the processes that they number: by their ranks, if nothing better is known."""
@@ -193,7 +194,7 @@ _BY_FIRST = {
 _ONE_GROUP = "[PG "
 """Only in this prefix one digit is told from another: group 0 is the whole run."""
 
-_REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs by default\..*)?\s*$")
+_REPEATED = late_pattern(r" \[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs by default\..*)?\s*$")
 
 
 class _Layout(Struct, frozen=True, gc=False):
@@ -279,14 +280,14 @@ def strip_head(head: str) -> Prefix:
 _HINTS = ("ank", "ANK", "gpu", "GPU", "cuda:", "orker ", "roc")
 """Every line that names a rank in its text holds one of these."""
 
-_STEP = re.compile(
+_STEP = late_pattern(
     r"""(?ix)(?<![\w.-]) (?: global_step | steps? | iters? | iterations? | epoch | batch | update | (?:train_)?loss )
     ['"]? (?: \s{0,2} [:=|] \s{0,2} | \s ) \[? \d"""
 )
 _ALONE = r"(?:^|(?<=[^\w\s.-])\s{0,2}|(?<=\d)[\s,;|]{1,3}|=\S{1,80}\s)"
 """No word may stand before it, unless as the value of another name."""
 _SPEAKERS = tuple(
-    re.compile(pattern)
+    late_pattern(pattern)
     for pattern in (
         rf"{_ALONE}(?:global[ _]?)?(?i:rank)['\"]?[ :=_#-]{{0,3}}(?P<rank>\d{{1,5}})(?:(?:/| of )(?P<world>\d{{1,5}}))?(?![\w.])",
         rf"{_ALONE}local[ _]?rank['\"]?[ :=_#-]{{0,3}}(?P<local_rank>\d{{1,3}})(?![\w.])",

@@ -7,6 +7,7 @@ from calendar import timegm
 from collections.abc import Sequence
 from functools import lru_cache
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.log import WrittenAt
 
 _DAY_S = 86_400.0
@@ -21,13 +22,13 @@ STAMP = (
 )
 """A date with a clock time, without groups, for use inside a prefix."""
 
-_DATED = re.compile(
+_DATED = late_pattern(
     r"(?:(?P<y>\d{4})[-/](?P<m>\d\d)[-/](?P<d>\d\d)|(?P<m2>\d\d)/(?P<d2>\d\d)/(?P<y2>\d{4})|(?P<m3>\d\d)[-/](?P<d3>\d\d)"
     r"|(?P<y5>20\d\d)(?P<m5>\d\d)(?P<d5>\d\d)|(?P<mmdd>\d{3,4})|(?P<mon>[A-Z][a-z]{2})\s+(?P<d4>\d{1,2}))"
     r"[T _-](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?P<frac>[.,]\d+)?(?:Z| ?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?$"
 )
-_FULL_DATE = re.compile(rb"\b(20\d\d)[-/](?:0[1-9]|1[0-2])[-/](?:0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d")
-_FRACTION = re.compile(r":\d\d[.,](\d+)")
+_FULL_DATE = late_pattern(rb"\b(20\d\d)[-/](?:0[1-9]|1[0-2])[-/](?:0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d")
+_FRACTION = late_pattern(r":\d\d[.,](\d+)")
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.common.text import some
 from hangtop.probe.log.latest_attempt import LatestAttempt
 from hangtop.probe.log.rank_from_name import ranks_of
@@ -20,9 +21,9 @@ DEEPEST = 6
 MOST_FOLDERS = 2_000
 MOST_FILES = 4_096
 _ENDINGS = (".log", ".out", ".err", ".stdout", ".stderr")
-_NAMED_LOG = re.compile(r"(?i)(^|[._-])(log|logs|rank|std|stdout|stderr|output|console|nohup)([._-]|\d|$)")
-_OTHER_ENDING = re.compile(r"(?i)\.(?!txt$)[a-z]\w{0,7}$")
-_ROTATED = re.compile(r"(.+\.(?:log|out|err|txt))(?:\.\d{1,3}|[.-]\d{8}(?:[.T_-]?\d+)?|[.-]\d{4}-\d\d-\d\d(?:[.T_-][\d-]+)?)")
+_NAMED_LOG = late_pattern(r"(?i)(^|[._-])(log|logs|rank|std|stdout|stderr|output|console|nohup)([._-]|\d|$)")
+_OTHER_ENDING = late_pattern(r"(?i)\.(?!txt$)[a-z]\w{0,7}$")
+_ROTATED = late_pattern(r"(.+\.(?:log|out|err|txt))(?:\.\d{1,3}|[.-]\d{8}(?:[.T_-]?\d+)?|[.-]\d{4}-\d\d-\d\d(?:[.T_-][\d-]+)?)")
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 

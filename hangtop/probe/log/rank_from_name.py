@@ -3,15 +3,16 @@ otherwise named alike. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-_SAID = re.compile(r"(?i)(?<![a-z])(?:global[_-]?)?rank[_\-=.]?(\d+)")
-_SAID_LOCAL = re.compile(r"(?i)local[_-]?rank[_\-=.]?\d+")
-_TORCHRUN = re.compile(r"/attempt_\d+/(\d+)/[^/]+$")
-_DATE = re.compile(r"(?<!\d)20\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]?\d\d[-_.:]?\d\d(?:[-_.:]?\d\d)?)?(?!\d)")
-_NUMBER = re.compile(r"\d+")
+from hangtop.common.late_pattern import late_pattern
+
+_SAID = late_pattern(r"(?i)(?<![a-z])(?:global[_-]?)?rank[_\-=.]?(\d+)")
+_SAID_LOCAL = late_pattern(r"(?i)local[_-]?rank[_\-=.]?\d+")
+_TORCHRUN = late_pattern(r"/attempt_\d+/(\d+)/[^/]+$")
+_DATE = late_pattern(r"(?<!\d)20\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]?\d\d[-_.:]?\d\d(?:[-_.:]?\d\d)?)?(?!\d)")
+_NUMBER = late_pattern(r"\d+")
 
 
 def ranks_of(paths: Sequence[str]) -> list[int | None]:

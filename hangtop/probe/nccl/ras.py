@@ -6,13 +6,13 @@ A query collects from all processes of the job and may take seconds.
 
 from __future__ import annotations
 
-import re
 import socket
 import time
 
 import msgspec
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.nccl import CommRank, CommStatus, Communicator
 
 ADDRESS = ("localhost", 28028)
@@ -143,13 +143,13 @@ def _status(status: _Status) -> CommStatus:
     return "init" if status.init_state == IN_PROGRESS else "ok"
 
 
-_HEAD = re.compile(r"^#(\d+)-(\d+) \((\w+)\) (INCOMPLETE|MISMATCH|ERROR)")
-_WHICH = re.compile(r"different (\w+) operation counts")
-_MANY = re.compile(r"^\s+(\d+) ranks have (?:launched up to operation (\d+)|not launched any operations)")
-_ONE = re.compile(r"^\s+Rank (\d+)(?: has launched up to operation (\d+)| has not launched any operations)?(?: --|$)")
-_WHO = re.compile(r"GPU (\d+)\S* managed by process (\d+) on node (\S+)")
-_MISSING = re.compile(r"^\s+The missing ranks?: ([\d, ]+)")
-_VERSION = re.compile(r"NCCL version (\S+)")
+_HEAD = late_pattern(r"^#(\d+)-(\d+) \((\w+)\) (INCOMPLETE|MISMATCH|ERROR)")
+_WHICH = late_pattern(r"different (\w+) operation counts")
+_MANY = late_pattern(r"^\s+(\d+) ranks have (?:launched up to operation (\d+)|not launched any operations)")
+_ONE = late_pattern(r"^\s+Rank (\d+)(?: has launched up to operation (\d+)| has not launched any operations)?(?: --|$)")
+_WHO = late_pattern(r"GPU (\d+)\S* managed by process (\d+) on node (\S+)")
+_MISSING = late_pattern(r"^\s+The missing ranks?: ([\d, ]+)")
+_VERSION = late_pattern(r"NCCL version (\S+)")
 
 
 def read_text(answer: str) -> tuple[tuple[Communicator, ...], str | None]:

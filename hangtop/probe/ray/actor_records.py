@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.grouped import grouped
+from hangtop.common.late_pattern import late_pattern
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.local.ray_processes import NO_JOB, LocalWorker
@@ -33,11 +34,11 @@ ENDING_S = 30.0
 LONGEST_TEXT = 400
 NO_ENVIRONMENT = "runtime env failed to be created"
 SHOW_METHOD = frozenset({"running", "constructing", "restarting", "stopped", "blocked", "zombie"})
-_VERL_NAME = re.compile(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
-_EXIT = re.compile(r"Worker exit type: (?P<type>\w+)\s+Worker exit detail: (?P<detail>.*)", re.DOTALL)
-_NODE_ID = re.compile(r",? ID: [0-9a-f]{56}\b")
-_FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line \d+, in ')
-_ERROR = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)|[A-Za-z_]\w*\.[\w.]+)(?::|$)")
+_VERL_NAME = late_pattern(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
+_EXIT = late_pattern(r"Worker exit type: (?P<type>\w+)\s+Worker exit detail: (?P<detail>.*)", re.DOTALL)
+_NODE_ID = late_pattern(r",? ID: [0-9a-f]{56}\b")
+_FRAME = late_pattern(r'\s*File "(?P<file>[^"]+)", line \d+, in ')
+_ERROR = late_pattern(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)|[A-Za-z_]\w*\.[\w.]+)(?::|$)")
 _OWN = ("/ray/_private/", "/ray/util/tracing/", "/ray/_raylet", "python/ray/")
 _INTENDED = (
     "all references to the actor were removed",

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.ray.cluster import Cluster
-from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import NO_JOB, RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
 from hangtop.probe.ray.local.worker_files import rank_files
-from hangtop.probe.ray.session import SessionDescriber
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.ask import RayAsk
 from hangtop.records.ray.cluster import RayCluster, RayReading
@@ -32,6 +30,11 @@ from hangtop.records.reading import Value
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.open_table import open_table
 from hangtop.system.processes.table import ProcessTable
+
+if TYPE_CHECKING:  # what reads a cluster is imported where there is one
+    from hangtop.probe.ray.cluster import Cluster
+    from hangtop.probe.ray.dashboard.ray_python import RayPython
+    from hangtop.probe.ray.session import SessionDescriber
 
 NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265
@@ -92,6 +95,8 @@ class RaySource(Source):
 
     def answer(self, ask: RayAsk, now: float) -> Iterable[Value]:
         """A session in full: its processes, what would start it again, what it leaves behind."""
+        from hangtop.probe.ray.session import SessionDescriber
+
         self._sessions = self._sessions or SessionDescriber(self._table)
         yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
@@ -127,18 +132,20 @@ class RaySource(Source):
         is_gcs = int(port) == GCS_PORT
         cluster = self._far(f"{host}:{DASHBOARD_PORT}" if is_gcs else address)
         if is_gcs and find_spec("ray") is not None:
+            from hangtop.probe.ray.dashboard.ray_python import RayPython
+
             cluster.python = RayPython(sys.executable, address)
         return RayReading((cluster.read((), (), now),))
 
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
         if address not in self._clusters:
-            self._clusters[address] = Cluster("", lambda: find_token(None, {})).use_dashboard(address)
+            self._clusters[address] = _cluster("", lambda: find_token(None, {})).use_dashboard(address)
         return self._clusters[address]
 
     def _read_cluster(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
         if session not in self._clusters:
-            self._clusters[session] = Cluster(session, partial(self._token, session))
+            self._clusters[session] = _cluster(session, partial(self._token, session))
         cluster = self._clusters[session]
         if address := next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None):
             cluster.use_dashboard(address, daemons[0].uid)
@@ -153,12 +160,20 @@ class RaySource(Source):
         python = python_of(raylet.start.words) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
             return None
+        from hangtop.probe.ray.dashboard.ray_python import RayPython
+
         return RayPython(python, raylet.gcs_address, raylet.start, raylet.uid)
 
     def _token(self, session: str) -> AuthToken | None:
         living = [d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None]
         daemon = next((d for d in living if d.start.environ), next(iter(living), None))
         return find_token(daemon.uid, daemon.start.environ) if daemon else None
+
+
+def _cluster(session: str, token: Callable[[], AuthToken | None]) -> Cluster:
+    from hangtop.probe.ray.cluster import Cluster
+
+    return Cluster(session, token)
 
 
 def parse_address(text: str) -> str:

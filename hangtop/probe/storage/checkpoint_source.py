@@ -14,6 +14,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words
+from hangtop.common.late_pattern import late_pattern
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
@@ -42,9 +43,9 @@ OPTIONS = frozenset(
     "default_local_dir trainer.default_local_dir trainer.output_dir exp_manager.exp_dir default_root_dir".split()
 )
 """Names of the option in Megatron, DeepSpeed, HF, verl, OpenRLHF, NeMo and Lightning, dashes read as underscores."""
-DATA = re.compile(r"\.(?:pt|pth|ckpt|bin|safetensors|distcp|tmp)$|/(?:global_step|checkpoint|iter_|epoch)[^/]*/", re.IGNORECASE)
-STEP_DIR = re.compile(r"^(?:global_step|checkpoint-|iter_|step|epoch)[-_=]?\d+$", re.IGNORECASE)
-KEEPS = re.compile(r"^(?:checkpoints?|ckpts?|saved_models?|weights)$|[-_](?:checkpoints?|ckpts?)$", re.IGNORECASE)
+DATA = late_pattern(r"\.(?:pt|pth|ckpt|bin|safetensors|distcp|tmp)$|/(?:global_step|checkpoint|iter_|epoch)[^/]*/", re.IGNORECASE)
+STEP_DIR = late_pattern(r"^(?:global_step|checkpoint-|iter_|step|epoch)[-_=]?\d+$", re.IGNORECASE)
+KEEPS = late_pattern(r"^(?:checkpoints?|ckpts?|saved_models?|weights)$|[-_](?:checkpoints?|ckpts?)$", re.IGNORECASE)
 DEPTH, MOST_DIRS = 3, 500
 
 

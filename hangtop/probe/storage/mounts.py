@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import BlockedOn, Process
-from hangtop.system.files.network_filesystems import mount_of
+from hangtop.system.files.network_filesystems import mount_of, unescaped
 from hangtop.system.guard import Guard
 from hangtop.system.processes.proc_files import read_text
 
@@ -34,8 +33,6 @@ BY_PATH = {
     "aarch64": {34: 1, 35: 1, 43: 0, 45: 0, 48: 1, 49: 0, 56: 1, 78: 1, 79: 1, 291: 1, 439: 1},
 }
 """Calls with a path, and which of the arguments it is: open, stat, rename, mkdir, openat, statx …"""
-ESCAPED = re.compile(r"\\([0-7]{3})")
-r"""A blank or backslash in the mount table: `\040`."""
 FILE_SERVERS = ("request_wait_answer", "fuse_", "nfs", "rpc_", "cifs", "ceph", "p9_")
 LONGEST_PATH = 4096
 LIMIT_S = 2.0
@@ -131,6 +128,5 @@ def _mounts(pid: int) -> tuple[tuple[str, str, str], ...]:
         before, _, after = line.partition(" - ")
         words, about = before.split(), after.split()
         if len(words) >= 5 and len(about) >= 2:
-            mount, device = (ESCAPED.sub(lambda found: chr(int(found[1], 8)), word) for word in (words[4], about[1]))
-            found.append((mount, about[0], device))
+            found.append((unescaped(words[4]), about[0], unescaped(about[1])))
     return tuple(found)

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.http.at_once import run_at_once
 from hangtop.probe.source import Absent, Source
-from hangtop.probe.stacks import source_lines
 from hangtop.probe.torch_debug.worker_servers import LIMIT_S, Address, LocalServers, addresses, local_servers
 from hangtop.records.ask import KnownRank, TorchDebugAsk
 from hangtop.records.nccl import FlightDump, NcclReading
@@ -71,6 +70,8 @@ class TorchDebugSource(Source):
 
     def answer(self, ask: TorchDebugAsk, now: float) -> Iterator[Value]:
         """What each rank tells, in one part: dumps of different moments would not compare."""
+        from hangtop.probe.stacks import source_lines
+
         self._local = self._look()
         known = {each.rank: each for each in ask.known}
         servers = self._servers(known)

@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Iterable
 
-import psutil
 from msgspec import Struct
+
+from hangtop.system.processes.proc_files import read_text
 
 SLACK_S: dict[str, tuple[str, float]] = {
     "nfs": ("NFS", 30.0),
@@ -43,6 +44,9 @@ NFS: the writer's node holds dirty pages up to 30 s (`vm.dirty_expire_centisecs`
 a file when it is closed or flushed. The cluster file systems keep their caches coherent; a few seconds cover a busy server."""
 
 
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
 class FileSystem(Struct, frozen=True):
     """Name of a network file system, and the slack to add to a stall limit. A local one has neither."""
 
@@ -54,10 +58,24 @@ def file_system_of(path: str) -> FileSystem:
     """The file system of `path`, which need not exist yet. Without a mount table (a locked-down container) it counts as local."""
     real = os.path.realpath(path)
     try:
-        mounts = psutil.disk_partitions(all=True)
+        return nearest(_mounts(), real)
     except OSError:
         return FileSystem()
-    return nearest([(mount.mountpoint, mount.fstype, mount.opts) for mount in mounts], real)
+
+
+def _mounts() -> list[tuple[str, str, str]]:
+    """(mount point, type, options) of each. Raises `OSError`."""
+    if lines := read_text("/proc/self/mounts").splitlines():
+        told = (line.split(" ") for line in lines)
+        return [(unescaped(words[1]), words[2], words[3]) for words in told if len(words) >= 4]
+    import psutil  # macOS
+
+    return [(mount.mountpoint, mount.fstype, mount.opts) for mount in psutil.disk_partitions(all=True)]
+
+
+def unescaped(word: str) -> str:
+    r"""A word of a mount table (fstab(5)): a blank in it stands as `\040`."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), word)
 
 
 def nearest(mounts: list[tuple[str, str, str]], real: str) -> FileSystem:

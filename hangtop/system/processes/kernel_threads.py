@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -81,4 +81,4 @@ def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait
 
 @cache
 def _table() -> _Table:
-    return decode_toml((files("hangtop.system.processes") / "waits.toml").read_bytes(), _Table)
+    return decode_toml(Path(__file__).with_name("waits.toml").read_bytes(), _Table)

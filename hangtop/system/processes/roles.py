@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.records.process import ProcessRole
 
-LAUNCHERS = re.compile(
+LAUNCHERS = late_pattern(
     r"(?:^|[/ ])(?:torchrun|deepspeed|accelerate|mpirun|mpiexec(?:\.hydra)?|orterun|prterun|prted|orted|horovodrun|srun)(?: |$)"
     r"|torch[./]distributed[./](?:run|launch)|deepspeed[./]launcher|^slurmstepd: \[\S+\.\d|(?:^|[/ ])ray job submit"
 )
@@ -15,9 +15,9 @@ COMPILERS = frozenset(
     "nvcc ptxas cicc cudafe++ fatbinary nvlink cc1 cc1plus gcc g++ c++ cc clang clang++ ld ld.lld lld as ninja cmake triton "
     "hipcc".split()
 )
-COMPILE_WORKER = re.compile(r"torch/_inductor/compile_worker|torch\._inductor\.compile_worker")
-ENGINE = re.compile(r"^(?:VLLM::|sglang::|sglang\.)|EngineCore")
-RAY_DAEMON = re.compile(
+COMPILE_WORKER = late_pattern(r"torch/_inductor/compile_worker|torch\._inductor\.compile_worker")
+ENGINE = late_pattern(r"^(?:VLLM::|sglang::|sglang\.)|EngineCore")
+RAY_DAEMON = late_pattern(
     r"^ray::(?:DashboardAgent|RuntimeEnvAgent)|^ray-dashboard|/raylet/raylet |/gcs/gcs_server |/ray/dashboard/|/ray/autoscaler/|"
     r"/ray/_private/(?:log_monitor|monitor)\.py|(?:^| )ray\.util\.client\.server(?: |$)"
 )
@@ -28,13 +28,13 @@ RELAYS = frozenset(
     "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()
 )
 """Programs that only pass on what others write. Not `nohup`, which becomes the program it starts."""
-PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
-FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
-SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
+PYTHON = late_pattern(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
+FORKED = late_pattern(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
+SERVICE = late_pattern(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
 
 RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
-HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.execute\.runner|demo\.)[\w.]+)?(?: |$)")
+HANGTOP = late_pattern(r"(?:^|/)hangtop(?:\.(?!actions\.execute\.runner|demo\.)[\w.]+)?(?: |$)")
 """A program of hangtop itself, except the runner, which keeps a run's log, and the demo's processes."""
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")

@@ -12,17 +12,19 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
+from hangtop.common.late_pattern import late_pattern
+
 LOOPS = frozenset({"while", "until", "for"})
 OPENERS = LOOPS | frozenset({"do", "then", "else", "elif", "if", "!", "{", "(", "time"})
 """After these words a command begins."""
-_WORD = re.compile(
+_WORD = late_pattern(
     r"""(?P<quoted>"(?:\\.|[^"\\])*"|'[^']*')|(?P<comment>(?:^|(?<=[\s;]))\#[^\n]*)|(?P<end>[;&|\n]+|[({](?=\s)|\()|"""
     r"""(?P<word>(?:[^\s;&|()"']|\\.)+)"""
 )
-_WRITTEN = re.compile(r"""(?:>{1,2}[|&]?\s*|\btee\s+(?:-\w+\s+)*)["']?([\w./+@,:-]+)""")
+_WRITTEN = late_pattern(r"""(?:>{1,2}[|&]?\s*|\btee\s+(?:-\w+\s+)*)["']?([\w./+@,:-]+)""")
 """A file that a command writes, by a redirection or through `tee`; who only reads the log is no part of the run."""
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)")
+_DURATION = late_pattern(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)")
 
 
 class Loop(Struct, frozen=True):

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from hangtop.common.late_pattern import late_pattern
+
 MARKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE))
+    (name, late_pattern(pattern, re.IGNORECASE))
     for name, pattern in (
         ("gkd", r"recipe[/.]gkd|gkd[/.]megatron|main_gkd"),
         ("verl", r"\bverl\b|main_ppo\b|main_dapo\b"),
@@ -27,7 +29,7 @@ MARKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 """From the most special to the most general: verl runs vLLM under Ray, and is verl."""
 
-LOOKS_LIKE_TRAINING = re.compile(
+LOOKS_LIKE_TRAINING = late_pattern(
     r"(?<![a-z])((pre)?train(er|ing)?|fine.?tun(e|ing)|sft|ppo|grpo|dpo|rlhf|rollout|distill)(?![a-z])", re.IGNORECASE
 )
 RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "MASTER_PORT")

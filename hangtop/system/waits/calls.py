@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 import struct
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -160,4 +160,4 @@ def _by_number(machine: str) -> dict[int, tuple[str, CallSpec]]:
 
 @cache
 def _table() -> dict[str, CallSpec]:
-    return decode_toml((files("hangtop.system.waits") / "calls.toml").read_bytes(), dict[str, CallSpec])
+    return decode_toml(Path(__file__).with_name("calls.toml").read_bytes(), dict[str, CallSpec])

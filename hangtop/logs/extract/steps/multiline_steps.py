@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.extractor import ProgressReader
 from hangtop.logs.extract.steps.progress import StepLine, is_loss, number
@@ -27,7 +26,7 @@ _GROWN = 2
 _NO_PROOF = frozenset({"lr", "epoch", "total", "step_s", "step_ms"})
 """Settings hold these as well."""
 
-_VALUE = re.compile(
+_VALUE = late_pattern(
     r"""[\s|│┃>*•·-]{0,40}['"]?(?P<key>[^\W\d][\w %/.()@-]{0,60}?)['"]?(?:\s*[:=：|│┃]\s*|\s+)['"]?"""
     r"""(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?))(?![\w.%]|:\d)"""
 )

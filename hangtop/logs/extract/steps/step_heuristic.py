@@ -6,12 +6,12 @@ steps. The newest lines of a file are searched for them, only if nothing else te
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 
 from msgspec import Struct
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.catalog.profile import ProgressLine
 from hangtop.logs.extract.steps.progress import metrics_in, number
 from hangtop.logs.file_facts import ProgressSeen
@@ -36,7 +36,7 @@ ANY = ProgressLine(
 """The progress line that such a line is read as."""
 
 _WITHIN = 600  # bytes from a line's start
-_LEARNS = re.compile(
+_LEARNS = late_pattern(
     rb"(?<![a-z])(?:loss|rewards?|returns?|lr|learning[_ ]rate|ppl|perplexity|psnr|grad|acc|accuracy|nll|elbo|rmse|mae|mse"
     rb"|wer|timesteps|t_env|it/s(?:ec)?|s/it|tok/s)(?![a-z])"
 )
@@ -44,22 +44,22 @@ _WORDS = tuple(
     b"loss reward return lr learning ppl perplexity psnr grad acc nll elbo mse mae wer timesteps t_env it/s s/it tok/s".split()
 )
 """Every match of `_LEARNS` holds one of these, and they are found ten times as fast."""
-_NOT_TRAINING = re.compile(
+_NOT_TRAINING = late_pattern(
     r"(?i)(?<![a-z])(?:val|valid(?:ation)?|eval(?:uat\w*)?|test(?:ing)?|dev|infer\w*|predict\w*|tokeniz\w*|load\w*|download\w*"
     r"|request\w*|retry\w*|https?)(?![a-z])| --[a-z]"
 )
-_OF_A_PART = re.compile(
+_OF_A_PART = late_pattern(
     r"(?i)(?<![a-z])(?:layers?|blocks?|heads?|experts?|folds?|trials?|samples?|params?|groups?|buckets?|devices?|gpus?|ranks?|shards?"
     r"|files?|workers?|clients?|trees?|attempt|question|prompt|candidate|seed|model|run|job|node|tool|call|turn|problem|line|page|class(?:es)?|label|categor\w*|tasks?"
     r"|levels?|clusters?|topics?|tokens?|positions?|rows?|columns?|case|item|images?|user|query|k|top|recall|precision|hits|size|bs"
     r"|dim|width|depth|len|length|epochs?|e|ep|time|elapsed|took|wall|dur\w*|secs?|mem\w*|lr|fps|games)\W{0,4}$"
 )
-_AMOUNT = re.compile(r"\s?(?:[smhKMG]\b|ms\b|%|[KMG]i?B|sec|min|hours?)")
+_AMOUNT = late_pattern(r"\s?(?:[smhKMG]\b|ms\b|%|[KMG]i?B|sec|min|hours?)")
 """A number with one of these words before it, or units behind it, is no step; an epoch has a progress line of its own."""
-_TOKEN = re.compile(r"(?<![\d.])[-+]?\d+(?:[.:,-]\d+)*(?:[eE][-+]?\d+)?")
+_TOKEN = late_pattern(r"(?<![\d.])[-+]?\d+(?:[.:,-]\d+)*(?:[eE][-+]?\d+)?")
 _PLACE = "\0"  # no text holds it
-_INTEGER = re.compile(r"\d{1,12}|\d{1,3}(?:,\d{3}){1,3}")
-_BLANKS = re.compile(r"\s+")
+_INTEGER = late_pattern(r"\d{1,12}|\d{1,3}(?:,\d{3}){1,3}")
+_BLANKS = late_pattern(r"\s+")
 _OF = frozenset({"/", " / ", " of ", " out of "})
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.catalog.profile import Profile, Stage, Table
 from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.steps.progress import StepLine, is_loss, number
@@ -22,15 +23,15 @@ MOST_ROWS = 512
 
 _MOST_COLUMNS = 60
 _LONGEST = 600
-_PLACE = re.compile(r"(?:(?:\[(?!\d+\])[^\]]{1,40}\]|[\w./-]+\.py:\d+:?)\s+)*(?:#\s+)?(?=\S)|")
+_PLACE = late_pattern(r"(?:(?:\[(?!\d+\])[^\]]{1,40}\]|[\w./-]+\.py:\d+:?)\s+)*(?:#\s+)?(?=\S)|")
 """What may stand before a table: a source file and line, a name in brackets, a comment sign."""
-_BARS = re.compile(r"[|│┃║]")
-_CELL, _WORD = re.compile(r"\S+(?: \S+)*"), re.compile(r"\S+")
+_BARS = late_pattern(r"[|│┃║]")
+_CELL, _WORD = late_pattern(r"\S+(?: \S+)*"), late_pattern(r"\S+")
 _ASIDE = 6  # characters that a value may stand beside its name
-_NAME = re.compile(r"""(?![\d.,+-]+$)[\w#%*][^='"{}<>:]{0,39}""")
-_UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]")
-_STEP = re.compile(r"(?P<step>\d{1,3}(?:,\d{3}){1,4}|\d{1,12})(?:\s?/\s?(?P<total>\d{1,12}))?(?:\s?\([\d.]+\s?%\))?")
-_NO_VALUE = re.compile(r"[-–—.]*|n/?a|none", re.IGNORECASE)
+_NAME = late_pattern(r"""(?![\d.,+-]+$)[\w#%*][^='"{}<>:]{0,39}""")
+_UNIT = late_pattern(r"\s*[(\[][^)\]]*[)\]]")
+_STEP = late_pattern(r"(?P<step>\d{1,3}(?:,\d{3}){1,4}|\d{1,12})(?:\s?/\s?(?P<total>\d{1,12}))?(?:\s?\([\d.]+\s?%\))?")
+_NO_VALUE = late_pattern(r"[-–—.]*|n/?a|none", re.IGNORECASE)
 
 
 class Columns(Struct, frozen=True):
