@@ -25,20 +25,26 @@ class PtracePermission(Struct, frozen=True):
 
 def ptrace_permission(pid: int) -> PtracePermission:
     """Our permission for this process."""
-    import psutil  # by few, and late: it costs 10 ms and 2 MB
-
-    try:
-        owner: int | None = psutil.Process(pid).uids().real
-    except psutil.Error:
-        owner = None
     held, scope = status_of("self").get("CapEff"), read_text("/proc/sys/kernel/yama/ptrace_scope")
     return PtracePermission(
         user=os.geteuid(),
-        owner=owner,
+        owner=_owner(pid),
         may_trace=None if held is None else bool(int(held, 16) >> CAP_SYS_PTRACE & 1),
         scope=int(scope) if scope.isdecimal() else None,
         container=_in_container(),
     )
+
+
+def _owner(pid: int) -> int | None:
+    """Its real user; `None` when it is gone."""
+    if users := status_of(pid).get("Uid"):
+        return int(users.split()[0])
+    import psutil  # macOS
+
+    try:
+        return int(psutil.Process(pid).uids().real)
+    except psutil.Error:
+        return None
 
 
 def refusal(at: PtracePermission, command: tuple[str, ...]) -> tuple[str, str]:
