@@ -6,13 +6,12 @@ Ranks count through the dimensions as in torch's DeviceMesh (row-major): in `(("
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import prod
 
 from msgspec import Struct
-
-from hangtop.common.late_pattern import late_pattern
 
 ORDER = ("pp", "dp", "cp", "tp")
 """Dimensions from the slowest to the fastest, as Megatron, DeepSpeed, NeMo and torchtitan number their ranks."""
@@ -23,7 +22,7 @@ NAMES = {
     "tensor": "tp", "model": "tp", "pipeline": "pp", "pipe": "pp", "context": "cp", "sequence": "sp", "data": "dp",
 }  # fmt: skip
 """The short names of dimensions. DeepSpeed's `model` are tensor groups."""
-ARGUMENT = late_pattern(
+ARGUMENT = re.compile(
     r"(?:^|\s)[-+]{0,2}(?:(?!rollout)\w+\.)*"
     r"(?:(?:ulysses[-_])?(?P<long>tensor|pipeline|context|sequence|data)[-_](?:model[-_])?parallel[-_](?:size|degree)|(?P<short>tp|pp|cp|dp)(?:[-_](?:size|degree))?)"
     r"[= ](?P<size>\d{1,5})(?=\s|$)"
@@ -36,7 +35,7 @@ HINTS = ("parallel", "-tp", "-pp", "-cp", " tp=", " pp=", " cp=")
 CUT = "…"
 """The end of a command line that was cut, since it is too long."""
 SERVES = ("VLLM::", "vllm::", "sglang::")
-TITLE = late_pattern(r"(?:^|[_:])(DP|PP|TP|CP|EP)(\d+)(?=_|\s|$)")
+TITLE = re.compile(r"(?:^|[_:])(DP|PP|TP|CP|EP)(\d+)(?=_|\s|$)")
 """`VLLM::Worker_PP1_TP0`, `sglang::scheduler_DP0_TP1`."""
 
 

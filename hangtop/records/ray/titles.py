@@ -7,11 +7,11 @@ while a named actor is constructed, `ray::function` for a task, `ray::IDLE` for 
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
-from hangtop.common.late_pattern import late_pattern
-
-_TITLE = late_pattern(r"ray::(?:(?P<name>.+):)?(?P<cls>[^:.\s]+(?:\.<locals>\.[^:.\s]+)*)(?:\.(?P<method>[^.:\s]+))?(?:\s|$)")
+_TITLE = re.compile(r"ray::(?:(?P<name>.+):)?(?P<cls>[^:.\s]+(?:\.<locals>\.[^:.\s]+)*)(?:\.(?P<method>[^.:\s]+))?(?:\s|$)")
 IN_RESERVE = frozenset(
     "IDLE IDLE_SpillWorker IDLE_RestoreWorker SPILL_WORKER RESTORE_WORKER IDLE_SPILL_WORKER IDLE_RESTORE_WORKER".split()
 )
