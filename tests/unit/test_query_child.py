@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,11 @@ def test_behind_a_name_of_a_table_stand_its_own_columns():
     begun = "SELECT v.he FROM verdicts v"
     assert complete(begun, len("SELECT v.he")).choices == ("headline",)
     assert complete("SELECT st", 9).chosen(0) == ("SELECT step", 11)
+
+
+def test_without_duckdb_the_command_that_installs_it_is_said_and_the_whole_run_is_drawn_all_the_same(seen, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert answer(SqlAsk("FROM gpus"), seen, tmp_path).problem == "duckdb is not installed: pip install 'hangtop[query]'"
+    assert answer(TimelineAsk(), seen, tmp_path).run is not None
+    monkeypatch.setitem(sys.modules, "plotext", None)
+    assert "pip install 'hangtop[query]'" in answer(ChartAsk(("a", "b"), ((0.0, 1.0), (1.0, 2.0)), 80, 20), b"", tmp_path).problem

@@ -9,6 +9,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from hangtop.query.completion import Completed, complete
+from hangtop.translations import say
 
 
 class QueryLine(Input):
@@ -32,7 +33,9 @@ class QueryLine(Input):
             self.question = question
 
     def __init__(self, asked: list[str]) -> None:
-        super().__init__(id="question", compact=True, select_on_focus=False)
+        super().__init__(
+            id="question", compact=True, select_on_focus=False, placeholder=say("SQL, the name of a question, or of a table")
+        )
         self.cursor_blink = False
         self._asked, self._place, self._begun = asked, len(asked), ""
         self._tabbed = ("", Completed("", 0), 0)
