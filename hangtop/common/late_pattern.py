@@ -4,7 +4,7 @@ few: compiled with their modules they were a tenth of what `hangtop check` costs
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, AnyStr, Generic, cast
 
 
@@ -29,3 +29,9 @@ def late_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """As `re.compile`, which the first use of any method does. It is used by its methods only: `pattern.sub(…)`, never
     `re.sub(pattern, …)`."""
     return cast("re.Pattern[AnyStr]", _LatePattern(text, flags))
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The regex of a data file, compiled at its first use: most of several hundred are never tried."""
+    return re.compile(pattern)

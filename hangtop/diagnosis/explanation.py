@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from hangtop.common.decode_toml import decode_toml
+from hangtop.common.late_pattern import compiled
 from hangtop.common.text import wrap
 from hangtop.logs.catalog.load import Catalog
-from hangtop.logs.catalog.signature import Setting, Signature, compiled
+from hangtop.logs.catalog.signature import Setting, Signature
 from hangtop.records.log import ROLES, TRACEBACK
 
 WIDTH = 100

@@ -155,7 +155,7 @@ def test_the_catalog_needs_no_textual_and_compiles_no_regex_of_signatures():
     code = (
         "import sys, re\n"
         "from hangtop.logs.catalog.load import load\n"
-        "from hangtop.logs.catalog.signature import compiled\n"
+        "from hangtop.common.late_pattern import compiled\n"
         "load()\n"
         "assert compiled.cache_info().currsize == 0\n"
         "assert not [name for name in sys.modules if name.startswith('textual')]\n"

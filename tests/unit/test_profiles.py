@@ -7,10 +7,10 @@ import io
 import pytest
 
 from hangtop.cli.commands import profiles as command
+from hangtop.common.late_pattern import compiled
 from hangtop.logs.catalog.checks import profile_flaws
 from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.profile import PAIRS, STAGE_IDS
-from hangtop.logs.catalog.signature import compiled
 
 FRAMEWORKS = frozenset(
     "verl gkd openrlhf lightrft torchrun hf accelerate deepspeed megatron nemo lightning "

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TextIO
 
 from hangtop.common.clean_text import clean_text
+from hangtop.common.late_pattern import compiled
 from hangtop.common.text import some
 from hangtop.logs.catalog.checks import profile_flaws, signature_flaws, too_slow
 from hangtop.logs.catalog.load import Catalog, load
 from hangtop.logs.catalog.profile import Marker, Profile, Stage
-from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.logs.catalog.signature import Signature
 from hangtop.logs.extract.steps.step_tables import Columns, is_names
 from hangtop.logs.lines.prefixes import strip
 

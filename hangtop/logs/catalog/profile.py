@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from hangtop.logs.catalog.signature import compiled
+from hangtop.common.late_pattern import compiled
 
 STAGE_IDS = tuple(
     (

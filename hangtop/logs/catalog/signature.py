@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
-from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.catalog.fix import Fix
 from hangtop.records.log import Role, Severity
-
-
-@cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The regex, compiled at its first use: most of more than a hundred are never tried."""
-    return re.compile(pattern)
 
 
 class Signature(Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.common.decode_toml import decode_toml
-from hangtop.logs.catalog.signature import compiled
+from hangtop.common.late_pattern import compiled
 from hangtop.records.step_times import Part
 
 VALUE = r"['\"]?\s?[:=]?[ \t]{0,3}\(?(?:np\.float\d\d\()?(?P<value>\d{1,15}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?)s?(?![\w.:%/])"

@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from hangtop.common.late_pattern import compiled
 from hangtop.logs.catalog.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
-from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.logs.catalog.signature import Signature
 from hangtop.logs.extract.steps.step_tables import Columns
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span

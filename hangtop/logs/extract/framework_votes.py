@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from hangtop.common.late_pattern import compiled
 from hangtop.logs.catalog.profile import Detect, Profile
-from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.lines.block_lines import Line
 
 PROOF = 3

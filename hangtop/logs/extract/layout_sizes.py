@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import compiled
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import MeshLine, Profile
-from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.file_facts import FileFacts

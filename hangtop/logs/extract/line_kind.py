@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from hangtop.common.clean_text import clean_text
-from hangtop.common.late_pattern import late_pattern
-from hangtop.logs.catalog.signature import compiled
+from hangtop.common.late_pattern import compiled, late_pattern
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import Line
 from hangtop.records.log import LineKind, LogLine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from hangtop.common.late_pattern import compiled
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile, ProgressLine, Stage
-from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.announcements import Announcements
 from hangtop.logs.extract.extractor import Extractor, LineReaders, ProgressReader, StageMarker
 from hangtop.logs.extract.line_ranks import RankTable

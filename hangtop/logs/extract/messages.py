@@ -14,8 +14,8 @@ from itertools import islice
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.common.late_pattern import late_pattern
-from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.common.late_pattern import compiled, late_pattern
+from hangtop.logs.catalog.signature import Signature
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_writers import LineWriters

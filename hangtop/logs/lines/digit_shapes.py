@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from hangtop.common.late_pattern import compiled
+
 LONGEST = 400
 """A longer text hardly comes again in its shape."""
 MOST = 1_024
@@ -38,7 +40,7 @@ def is_blind(regex: str) -> bool:
 def found_groups(regex: str, text: str, shape: str) -> Groups | None:
     """The named groups of the first match in a text, by its shape; `None` if there is no match."""
     if len(text) > LONGEST or not is_blind(regex):
-        found = _compiled(regex).search(text)
+        found = compiled(regex).search(text)
         places = None if found is None else _places(found)
     else:
         places = _first_places(regex, shape)
@@ -48,7 +50,7 @@ def found_groups(regex: str, text: str, shape: str) -> Groups | None:
 def all_groups(regex: str, text: str, shape: str) -> list[Groups]:
     """The named groups of each match in a text, by its shape."""
     if len(text) > LONGEST or not is_blind(regex):
-        each: Iterable[Places] = map(_places, _compiled(regex).finditer(text))
+        each: Iterable[Places] = map(_places, compiled(regex).finditer(text))
     else:
         each = _all_places(regex, shape)
     return [{name: text[start:end] for name, start, end in places} for places in each]
@@ -56,17 +58,14 @@ def all_groups(regex: str, text: str, shape: str) -> list[Groups]:
 
 @lru_cache(maxsize=MOST)
 def _first_places(regex: str, shape: str) -> Places | None:
-    found = _compiled(regex).search(shape)
+    found = compiled(regex).search(shape)
     return None if found is None else _places(found)
 
 
 @lru_cache(maxsize=MOST)
 def _all_places(regex: str, shape: str) -> tuple[Places, ...]:
-    return tuple(map(_places, _compiled(regex).finditer(shape)))
+    return tuple(map(_places, compiled(regex).finditer(shape)))
 
 
 def _places(found: re.Match[str]) -> Places:
     return tuple((name, *found.span(name)) for name in found.re.groupindex if found[name] is not None)
-
-
-_compiled = lru_cache(maxsize=512)(re.compile)

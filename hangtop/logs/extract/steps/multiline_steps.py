@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.common.late_pattern import late_pattern
-from hangtop.logs.catalog.signature import compiled
+from hangtop.common.late_pattern import compiled, late_pattern
 from hangtop.logs.extract.extractor import ProgressReader
 from hangtop.logs.extract.steps.progress import StepLine, is_loss, number
 from hangtop.logs.extract.steps.step_tables import name_of

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from hangtop.common.late_pattern import compiled
 from hangtop.logs.catalog.profile import Profile, ProgressLine, Stage
-from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.file_facts import ProgressSeen, Round
 from hangtop.logs.lines.block_lines import Line
 from hangtop.logs.lines.digit_shapes import Groups, all_groups, found_groups, shape_of

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
+from hangtop.common.late_pattern import compiled
 from hangtop.logs.catalog.profile import Profile, Stage
-from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.extractor import Extractor, FoundLine, ProgressReader
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_sampling import LARGE

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.common.late_pattern import late_pattern
+from hangtop.common.late_pattern import compiled, late_pattern
 from hangtop.logs.catalog.profile import Profile, Stage, Table
-from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.steps.progress import StepLine, is_loss, number
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Writer
