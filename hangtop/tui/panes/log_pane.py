@@ -121,7 +121,7 @@ class LogPane(Pane):
         self.hangtop.repaint()
 
     def go_to(self, typed: str) -> None:
-        """What was typed after `:`."""
+        """What was typed after `J`."""
         goal = goal_of(typed, self.hangtop.view)
         if isinstance(goal, str):
             self.model.said = goal
