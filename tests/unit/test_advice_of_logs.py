@@ -69,7 +69,7 @@ KERNEL = "Detected kernel version 5.4.250, which is below the recommended minimu
             "prepares the workers'",
         ),
         ("Epoch 0:  99%|#  | 4390/4435 [20:11<00:10,  3.49it/s, v_num=3]\n", "one has a batch more"),
-        ("Epoch 0:  49%|#  | 2190/4435 [20:11<20:10,  3.49it/s, v_num=3]\n", "is reduced on some ranks only"),
+        ("Epoch 0:  49%|#  | 2190/4435 [20:11<20:10,  3.49it/s, v_num=3]\n", "a rank left the round"),
         (
             "rank 0: number of batches 4\nrank 1: number of batches 8\nstep 3 loss 2.0\nstep 4 loss 1.9\n",
             "8 batches on rank 1, 4",

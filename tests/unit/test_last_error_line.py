@@ -109,7 +109,7 @@ def raised(line: bytes, above: bytes = b"") -> Verdict:
         (b"ValueError: expected 4 legs but got 3", "that must agree do not"),
         (b"acme.Error: cannot connect to http://flock:80", "other end of a connection"),
         (b"KeyError: 'sheep'", "not in a dictionary"),
-        (b"acme.ShepherdError: shears need sharpening", "last line of the block"),
+        (b"acme.ShepherdError: shears need sharpening", "Raised at or below flock.py:41 in forward"),
     ],
 )
 def test_an_exception_without_a_page_is_explained_by_its_words(line: bytes, kind: str) -> None:
