@@ -6,10 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
+from hangtop.records.log import Pace
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd, ThreadWait, WaitObject
-from hangtop.records.watched_waits import WatchedProcess
+from hangtop.records.watched_waits import ThreadMoves, WatchedProcess
 from tests.fakes.members import NOW, SPEC, THREADING, USER, four, thread
 from tests.fakes.waited import OUTSIDE, waits, watch, watched
 
@@ -17,7 +18,9 @@ EVENT = thread(Frame("Event.wait", THREADING, 629), Frame("step", USER, 11))
 HELPER = Thread("judge", (Frame("judge", USER, 40),), 999, state="S", wait="sleep")
 
 
-def said(helper: ThreadWait, *others: WatchedProcess, loop: Loop | None = "none", silence_s: float = 200.0) -> Verdict:
+def said(
+    helper: ThreadWait, *others: WatchedProcess, loop: Loop | None = "none", silence_s: float = 200.0, beats: bool = False
+) -> Verdict:
     """`loop`: what the source around the line of the thread says."""
     state = four(EVENT, silence_s=silence_s)
     excerpts = () if loop is None else (Excerpt(USER, 38, ("", "", "time.sleep(pause)"), at=40, loop=loop),)
@@ -31,7 +34,18 @@ def said(helper: ThreadWait, *others: WatchedProcess, loop: Loop | None = "none"
         )
         for look in state.looks
     )
-    own = watched(102, waits(102, kind="futex"), helper)
+    own = watched(102, waits(102, kind="futex"), helper, moves=(ThreadMoves(999, 1, 60),))
+    assert state.log is not None
+    if beats:
+        log = replace(
+            state.log,
+            news_at=NOW - silence_s,
+            last_output_at=NOW - 1,
+            repeats="alive, up 9 s",
+            beat_s=3.0,
+            pace=Pace(20, 1.0, 2.0),
+        )
+        state = replace(state, log=log)
     return diagnose(replace(state, looks=looks, waits=watch(own, *others, at=NOW - 10)), SPEC, NOW)
 
 
@@ -53,6 +67,7 @@ def test_a_thread_that_sleeps_in_a_loop_that_ends_or_takes_work_may_wake_the_oth
 def test_a_sleep_explains_silence_for_no_longer_than_a_run_may_rest() -> None:
     assert said(asleep(5_000.0)).word == "hung"
     assert said(asleep(0.3), silence_s=2_000.0).word == "hung"
+    assert said(asleep(0.3), loop="ends", beats=True).word == "hung", "it may be what prints that it lives"
 
 
 def test_a_thread_that_waits_for_a_program_lives_as_long_as_that_works() -> None:

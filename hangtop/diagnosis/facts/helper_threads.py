@@ -33,6 +33,8 @@ def _goes_on(watch: Watch, process: WatchedProcess, thread: ThreadWait) -> str |
     if thread.call.kind != "sleep" or watch.loops.get(thread.call.tid) not in GOES_ON:
         return None
     sleep = sleep_of(watch, process, thread)
+    if sleep is None and watch.beats_come and any(moves.tid == thread.call.tid for moves in process.moves):
+        return None  # it may be what prints them
     if sleep is None:
         return "sleeps for moments and goes on"
     return f"sleeps until {moment(sleep.until, watch.reading.started_at)}" if sleep.is_pause else None

@@ -42,7 +42,8 @@ class Watch(Struct, frozen=True):
     """A reading by pid. `silence_s`: for how long the log had been silent at its end. `pauses_end_at`: the
     moment up to which a sleep explains that. `loops`: by thread, what its source says of the loop in which it stands, that of its
     caller where it stands in none; `timers`: by pid, how many moments an event loop has set itself; both as far as its stack was
-    looked at. `logs`: the watched files that processes write, by their real paths."""
+    looked at. `logs`: the watched files that processes write, by their real paths;
+    `beats_come`: lines come that tell nothing new."""
 
     reading: WaitsReading
     processes: Mapping[int, WatchedProcess]
@@ -51,6 +52,7 @@ class Watch(Struct, frozen=True):
     loops: Mapping[int, Loop] = {}
     timers: Mapping[int, int] = {}
     logs: frozenset[str] = frozenset()
+    beats_come: bool = False
 
 
 def watch_of(

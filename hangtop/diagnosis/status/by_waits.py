@@ -42,7 +42,8 @@ def current_watch(state: RunState, pause_s: float = 0.0) -> Watch | None:
         return None
     looks = [look for look in state.looks if look.started_at >= silent]
     logs = frozenset(path for writer in state.procs.writers for path in writer.paths) if state.procs is not None else frozenset()
-    return watch_of(state.waits, silent or None, pause_s, looks, logs)
+    watch = watch_of(state.waits, silent or None, pause_s, looks, logs)
+    return replace(watch, beats_come=state.log is not None and bool(state.log.repeats))
 
 
 def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float) -> tuple[MemberStatus, ...]:
