@@ -36,17 +36,19 @@ def loop_at(source: str, line: int) -> Loop | None:
     loops = _loops(source)
     if loops is None:
         return None
-    around = _all_around(loops, line)
+    around, imported = _all_around(loops, line), _imported(source)
     innermost = max(around, key=lambda loop: loop.lineno, default=None)
     if innermost is None:
         return "none"
     if any(isinstance(loop, ast.While) and _is_endless(loop) for loop in around):
         return "waits" if _does_nothing(innermost) else "endless"
+    if isinstance(innermost, ast.For) and beats(innermost, imported):
+        return "beats"
     if not isinstance(innermost, ast.While) or any(_reads_clock(node) for node in ast.walk(innermost.test)) or _counts(innermost):
         return "ends"
     if _does_nothing(innermost):
         return "waits"
-    if beats(innermost, _imported(source)):
+    if beats(innermost, imported):
         return "beats"
     return "takes" if _takes(innermost) else "rounds" if _goes_round(innermost) else "asks"
 

@@ -16,18 +16,31 @@ ASKS = frozenset(
     "os.getloadavg os.getpid os.getppid os.times os.cpu_count os.uname socket.gethostname sys.stdout sys.stderr".split()
 )
 """What asks the system, or writes to an output that is open."""
+WITHOUT_END = frozenset({"itertools.count", "itertools.cycle", "itertools.repeat"})
+"""itertools: "Infinite iterators"; `cycle` of nothing ends at once, and `repeat` after `times`."""
 METHODS = frozenset("info debug warning error write flush format join isoformat strftime total_seconds encode".split())
 """Of loggers, outputs, texts and times."""
 
 
 def beats(loop: ast.While | ast.For, imported: Mapping[str, str]) -> bool:
     """Whether it only prints for ever. `imported`: by name, what it is of which module."""
-    if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant) or not loop.test.value:
+    always = bool(loop.test.value) if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) else False
+    if not always and not (isinstance(loop, ast.For) and _is_without_end(loop, imported)):
         return False
     nodes = [node for statement in loop.body for node in ast.walk(statement)]
     plain = all(isinstance(statement, PLAIN) for statement in loop.body) and not any(isinstance(node, BRANCHES) for node in nodes)
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     return plain and bool(calls) and all(_is_harmless(call.func, imported) for call in calls)
+
+
+def _is_without_end(loop: ast.For, imported: Mapping[str, str]) -> bool:
+    """Whether what it goes through never ends."""
+    if not isinstance(loop.iter, ast.Call):
+        return False
+    first, dot, rest = ast.unparse(loop.iter.func).partition(".")
+    times = [*loop.iter.args[1:], *(word.value for word in loop.iter.keywords if word.arg == "times")]
+    whole = f"{imported.get(first, first)}{dot}{rest}"
+    return whole in WITHOUT_END and not (whole == "itertools.repeat" and times)
 
 
 def _is_harmless(called: ast.expr, imported: Mapping[str, str]) -> bool:

@@ -72,3 +72,19 @@ def test_the_loops_around_sleeps_that_are_awaited() -> None:
         "none",
     )
     assert awaited_sleeps("async def rest():\n    await done.wait()\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("over", "says"),
+    [
+        ("itertools.count()", "beats"),
+        ("cycle('ab')", "beats"),
+        ("repeat(1)", "beats"),
+        ("repeat(1, 5)", "ends"),
+        ("range(9)", "ends"),
+    ],
+)
+def test_a_loop_over_what_never_ends_only_prints_for_ever(over: str, says: str) -> None:
+    imports = "import itertools\nimport time\nfrom itertools import cycle, repeat\n"
+    assert loop_at(f"{imports}for beat in {over}:\n    time.sleep(1)\n    print(beat)\n", 5) == says
+    assert loop_at(f"{imports}for step in {over}:\n    time.sleep(1)\n    train(step)\n", 5) == "ends"
