@@ -139,12 +139,15 @@ class StackRequester:
 
 
 def settled(state: RunState) -> bool:
-    """Every source has looked once, or said why it cannot, so has each node that was named, and the log is read to its end."""
+    """Every source has looked once, or said why it cannot, so has each node that was named, and the log is read to its end, as of
+    the start of the processes that are there: what is older is the past."""
     looked = [state.health[name] for name in SETTLED_SOURCES if name in state.health]
     log = state.health.get("log")
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
     sought = state.procs is None or state.procs.sought
+    if state.procs is not None and state.log is not None and not failed and state.log.began_at != state.procs.began_at:
+        return False
     return bool(looked) and all(source.told for source in looked) and (caught_up or failed) and sought and nodes_told(state)
 
 

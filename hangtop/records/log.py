@@ -289,7 +289,8 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `problem`: a profile of the user that cannot be used; this reading is made without it.
     `stopped`: the last time that hangtop stopped the run with these logs.
     `ray`: `None` if the log does not mention Ray. `teacher_wait_s`: of the framework's profile; 0 if it asks no teacher.
-    `start_normal_s`, `start_suspect_s`: of the profile too, 0 if they are not known. `workers`: made and wanted.
+    `start_normal_s`, `start_suspect_s`: of the profile too, 0 if they are not known. `workers`: made and wanted. `began_at`: that
+    of the processes (`ProcessReading`) by which this reading tells the past from the present.
     """
 
     files: tuple[LogFile, ...]
@@ -331,6 +332,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     step_times: StepTimes = StepTimes()
     start_normal_s: float = 0.0
     start_suspect_s: float = 0.0
+    began_at: float | None = None
 
     @property
     def told_at(self) -> float | None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +35,16 @@ model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.25)
 for data, wanted in torch.utils.data.DataLoader(Data(), batch_size=4):
     (model(data) - wanted).square().sum().backward(); optimizer.step()
+"""
+
+LOADS = """
+import sys, torch
+found = torch.load(sys.argv[1], weights_only=True)
+model = torch.nn.Linear(4, 1)
+model.load_state_dict(found["models"][0]["weights"])
+optimizer = torch.optim.AdamW(model.parameters())
+optimizer.load_state_dict(found["optimizers"][0]["state"])
+print(model.weight.tolist(), optimizer.param_groups[0]["lr"])
 """
 
 
@@ -74,8 +85,9 @@ def test_the_socket_is_its_users_alone(start: Start):
 
 def test_one_that_holds_pythons_lock_gives_no_answer_and_never_begins(start: Start):
     process = start(HOLDS_THE_LOCK)
-    with pytest.raises(NoAnswerError, match="holds Python's lock"):
-        ask(process, "1", limit_s=0.5)
+    ends_at = time.monotonic() + 60.0
+    with pytest.raises(NoAnswerError, match="holds Python's lock"):  # at first it may be on its way into the C code
+        list(iter(lambda: ask(process, "1", limit_s=0.5) if time.monotonic() < ends_at else None, None))
     assert process.poll() is None
 
 
@@ -141,16 +153,9 @@ def test_the_command_shows_the_code_and_runs_nothing_unasked(start: Start):
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 def test_the_weights_of_a_run_that_waits_for_data_are_saved_and_loaded_again(start: Start, tmp_path: Path):
-    import torch
-
     process, path = start(WAITS_FOR_DATA), tmp_path / "rescue.pt"
     saved = hangtop("eval", "--pid", str(process.pid), "--ask", "checkpoint", "--set", f"path={path}", "--within", "60", "--yes")
     assert saved.returncode == 0, saved.stderr
-    found = torch.load(path, weights_only=True)
-    model = torch.nn.Linear(4, 1)
-    model.load_state_dict(found["models"][0]["weights"])
-    assert model.weight.tolist() == eval(ask(process, "model.weight.tolist()").output)
-    optimizer = torch.optim.AdamW(model.parameters())
-    optimizer.load_state_dict(found["optimizers"][0]["state"])
-    assert optimizer.param_groups[0]["lr"] == 0.25
+    loaded = subprocess.run([sys.executable, "-c", LOADS, path], capture_output=True, text=True, timeout=120, check=True)
+    assert loaded.stdout == ask(process, "print(model.weight.tolist(), optimizer.param_groups[0]['lr'])").output
     assert process.poll() is None

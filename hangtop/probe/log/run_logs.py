@@ -184,7 +184,7 @@ class SentState:
             older={log.number: self.begun[1].get(os.path.realpath(log.followed.path), 0) for log in logs.logs},
         )
         self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}
-        return replace(reading, problem=profiles.problem)
+        return replace(reading, problem=profiles.problem, began_at=self.begun[0])
 
     def _new_lines(self, logs: Sequence[TrackedLog], most: int) -> tuple[LogLine, ...]:
         """The newest lines that were not sent or have changed since, as a progress bar does. Many files share the limit."""

@@ -227,7 +227,11 @@ def harm(before: Mapping[int, crowd.Being], things: Mapping[Path, crowd.Thing]) 
     faults = [f"pid {being.pid} of {being.run or 'others'} has ended" for being in ended]
     gone = [path for path in things if path not in left and not crowd.passing(path)]
     faults += [f"{len(gone)} paths were removed, the first {gone[0]}"] if gone else []
-    faults += [f"{path} was changed" for path, thing in things.items() if path in left and not thing.is_still_at(path)]
+    faults += [
+        f"{path} was changed"
+        for path, thing in things.items()
+        if path in left and not crowd.passing(path) and not thing.is_still_at(path)
+    ]
     faults += [f"signal sent: {path} {path.read_text().split()}" for path in left if path.name.startswith("signals-")]
     return faults
 
