@@ -103,12 +103,11 @@ def test_a_quota_that_is_used_up_is_told_by_the_part_of_the_periods(group: Path)
         process.stdout.readline()
         reader.read(process.pid, time.time())
         ends_at = time.monotonic() + LEAST_WAIT_S
-        while (rates := reader.read(process.pid, time.time())).quota_part is None and time.monotonic() < ends_at:
-            time.sleep(0.1)
+        while not (rates := reader.read(process.pid, time.time())).quota_part and time.monotonic() < ends_at:
+            time.sleep(0.1)  # on a crowded machine a period may pass in which it hardly ran
         process.kill()
     assert rates.quota_cores == 0.1
-    assert rates.quota_part is not None
-    assert rates.quota_part > 0
+    assert rates.quota_part
 
 
 def test_the_source_tells_what_changed_and_no_more():
