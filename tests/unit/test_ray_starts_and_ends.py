@@ -255,7 +255,7 @@ Could not create the actor because its associated runtime env failed to be creat
 ray._private.runtime_env.utils.SubprocessCalledProcessError: Run cmd[27] failed with the following details.
 Command '['/tmp/ray/session_x/virtualenv/bin/python', '-m', 'pip', 'install']' returned non-zero exit status 1.
 Last 50 lines of stdout:
-    Looking in links: /opt/wheels
+    Looking in links: /srv/wheels
     ERROR: Could not find a version that satisfies the requirement nowhere-to-be-found==9.9 (from versions: none)
     ERROR: No matching distribution found for nowhere-to-be-found==9.9
 """
