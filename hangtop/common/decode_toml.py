@@ -22,6 +22,11 @@ _UNKNOWN = re.compile(r"unknown field `([^`]+)`")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
+TOO_DEEP = "nested too deep, or a key of too many parts"
+MOST_PARTS = 200
+"""Of a key. Both parsers need time by the square of these."""
+
+
 class TomlError(ValueError):
     """A text that is no TOML, or not of the wanted shape: `3: key stage[0].title: what is wrong`, the line first.
 
@@ -44,9 +49,20 @@ def _parsed(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
 
 
+def _endless_key(text: str) -> int | None:
+    """The line of a key of more parts, if there is one; prose has blanks between its dots."""
+    for number, line in enumerate(text.splitlines(), 1):
+        parts = line.partition("=")[0].split(".") if line.count(".") >= MOST_PARTS else []
+        if len(parts) > MOST_PARTS and all(len(part.split()) == 1 for part in parts):
+            return number
+    return None
+
+
 def decode_toml(data: str | bytes, shape: type[Record]) -> Record:
     """The record of type `shape` that a TOML document (UTF-8) holds. Raises `TomlError`."""
     text = data if isinstance(data, str) else data.decode("utf-8")
+    if (line := _endless_key(text)) is not None:
+        raise TomlError(f"{line}: {TOO_DEEP}")
     try:
         values = _parsed(text)
         with _LEARNING:
@@ -56,7 +72,7 @@ def decode_toml(data: str | bytes, shape: type[Record]) -> Record:
     except ValueError as error:
         raise TomlError(f"{_line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
     except RecursionError as error:
-        raise TomlError("1: nested too deep, or a key of too many parts") from error
+        raise TomlError(f"1: {TOO_DEEP}") from error
 
 
 def _line_of_syntax_error(error: ValueError, text: str) -> int:

@@ -11,11 +11,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.host import Disk, HostReading
+from hangtop.system.control_groups import CGROUPS, counts, group_folders, whole
 from hangtop.system.guard import Guard
 from hangtop.system.pressure import stalled_percent
 from hangtop.system.processes.proc_files import read_text
 
-CGROUPS = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
 NO_LIMIT = 1 << 60
 """cgroup v1 says "no limit" by a number near 2^63."""
@@ -51,7 +51,7 @@ class MachineReader:
         """`pid`: a process of the run, with its limits and file systems. `paths`: whose disks are read. `now`: unix time."""
         total, available = memory_bytes()
         group = memory_limit(pid) if pid is not None else GroupMemory()
-        kills = _field(Path("/proc/vmstat"), "oom_kill") if group.oom_kills is None else group.oom_kills
+        kills = counts(Path("/proc/vmstat")).get("oom_kill") if group.oom_kills is None else group.oom_kills
         if kills is not None:
             scope = None if group.oom_kills is None else group.group
             if kills > self._kills.setdefault(scope, kills):
@@ -111,32 +111,27 @@ def memory_limit(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> 
 
 def _groups(pid: int, root: Path, proc: Path) -> list[GroupMemory]:
     """The process's memory group and those above it."""
-    lines = [line.split(":", 2) for line in read_text(proc / str(pid) / "cgroup").splitlines()]
-    for _, controllers, path in (line for line in lines if len(line) == 3):
-        if controllers == "" or "memory" in controllers.split(","):
-            base = root / "memory" if controllers else root / "unified" if (root / "unified").is_dir() else root
-            own = base / path.lstrip("/")
-            chain = [own, *own.parents]
-            chain = chain[: chain.index(base) + 1] if base in chain else [base]
-            if groups := [group for path in chain if (group := _group(path)) is not None]:
-                return groups
+    text = read_text(proc / str(pid) / "cgroup")
+    for controller in ("memory", ""):
+        if groups := [group for path in group_folders(text, controller, root) if (group := _group(path)) is not None]:
+            return groups
     return []
 
 
 def _group(group: Path) -> GroupMemory | None:
     """`None` where it is no memory group, or not to be read."""
-    limit = _integer(group / "memory.limit_in_bytes")
+    limit = whole(group / "memory.limit_in_bytes")
     version_1 = limit is not None
     if version_1:
-        used, kills = _integer(group / "memory.usage_in_bytes"), _field(group / "memory.oom_control", "oom_kill")
+        used, kills = whole(group / "memory.usage_in_bytes"), counts(group / "memory.oom_control").get("oom_kill")
     else:
-        limit, used = _integer(group / "memory.max"), _integer(group / "memory.current")
-        kills = _field(group / "memory.events", "oom_kill")
+        limit, used = whole(group / "memory.max"), whole(group / "memory.current")
+        kills = counts(group / "memory.events").get("oom_kill")
     if limit is used is kills is None:
         return None
     if used is not None:
-        names = CACHE[0] if version_1 else CACHE[1]
-        used = max(0, used - sum(_field(group / "memory.stat", name) or 0 for name in names))
+        names, told = CACHE[0] if version_1 else CACHE[1], counts(group / "memory.stat")
+        used = max(0, used - sum(told.get(name, 0) for name in names))
     return GroupMemory(str(group), None if limit is None or limit >= NO_LIMIT else limit, used, kills)
 
 
@@ -161,19 +156,6 @@ def _meminfo() -> dict[str, int]:
     """Bytes by name (proc_meminfo(5)); nothing where there is no /proc."""
     lines = (line.split() for line in read_text(MEMINFO).splitlines())
     return {words[0]: int(words[1]) << 10 for words in lines if len(words) == 3}
-
-
-def _field(path: Path, name: str) -> int | None:
-    for line in read_text(path).splitlines():
-        words = line.split()
-        if len(words) == 2 and words[0] == name:
-            return int(words[1])
-    return None
-
-
-def _integer(path: Path) -> int | None:
-    text = read_text(path)
-    return int(text) if text.isdecimal() else None
 
 
 class DiskSpace(Struct, frozen=True):

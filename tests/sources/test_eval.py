@@ -118,6 +118,16 @@ def test_another_process_at_its_socket_is_asked_nothing(start: Start):
     os.unlink(path)
 
 
+def test_where_nobody_can_be_asked_the_run_goes_on(tmp_path: Path):
+    tmp_path.chmod(0o777)  # anybody may put a socket there
+    program = f"from hangtop.system.agents import endpoint\nendpoint.folder_of = lambda uid: {str(tmp_path)!r}\n"
+    program += "import hangtop.agent; print('trains')"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == "trains\n"
+    assert run.stderr.startswith("hangtop.agent: this process cannot be asked: ")
+    assert run.stderr.count("\n") == 1
+
+
 def test_one_that_never_agreed_and_one_that_is_gone_are_refused():
     with subprocess.Popen(["sleep", "600"]) as process:
         assert "has not run `import hangtop.agent`" in answerable(process.pid).why_not

@@ -143,7 +143,7 @@ def test_a_disk_that_is_not_there_is_left_out_and_one_that_does_not_answer_says_
 
 def test_a_rise_of_out_of_memory_kills_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     kills = iter([4, 4, 5, 5])
-    monkeypatch.setattr("hangtop.system.machine._field", lambda path, name: next(kills))
+    monkeypatch.setattr("hangtop.system.machine.counts", lambda path: {"oom_kill": next(kills)})
     host = MachineReader()
     assert [host.read(None, [], at).oom_at for at in (1.0, 2.0, 3.0, 4.0)] == [None, None, 3.0, 3.0]
 
@@ -151,7 +151,7 @@ def test_a_rise_of_out_of_memory_kills_has_its_time(monkeypatch: pytest.MonkeyPa
 def test_another_group_counts_other_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = iter([GroupMemory("/job", oom_kills=1), GroupMemory("/other", oom_kills=7), GroupMemory("/job", oom_kills=2)])
     monkeypatch.setattr("hangtop.system.machine.memory_limit", lambda pid: next(groups))
-    monkeypatch.setattr("hangtop.system.machine._field", lambda path, name: 40)
+    monkeypatch.setattr("hangtop.system.machine.counts", lambda path: {"oom_kill": 40})
     host = MachineReader()
     assert [host.read(pid, [], at).oom_at for pid, at in ((7, 1.0), (8, 2.0), (None, 3.0), (7, 4.0))] == [None, None, None, 4.0]
 

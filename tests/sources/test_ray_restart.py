@@ -151,7 +151,15 @@ def test_the_token_is_needed_kept_for_us_alone_and_told_to_nobody(tmp_path: Path
         kept = [path for path in (state / "runs").iterdir() if secret in path.read_text()]
         assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
         assert [str(path) for path in kept] == [start.environ_file for start in told.starts]
-        leaves_nothing_that_leads_to_it(ray)
+        hidden = leaves_nothing_that_leads_to_it(ray)
+    for _ in range(AGAIN if hidden else 0):
+        with real_ray() as another:
+            if not (hidden := leaves_nothing_that_leads_to_it(another)):
+                break
+    assert not hidden
+
+
+AGAIN = 2
 
 
 def until_each_process_tells() -> None:
@@ -169,13 +177,13 @@ def until_each_process_tells() -> None:
                 process.wait(0.2)
 
 
-def unseen_of_others(said: str) -> None:
-    """A process of another test that could not be looked into: it might hold the folder, which rightly stays."""
+def hidden_process(said: str) -> str:
+    """A process of another test that could not be looked into, with what the kernel tells of it; empty if there was none. It may
+    hold the folder, which rightly stays then."""
     if (found := re.search(r"pid (\d+) \(.*\) of ours cannot be looked into", said)) is None:
-        return
-    place = Path("/proc", found[1])
-    told = " ".join(line for name in ("status", "cmdline", "wchan") for line in _first_lines(place / name))
-    pytest.skip(f"{found[0]}, so what Ray left stays: {told or 'it has ended since'}")
+        return ""
+    told = (line for name in ("status", "cmdline", "wchan") for line in _first_lines(Path("/proc", found[1], name)))
+    return f"{found[0]}: {' '.join(told) or 'it has ended since'}"
 
 
 def _first_lines(path: Path) -> list[str]:
@@ -185,15 +193,17 @@ def _first_lines(path: Path) -> list[str]:
         return []
 
 
-def leaves_nothing_that_leads_to_it(ray: RealRay) -> None:
-    """Once it is stopped, a program that asks for CPUs gets a Ray of its own, and does not try to join the one that is gone."""
+def leaves_nothing_that_leads_to_it(ray: RealRay) -> str:
+    """Once it is stopped, a program that asks for CPUs gets a Ray of its own, and does not try to join the one that is gone. The
+    process of another test for which its folder had to stay, if there was one: nothing is proven then."""
     place = ray.folder / "r"
     assert (place / "ray_current_cluster").read_text() == ray.gcs_address
     until_each_process_tells()
     command = [sys.executable, "-m", "hangtop", "ray", "stop", "--session", ray.gcs_address, "--yes"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout
-    unseen_of_others(done.stdout)
+    if hidden := hidden_process(done.stdout):
+        return hidden
     assert not (place / "ray_current_cluster").exists(), done.stdout
     assert not (place / "session_latest").is_symlink(), done.stdout
     program = f"import ray; ray.init(num_cpus=1, include_dashboard=False, _temp_dir={str(place)!r}); print('UP')"
@@ -201,6 +211,7 @@ def leaves_nothing_that_leads_to_it(ray: RealRay) -> None:
         [sys.executable, "-c", program], env=ray.environ, cwd=ray.folder, capture_output=True, text=True, timeout=300, check=False
     )
     assert "UP" in started.stdout, started.stderr[-2000:]
+    return ""
 
 
 def test_a_ray_that_has_died_is_started_again_with_what_was_seen_while_it_lived() -> None:

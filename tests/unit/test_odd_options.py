@@ -28,7 +28,7 @@ def test_nor_in_the_config(tmp_path: Path, value: str) -> None:
         read_config(tmp_path / "c.toml")
 
 
-ENDLESS = ["a = " + "[" * 50_000 + "]" * 50_000, ".".join(["a"] * 10_000) + " = 1", "a = " + "{a = " * 5_000]
+ENDLESS = ["a = " + "[" * 50_000 + "]" * 50_000, ".".join(["a"] * 50_000) + " = 1", "a = " + "{a = " * 5_000]
 
 
 @pytest.mark.parametrize("text", ENDLESS, ids=["lists", "parts", "tables"])

@@ -274,10 +274,11 @@ class RunTree:
         )
 
     def _can_be_asked(self, stat: Stat) -> bool:
+        """Of a container it is not said: its root may be a file system that does not answer."""
         path = self._agents.get(stat.identity)
         if path is None:
             path = self._agents[stat.identity] = expected_path(stat.pid)
-        return bool(path) and stat.state not in "ZX" and os.path.exists(path)
+        return bool(path) and not path.startswith("/proc") and stat.state not in "ZX" and os.path.exists(path)
 
     def _right(self, pid: int, uid: int | None) -> str:
         """The command that lets us read this user's processes."""

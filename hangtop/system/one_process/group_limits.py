@@ -5,11 +5,11 @@ pids.max (cgroup-v1; sched-bwc). A limit of a group above holds as well: the tig
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from hangtop.records.inspection import GroupLimits
-from hangtop.system.machine import CGROUPS, memory_limit
+from hangtop.system.control_groups import CGROUPS, counts, group_folders, group_paths, whole
+from hangtop.system.machine import memory_limit
 from hangtop.system.processes.proc_files import read_text
 
 MICRO, NANO = 1e-6, 1e-9
@@ -20,10 +20,10 @@ def group_limits(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> 
     text = read_text(proc / str(pid) / "cgroup")
     if not text:
         return None
-    cpu, tasks, memory = _chain(text, "cpu", root), _chain(text, "pids", root), memory_limit(pid, root, proc)
+    cpu, tasks, memory = _there(text, "cpu", root), _there(text, "pids", root), memory_limit(pid, root, proc)
     quotas = {folder: cores for folder in cpu if (cores := _cores(folder)) is not None}
     tightest = min(quotas, key=lambda folder: quotas[folder], default=None)
-    stat = _counts(read_text((tightest or cpu[0]) / "cpu.stat")) if cpu else {}
+    stat = counts((tightest or cpu[0]) / "cpu.stat") if cpu else {}
     limited = next((folder for folder in tasks if read_text(folder / "pids.max").isdecimal()), None)
     return GroupLimits(
         path=_shown(text),
@@ -31,38 +31,21 @@ def group_limits(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> 
         throttled_s=_throttled_s(stat),
         throttled_periods=stat.get("nr_throttled"),
         periods=stat.get("nr_periods"),
-        tasks=None if limited is None else _whole(limited / "pids.current"),
-        most_tasks=None if limited is None else _whole(limited / "pids.max"),
+        tasks=None if limited is None else whole(limited / "pids.current"),
+        most_tasks=None if limited is None else whole(limited / "pids.max"),
         memory_limit_bytes=memory.limit_bytes,
         memory_used_bytes=memory.used_bytes,
         oom_kills=memory.oom_kills,
     )
 
 
-def _chain(text: str, controller: str, root: Path) -> tuple[Path, ...]:
-    """The folder of its group with this controller, and those above it, as far as they are there."""
-    groups = _groups(text)
-    if controller in groups:
-        return tuple(_there(root / controller, groups[controller]))
-    return tuple(_there(root / "unified" if (root / "unified").is_dir() else root, groups[""])) if "" in groups else ()
-
-
-def _groups(text: str) -> dict[str, str]:
-    """The path of its group for each controller of version 1; that of version 2 has no name (cgroups(7))."""
-    lines = (line.split(":", 2) for line in text.splitlines())
-    return {name: path for _, names, path in (line for line in lines if len(line) == 3) for name in names.split(",")}
-
-
-def _there(base: Path, path: str) -> Iterable[Path]:
-    """A container sees its own group as the root."""
-    own = base / path.lstrip("/")
-    chain = [own, *own.parents]
-    return (folder for folder in (chain[: chain.index(base) + 1] if base in chain else [base]) if folder.is_dir())
+def _there(text: str, controller: str, root: Path) -> list[Path]:
+    return [folder for folder in group_folders(text, controller, root) if folder.is_dir()]
 
 
 def _shown(text: str) -> str:
     """Its path in version 2, else where its memory is counted."""
-    groups = _groups(text)
+    groups = group_paths(text)
     return next((path for name in ("", "memory") if (path := groups.get(name, "/")) != "/"), "/")
 
 
@@ -79,13 +62,3 @@ def _throttled_s(stat: dict[str, int]) -> float | None:
     if "throttled_usec" in stat:
         return stat["throttled_usec"] * MICRO
     return stat["throttled_time"] * NANO if "throttled_time" in stat else None
-
-
-def _counts(text: str) -> dict[str, int]:
-    pairs = (line.split() for line in text.splitlines())
-    return {words[0]: int(words[1]) for words in pairs if len(words) == 2 and words[1].isdecimal()}
-
-
-def _whole(path: Path) -> int | None:
-    text = read_text(path)
-    return int(text) if text.isdecimal() else None

@@ -22,6 +22,7 @@ from hangtop.translations import say
 from hangtop.tui.bindings import local
 from hangtop.tui.panes.pane import Pane
 from hangtop.tui.widgets.layout import PaneNeed
+from hangtop.tui.widgets.typed_before import TypedBefore
 
 SHIFT_CELLS = 20
 MOST_KEPT = 50
@@ -202,26 +203,22 @@ class FilterPrompt(Input):
         self.cursor_blink = False
         self.regex = self._plain = False
         self._asks = ""
-        self._past: dict[str, list[tuple[str, bool]]] = {}
-        self._at = 0
+        self._past: dict[str, TypedBefore[tuple[str, bool]]] = {}
 
     def open(self, sought: LogQuery, *, plain: bool = False, asks: str = "") -> None:
         """Shows the last pattern, selected, so that typing replaces it. `plain`: text only. `asks`: what is wanted in place of a
         filter. Up brings back what was typed here before."""
         self.value, self.regex, self._plain, self._asks = sought.pattern or "", sought.regex, plain, asks
-        self._at = len(self._typed_before)
+        self._before.start()
         self.select_all()
         self._name_kind()
 
     @property
-    def _typed_before(self) -> list[tuple[str, bool]]:
-        return self._past.setdefault(self._asks or str(self._plain), [])
+    def _before(self) -> TypedBefore[tuple[str, bool]]:
+        return self._past.setdefault(self._asks or str(self._plain), TypedBefore([]))
 
     def action_past(self, by: int) -> None:
-        """What was typed here before, the newest first; below it an empty line."""
-        past = self._typed_before
-        self._at = max(0, min(self._at + by, len(past)))
-        self.value, self.regex = past[self._at] if self._at < len(past) else ("", self.regex)
+        self.value, self.regex = self._before.go(by, (self.value, self.regex))
         self.cursor_position = len(self.value)
 
     def action_regex(self) -> None:
@@ -242,8 +239,8 @@ class FilterPrompt(Input):
             except re.error as error:
                 problem = say(f"not a regex: {error}")
         if self.value and not problem:
-            kept = [each for each in self._typed_before if each[0] != self.value]
-            self._past[self._asks or str(self._plain)] = [*kept, (self.value, self.regex)][-MOST_KEPT:]
+            kept = [each for each in self._before.entries if each[0] != self.value]
+            self._before.entries[:] = [*kept, (self.value, self.regex)][-MOST_KEPT:]
         self.post_message(self.Typed(self.value, regex=self.regex, problem=problem))
 
     def _name_kind(self) -> None:

@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from hangtop.query.completion import Completed, complete
 from hangtop.translations import say
+from hangtop.tui.widgets.typed_before import TypedBefore
 
 
 class QueryLine(Input):
@@ -37,7 +38,7 @@ class QueryLine(Input):
             id="question", compact=True, select_on_focus=False, placeholder=say("SQL, the name of a question, or of a table")
         )
         self.cursor_blink = False
-        self._asked, self._place, self._begun = asked, len(asked), ""
+        self._before = TypedBefore(asked)
         self._tabbed = ("", Completed("", 0), 0)
 
     @property
@@ -56,10 +57,7 @@ class QueryLine(Input):
         self._tabbed = (self.value, done, (nth + 1) % max(1, len(done.choices)))
 
     def action_earlier(self, by: int) -> None:
-        if self._place == len(self._asked):
-            self._begun = self.value
-        self._place = max(0, min(self._place + by, len(self._asked)))
-        self.value = self._begun if self._place == len(self._asked) else self._asked[self._place]
+        self.value = self._before.go(by, self.value)
         self.cursor_position = len(self.value)
 
     def action_leave(self) -> None:
@@ -67,4 +65,4 @@ class QueryLine(Input):
 
     async def action_submit(self) -> None:
         self.post_message(self.Typed(self.value.strip()))
-        self._place = len(self._asked) + (0 if self.value.strip() in self._asked[-1:] else 1)
+        self._before.start()
