@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.records.inspection import GroupLimits, HeldFile, InspectedThread, Inspection, Limit, Placement, Refused
 from hangtop.records.waiting import BlockedCall, OtherEnd, TcpSocket, ThreadWait, WaitObject
@@ -167,6 +168,13 @@ class TestShown:
     def test_parts_refused_for_one_reason_share_a_line_with_the_command_that_mends_it(self, lines: list[str]):
         at = lines.index("environment, files: not permitted")
         assert lines[at + 1] == "  sudo hangtop inspect 100"
+
+    def test_a_long_variable_is_shown_whole(self):
+        path = ":".join(f"/opt/part{number}/bin" for number in range(40))
+        lines = [plain(row) for row in inspection_rows(replace(SEEN, environment={"PATH": path}), 80)]
+        at = next(number for number, line in enumerate(lines) if line.startswith("PATH="))
+        end = next(number for number in range(at + 1, len(lines)) if not lines[number].startswith("  "))
+        assert "".join(line.strip() for line in lines[at:end]) == f"PATH={path}"
 
     def test_a_rank_is_called_by_its_number(self):
         lines = [plain(row) for row in inspection_rows(SEEN, 120, {200: "rank 1"})]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from textwrap import wrap
 
 from msgspec.structs import replace
 
@@ -229,7 +230,13 @@ def _placement_rows(placed: Placement | None, width: int) -> Iterator[Row]:
 
 
 def _environment_rows(environment: Mapping[str, str], width: int) -> list[Row]:
-    return [row for name, value in environment.items() for row in folded(((f"{name}=", "muted"), (value, "ink")), width, 2)]
+    """Whole: a long path is broken where the line ends."""
+    rows: list[Row] = []
+    for name, value in environment.items():
+        first, *more = wrap(f"{name}={value}", max(20, width), subsequent_indent="  ", break_on_hyphens=False) or [f"{name}="]
+        shown, sign, rest = first.partition("=")
+        rows += [cut(((f"{shown}{sign}", "muted"), (rest, "ink")), width), *(cut(((line, "ink"),), width) for line in more)]
+    return rows
 
 
 def _refused_rows(seen: Inspection, width: int) -> list[Row]:
