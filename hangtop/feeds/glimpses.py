@@ -3,52 +3,66 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator
 
-from hangtop.feeds.parts import STREAM
-from hangtop.feeds.replay import RecordingError, decoded, lines_of, restored
+from hangtop.feeds.replay import RecordingError, decoded, placed_lines, restored
 from hangtop.records import wire
 from hangtop.records.reading import Reading
 
-_LINE = re.compile(rb'\{"source":"[^"]*","host":("[^"]*"),"at":([0-9.e+]+),"value":\{"type":"(procs|gpu|host|checkpoints|ray)"')
+_LINE = re.compile(
+    rb'\{"source":"[^"]*","host":("[^"]*"),"at":([0-9.e+]+),"value":\{"type":"(procs|gpu|host|checkpoints|ray|log|changed)"'
+)
 """How the wire writes a reading that comes by the clock; each is whole, so one may be left out."""
+LOG_EVERY_S = 60.0
+"""So often the log is read at least: half of the shortest pause between steps that a picture shows."""
 
 
 class Glimpses:
-    """One recording. `span`: unix time of its first and last reading. Raises `RecordingError` for what is none."""
+    """One recording, read once, for about so many `looks` at it. Raises `RecordingError` for what is none.
 
-    def __init__(self, data: bytes, name: str) -> None:
-        self._data, lines = data, lines_of(data)
+    How long it lasted is known at its end only, and unpacking it is most of the work. So it is guessed while it is read: by the
+    time that passed in the part of its bytes that has been read.
+    """
+
+    def __init__(self, data: bytes, name: str, looks: float) -> None:
+        self._data, self._looks = data, looks
+        self.every_s = 0.0
+        """How far two looks are apart, as far as is known."""
+        lines = (line for _, line in placed_lines(data))
         try:
             self.header = wire.decode_header(next(lines, b""))
         except wire.WireError as error:
             raise RecordingError(f"{name}: {error}") from error
-        first = next((reading for reading in decoded(lines) if reading is not None), None)
-        if first is None:
+        if all(reading is None for reading in decoded(lines)):
             raise RecordingError(f"{name}: the recording holds no reading")
-        self.span = (first.at, max(first.at, self._last_at()))
 
-    def readings(self, every_s: float) -> Iterator[Reading]:
-        """Its readings; of each host's that come by the clock one in `every_s`."""
-        due: dict[bytes, float] = {}
-
-        def wanted() -> Iterator[bytes]:
-            for line in lines_of(self._data):
-                if (found := _LINE.match(line)) is not None:
-                    key, at = found[3] + found[1], float(found[2])
-                    if at < due.get(key, 0.0):
-                        continue
-                    due[key] = at + every_s
-                yield line
-
+    def readings(self) -> Iterator[Reading]:
+        """Its readings; of each host's that come by the clock one in `every_s`, of its log more; and the last of the log."""
         before: dict[tuple[str, str, str], Reading] = {}
-        for reading in decoded(wanted()):
+        for reading in decoded(self._wanted()):
             if reading is not None and (whole := restored(reading, before)) is not None:
                 yield whole
 
-    def _last_at(self) -> float:
-        """The time of the last line that is whole: the very last may be cut."""
-        plain = STREAM not in self._data
-        last = self._data.rsplit(b"\n", 3)[1:] if plain else list(deque(lines_of(self._data), maxlen=2))
-        return max((reading.at for reading in decoded(iter(last)) if reading is not None), default=0.0)
+    def _wanted(self) -> Iterator[bytes]:
+        due: dict[bytes, float] = {}
+        held: dict[bytes, bytes] = {}  # the newest of each log that was left out
+        began_at: float | None = None
+        for place, line in placed_lines(self._data):
+            if (found := _LINE.match(line)) is None:
+                yield line
+                continue
+            at, kind, key = float(found[2]), found[3], found[3] + found[1]
+            began_at = at if began_at is None else began_at
+            self.every_s = max(0.0, at - began_at) * len(self._data) / (max(1, place) * self._looks)
+            if kind == b"changed":  # in recordings of older hangtops: since the one before
+                yield from held.values()
+                held.clear()
+            elif at < due.get(key, 0.0):
+                if kind == b"log":
+                    held[key] = line
+                continue
+            else:
+                due[key] = at + (min(self.every_s, LOG_EVERY_S) if kind == b"log" else self.every_s)
+                held.pop(key, None)
+            yield line
+        yield from held.values()

@@ -24,7 +24,8 @@ from hangtop.records.log import PageReading
 from hangtop.records.reading import Changed, Reading, Value
 
 PIECE_BYTES = 512
-"""A stream is unpacked in such pieces: of a broken one only the piece with the break is lost."""
+"""Of a broken stream no more is lost than such a piece, the one with the break. A whole one is unpacked in larger ones."""
+MANY_BYTES = 8 << 10
 
 
 class RecordingError(Exception):
@@ -34,23 +35,41 @@ class RecordingError(Exception):
 def lines_of(data: bytes) -> Iterator[bytes]:
     """The lines of a recording; those of a broken stream up to where it breaks. Before the first stream lines may stand as they
     are: older recordings, and those in bundles, are not compressed."""
+    return (line for _, line in placed_lines(data))
+
+
+def placed_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The same lines, each with about how many bytes of the recording have been read by then."""
     plain, *streams = data.split(STREAM) if STREAM in data else (data,)
-    yield from (line.rstrip(b"\r\n") for line in io.BytesIO(plain))
+    place = 0
+    for line in io.BytesIO(plain):
+        place += len(line)
+        yield place, line.rstrip(b"\r\n")
     for stream in streams:
-        yield from _unpacked(STREAM + stream)
+        for at, line in _unpacked(STREAM + stream):
+            yield place + at, line
+        place += len(STREAM) + len(stream)
 
 
-def _unpacked(stream: bytes) -> Iterator[bytes]:
+def _unpacked(stream: bytes) -> Iterator[tuple[int, bytes]]:
     unpacker, line = zlib.decompressobj(zlib.MAX_WBITS | 16), b""
-    for begin in range(0, len(stream), PIECE_BYTES):
+    begin, many = 0, MANY_BYTES
+    while begin < len(stream):
+        before = unpacker.copy() if many > PIECE_BYTES else None
         try:
-            line += unpacker.decompress(stream[begin : begin + PIECE_BYTES])
+            pieces = unpacker.decompress(stream[begin : begin + many]).split(b"\n")
         except zlib.error:
-            break
-        *whole, line = line.split(b"\n")
-        yield from whole
+            if before is None:
+                break
+            unpacker, many = before, PIECE_BYTES
+            continue
+        pieces[0] = line + pieces[0]
+        *whole, line = pieces
+        for nth, each in enumerate(whole, start=1):
+            yield min(begin + many * nth // len(whole), len(stream)), each
+        begin += many
     if line:
-        yield line
+        yield len(stream), line
 
 
 class Recording(Struct, frozen=True):

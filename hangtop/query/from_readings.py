@@ -43,10 +43,10 @@ LOOK_EVERY_S = 1.0
 
 
 class RecordedRows:
-    """The rows of one recording, reading by reading."""
+    """The rows of one recording, reading by reading. `pictured`: only those that a picture of the whole run shows."""
 
-    def __init__(self, run: str, spec: WatchSpec, look_every_s: float = LOOK_EVERY_S) -> None:
-        self._run, self._look_every_s = run, look_every_s
+    def __init__(self, run: str, spec: WatchSpec, look_every_s: float = LOOK_EVERY_S, *, pictured: bool = False) -> None:
+        self._run, self.look_every_s, self._pictured = run, look_every_s, pictured
         self._state = RunState()
         self._said: list[VerdictChanged] = []
         self._monitor = Monitor(spec, (self._said.append,))
@@ -59,8 +59,11 @@ class RecordedRows:
         if isinstance(reading.value, Rewind):
             return
         self._state = fold(self._state, reading)
-        yield from self._of_value(reading)
-        if self._state.log is not None and reading.at - self._looked_at >= self._look_every_s:
+        if not self._pictured:
+            yield from self._of_value(reading)
+        elif isinstance(reading.value, LogReading):
+            yield from self._steps(reading.value, reading.at)
+        if self._state.log is not None and reading.at - self._looked_at >= self.look_every_s:
             yield from self._look(reading.at)
 
     def end(self) -> Iterator[Row]:
@@ -92,6 +95,9 @@ class RecordedRows:
     def _of_log(self, log: LogReading, at: float) -> Iterator[Row]:
         for line in log.tail:
             yield Line(self._run, line.at, line.file, line.offset, line.rank, line.kind, line.prefix, line.text)
+        yield from self._steps(log, at)
+
+    def _steps(self, log: LogReading, at: float) -> Iterator[Row]:
         progress = log.progress
         yield from self._step(None, progress.step, progress.total, progress.step_s or log.pace.lately_s, at, progress.metrics)
         for rank in log.ranks:

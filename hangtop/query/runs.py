@@ -31,8 +31,8 @@ from hangtop.records.watch_spec import WatchSpec
 
 PIECE_BYTES = 1 << 20
 MOST_LOOKS = 1_000
-PICTURE_LOOKS = 2 * BINS
-"""A picture has no more columns; what a look costs is to judge."""
+PICTURE_LOOKS = BINS * 5 // 4
+"""Enough for each column of a picture; what a look costs is to judge."""
 LIVE = "live"
 """What the run that is watched is called in the tables."""
 
@@ -78,7 +78,7 @@ def timeline_rows(path: Path, index: LiteralIndex, clock_shift_s: float | None) 
     """What a picture of the whole run needs of this file, in some hundred looks however long it is. Raises `OSError`,
     `RecordingError`."""
     if is_recording(path):
-        yield from _glimpsed(path.name, Glimpses(read_parts(path), str(path)))
+        yield from _glimpsed(path.name, Glimpses(read_parts(path), str(path), PICTURE_LOOKS))
     else:
         yield from _digested(path, path.name, index, clock_shift_s)
         yield from _sampled(path, path.name, index, clock_shift_s)
@@ -102,12 +102,15 @@ def add_seen(
 
 def seen_rows(data: bytes, files: Sequence[Path], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
     """As `timeline_rows`, of what a hangtop has seen. Of its logs only the steps are taken."""
-    return with_steps_of(files, _glimpsed(LIVE, Glimpses(data, "what was seen")), index, clock_shift_s)
+    return with_steps_of(files, _glimpsed(LIVE, Glimpses(data, "what was seen", PICTURE_LOOKS)), index, clock_shift_s)
 
 
 def _glimpsed(run: str, seen: Glimpses) -> Iterator[Row]:
-    every_s = max(LOOK_EVERY_S, (seen.span[1] - seen.span[0]) / PICTURE_LOOKS)
-    return rows_of(run, seen.header.spec, seen.readings(every_s), every_s)
+    recorded = RecordedRows(run, seen.header.spec, pictured=True)
+    for reading in seen.readings():
+        recorded.look_every_s = max(LOOK_EVERY_S, seen.every_s)
+        yield from recorded.read(reading)
+    yield from recorded.end()
 
 
 def with_steps_of(files: Sequence[Path], rows: Iterable[Row], index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:
