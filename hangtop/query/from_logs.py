@@ -15,7 +15,18 @@ from msgspec import Struct
 
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.query.database import OWN, Database, quoted
-from hangtop.query.step_shapes import CLOCK, HALF_A_DAY_S, Shape, StepReader, last_day_s, learn
+from hangtop.query.partial_dates import (
+    CLOCK,
+    HALF_A_DAY_S,
+    HALF_A_YEAR_S,
+    LEAP_YEAR,
+    LEVELS,
+    YEARLESS,
+    YEARLESS_FORMATS,
+    last_day_s,
+    last_year,
+)
+from hangtop.query.step_shapes import Shape, StepReader, learn
 
 WINDOWS, WINDOW_BYTES = 32, 128 << 10
 """So many pieces of the file, evenly apart, are searched for forms of step lines."""
@@ -50,12 +61,15 @@ def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clo
     if not shapes:
         return Left()
     not_text = _find_candidates(database, path, shapes)
-    if any(shape.by_clock for shape in shapes):
-        _date_candidates(database, os.stat(path).st_mtime, clock_shift_s or 0.0)
+    written_at, shift_s = os.stat(path).st_mtime, clock_shift_s or 0.0
+    if any(shape.lacks == "date" for shape in shapes):
+        _date_candidates(database, written_at, shift_s)
+    if any(shape.lacks == "year" for shape in shapes):
+        _number_years(database, written_at, shift_s)
     unread, examples = 0, list[str]()
     for _ in range(ROUNDS):
         for shape in shapes:
-            _add_shape(database, quoted(run), shape)
+            _add_shape(database, quoted(run), shape, shift_s)
         unread, examples = _unread(database)
         shapes = tuple(learn(examples, reader))
         if not shapes:
@@ -66,33 +80,60 @@ def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clo
 
 def _find_candidates(database: Database, path: Path, shapes: tuple[Shape, ...]) -> int:
     """Keeps the lines that may be steps, in their order, and returns how many lines of the file are no text. `day_s`: when the
-    day of a time without a date began."""
+    day of a time without a date began. `years`: how many after the leap year a date without a year is."""
     ask = database.connection.execute
     alike = " OR ".join(f"contains(text, {quoted(literal)})" for literal in sorted({shape.literal for shape in shapes}))
     rejects = "store_rejects = true, rejects_table = 'no_text', rejects_scan = 'no_text_scan'"
     ask("DROP TABLE IF EXISTS no_text; DROP TABLE IF EXISTS no_text_scan")
-    lines = f"SELECT text, NULL::DOUBLE AS day_s FROM {_lines_of(path, rejects)}"
+    lines = f"SELECT text, NULL::DOUBLE AS day_s, NULL::BIGINT AS years FROM {_lines_of(path, rejects)}"
     ask(f"CREATE OR REPLACE TEMP TABLE candidate AS {lines} WHERE {alike}")
     (count,) = ask("SELECT count(DISTINCT line) FROM no_text").fetchone() or (0,)
     return int(count)
 
 
 def _date_candidates(database: Database, written_at: float, shift_s: float) -> None:
-    """Puts beside each candidate the unix time at which the day of its time of day began, as `step_shapes.days_of` says."""
+    """Puts beside each candidate the unix time at which the day of its time of day began, as `partial_dates.days_of` says."""
     ask = database.connection.execute
     begin = quoted(rf"(?:^[\[(]?|\] |\]: )({CLOCK})")
     clock_s = _clock_seconds(f"regexp_extract(text, {begin}, 1)")
     ask(
         f"""CREATE OR REPLACE TEMP TABLE dated AS
-        SELECT text, clock_s, nth, sum(falls) OVER (ORDER BY nth) AS day FROM (
+        SELECT text, years, clock_s, nth, sum(falls) OVER (ORDER BY nth) AS day FROM (
           SELECT *, if(clock_s < lag(clock_s IGNORE NULLS) OVER (ORDER BY nth) - {HALF_A_DAY_S}, 1, 0) AS falls FROM (
-            SELECT text, {clock_s} AS clock_s, row_number() OVER () AS nth FROM candidate))"""
+            SELECT text, years, {clock_s} AS clock_s, row_number() OVER () AS nth FROM candidate))"""
     )
     last = ask("SELECT day, clock_s FROM dated WHERE clock_s IS NOT NULL ORDER BY nth DESC LIMIT 1").fetchone()
     if last is not None:
         begins = f"{last_day_s(last[1], written_at, shift_s)!r} + (day - {int(last[0])}) * {2 * HALF_A_DAY_S}"
-        ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text, {begins} AS day_s FROM dated")
+        ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text, {begins} AS day_s, years FROM dated")
     ask("DROP TABLE dated")
+
+
+def _number_years(database: Database, written_at: float, shift_s: float) -> None:
+    """Puts beside each candidate of which year its date without one is, as `partial_dates.moments_of` says."""
+    ask = database.connection.execute
+    begin = quoted(rf"(?:^[\[(]?|\] |\]: |^[DIWEF]|(?:^|\W)(?:{'|'.join(LEVELS)}) )({YEARLESS})")
+    leap_s = f"epoch({_leap_time(f'regexp_extract(text, {begin}, 1)')})"
+    ask(
+        f"""CREATE OR REPLACE TEMP TABLE dated AS
+        SELECT text, day_s, leap_s, nth, sum(turn) OVER (ORDER BY nth) AS year FROM (
+          SELECT *, CASE WHEN leap_s < before_s - {HALF_A_YEAR_S} THEN 1 WHEN leap_s > before_s + {HALF_A_YEAR_S} THEN -1 ELSE 0
+                    END AS turn FROM (
+            SELECT *, lag(leap_s IGNORE NULLS) OVER (ORDER BY nth) AS before_s FROM (
+              SELECT text, day_s, {leap_s} AS leap_s, row_number() OVER () AS nth FROM candidate)))"""
+    )
+    last = ask("SELECT year, leap_s FROM dated WHERE leap_s IS NOT NULL ORDER BY nth DESC LIMIT 1").fetchone()
+    if last is not None:
+        years = f"year + {last_year(last[1], written_at, shift_s) - LEAP_YEAR - int(last[0])}"
+        ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text, day_s, CAST({years} AS BIGINT) AS years FROM dated")
+    ask("DROP TABLE dated")
+
+
+def _leap_time(text: str) -> str:
+    """A date without a year as a time in the leap year, as SQL."""
+    clocks = ("%H:%M:%S", "%H:%M:%S.%f")
+    formats = ", ".join(quoted(f"%Y {date} {clock}") for date in YEARLESS_FORMATS for clock in clocks)
+    return f"try_strptime('{LEAP_YEAR} ' || replace({text}, ',', '.'), [{formats}])"
 
 
 def _clock_seconds(text: str) -> str:
@@ -109,7 +150,7 @@ def _unread(database: Database) -> tuple[int, list[str]]:
     return count, [text for (text,) in examples]
 
 
-def _add_shape(database: Database, run: str, shape: Shape) -> None:
+def _add_shape(database: Database, run: str, shape: Shape, shift_s: float) -> None:
     """Reads the candidates of this form, and takes them out: a line may fit two forms, such as a bar that is still empty."""
     ask = database.connection.execute
     metrics = [name for name in (*shape.values, *shape.fixed) if name.startswith("metric:")]
@@ -119,7 +160,8 @@ def _add_shape(database: Database, run: str, shape: Shape) -> None:
         f"CAST({value} AS {kind}) AS v{nth}" for nth, (value, kind) in enumerate(zip(numbers.values(), kinds, strict=True))
     )
     at = "NULL::DOUBLE" if shape.shift_s is None else f"{_naive(shape.stamp)} + {shape.shift_s!r}"
-    at = f"day_s + {_clock_seconds('stamp')}" if shape.by_clock else at
+    at = f"day_s + {_clock_seconds('stamp')}" if shape.lacks == "date" else at
+    at = f"epoch({_leap_time('stamp')} + to_years(CAST(years AS INTEGER))) + {shift_s!r}" if shape.lacks == "year" else at
     got = f"got_{database.views_of('steps')}"
     ask(
         f"CREATE OR REPLACE TEMP TABLE {got} AS SELECT {at} AS time_s, {values} FROM ({_captured(shape)}) "
@@ -144,7 +186,7 @@ def _add_shape(database: Database, run: str, shape: Shape) -> None:
 def _captured(shape: Shape) -> str:
     """The groups of the candidates of this form, as SQL: a column each, empty where a line is of another form."""
     wanted = {source.group for source in shape.values.values()} | (
-        {"stamp"} if shape.shift_s is not None or shape.by_clock else set()
+        {"stamp"} if shape.shift_s is not None or shape.lacks else set()
     )
     groups = [name for name in re.findall(r"\(\?P<(\w+)>", shape.regex) if name in wanted]
     parts = [groups[begin : begin + GROUPS_AT_ONCE] for begin in range(0, len(groups), GROUPS_AT_ONCE)]
@@ -154,7 +196,8 @@ def _captured(shape: Shape) -> str:
         for nth, (regex, part) in enumerate(zip(regexes, parts, strict=True))
     )
     each = ", ".join(f"g{nth}.*" for nth in range(len(parts)))
-    return f"SELECT day_s, {each} FROM (SELECT day_s, {columns} FROM candidate WHERE contains(text, {quoted(shape.literal)}))"
+    lines = f"SELECT day_s, years, {columns} FROM candidate WHERE contains(text, {quoted(shape.literal)})"
+    return f"SELECT day_s, years, {each} FROM ({lines})"
 
 
 def _capturing(regex: str, groups: Collection[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.timestamps import LogClock
-from hangtop.query.step_shapes import Shape, StepReader, days_of, learn, shape_key
+from hangtop.query.partial_dates import Lacks, clock_seconds, days_of, leap_seconds, moments_of
+from hangtop.query.step_shapes import Shape, StepReader, learn, shape_key
 from hangtop.query.whole_run import PAUSE_S, usual_step_s
 
 WINDOWS, WINDOW_BYTES = 1_000, 4 << 10
@@ -40,11 +41,11 @@ class SeenStep(Struct, frozen=True):
 
 
 class _Mark(Struct, frozen=True):
-    """`clock_s`: unix time, or seconds of the day where `dated` is false."""
+    """`clock_s`: unix time; seconds of the day, or of a leap year, where it `lacks` its date or its year."""
 
     byte: int
     clock_s: float
-    dated: bool
+    lacks: Lacks
     step: int
     rank: int | None
     counter: str
@@ -123,13 +124,16 @@ class _Sampler:
         if step is None or not shape.stamp:
             return None
         stamp = found["stamp"]
-        if shape.by_clock:
-            clock_s = clock_seconds(stamp)
-        elif shape.shift_s is None or (naive_s := self._clock.read(stamp)) is None:
-            return None
+        if shape.lacks == "date":
+            told_s: float | None = clock_seconds(stamp)
+        elif shape.lacks == "year":
+            told_s = leap_seconds(stamp)
         else:
-            clock_s = naive_s + shape.shift_s
-        return _Mark(byte, clock_s, not shape.by_clock, int(step), None if rank is None else int(rank), shape.counter)
+            naive_s = None if shape.shift_s is None else self._clock.read(stamp)
+            told_s = None if naive_s is None else naive_s + (shape.shift_s or 0.0)
+        if told_s is None:
+            return None
+        return _Mark(byte, told_s, shape.lacks, int(step), None if rank is None else int(rank), shape.counter)
 
     def _number(self, shape: Shape, name: str, found: re.Match[str]) -> float | None:
         if (source := shape.values.get(name)) is None:
@@ -137,14 +141,16 @@ class _Sampler:
         return source.of(float(found[source.group].replace(",", "")))
 
     def _dated(self) -> list[SeenStep]:
-        """The steps so far, in order. Times of day get the day that ends with the file's own time."""
+        """The steps so far, in order. Times of day get the day, dates the year that ends with the file's own time."""
         marks = [self._marks[byte] for byte in sorted(self._marks)]
-        undated = [mark.clock_s for mark in marks if not mark.dated]
-        days = iter(days_of(undated, self._written_at, self._shift_s))
-        return [
-            SeenStep(mark.byte, mark.clock_s if mark.dated else next(days) + mark.clock_s, mark.step, mark.rank, mark.counter)
-            for mark in marks
-        ]
+        clocks, dates = ([mark.clock_s for mark in marks if mark.lacks == lacks] for lacks in ("date", "year"))
+        days = zip(days_of(clocks, self._written_at, self._shift_s), clocks, strict=True)
+        times: dict[Lacks, Iterator[float]] = {
+            "": iter([mark.clock_s for mark in marks if not mark.lacks]),
+            "date": (day + clock for day, clock in days),
+            "year": iter(moments_of(dates, self._written_at, self._shift_s)),
+        }
+        return [SeenStep(mark.byte, next(times[mark.lacks]), mark.step, mark.rank, mark.counter) for mark in marks]
 
     def _gaps(self, known: Sequence[SeenStep]) -> list[tuple[int, int]]:
         """Pieces that were not read, between steps that are further apart than the steps between them explain."""
@@ -165,9 +171,3 @@ class _Sampler:
                     break
                 found.append((begin, end))
         return found
-
-
-def clock_seconds(text: str) -> float:
-    """Seconds of the day of `10:05:51,250`."""
-    hours, minutes, seconds = text.replace(",", ".").split(":")
-    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)

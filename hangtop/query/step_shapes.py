@@ -16,13 +16,11 @@ from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.lines.timestamps import LogClock
+from hangtop.query.partial_dates import CLOCK, LEVELS, YEARLESS, Lacks
 
 LONGEST = 2_000
 """Bytes of a line."""
 LONGEST_KEY = 80
-HALF_A_DAY_S = 43_200.0
-LATE_S = 600.0
-"""The clock of who wrote the lines may be ahead of the file's by so much."""
 MOST_SHAPES = 400
 """Each is read over all lines that may have it."""
 BARS = "█▏▎▍▌▋▊▉"
@@ -31,14 +29,18 @@ _DIGITS, _GROUPED = (rf"[-+]?(?:{digits}(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 """The same for RE2, which is fast where no sign may belong to two parts: a comma only where the example has one."""
 _DATE, _ZONE = r"\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?", r"(?:Z| ?[+-]\d\d:?\d\d)"
 """A full date with a clock time, of which a database makes a moment by itself."""
-CLOCK = r"[0-2]\d:[0-5]\d:[0-5]\d(?:[.,]\d+)?"
-"""A time of day. It counts where a launcher or a logger writes it: first, or behind a bracket; not in a bar."""
+_WRITTEN_BY_A_LOGGER = r"^|(?<=^[\[(])|(?<=\] )|(?<=\]: )"
+_BEHIND_A_LEVEL = "|".join(rf"(?<=\b{level} )" for level in LEVELS)
 _PIECE = re.compile(
-    rf"(?P<stamp>{_DATE}{_ZONE}?)|(?P<clock>(?:^|(?<=^[\[(])|(?<=\] )|(?<=\]: )){CLOCK}(?=[\]),\s|]))"
+    rf"(?P<stamp>{_DATE}{_ZONE}?)|(?P<clock>(?:{_WRITTEN_BY_A_LOGGER}){CLOCK}(?=[\]),\s|]))"
+    rf"|(?P<yearless>(?:{_WRITTEN_BY_A_LOGGER}|{_BEHIND_A_LEVEL}|(?<=^[DIWEF])){YEARLESS}(?=[\]),\s|]))"
     rf"|(?P<number>(?<![\d.]){NUMBER})|(?P<bar>[ {BARS}]*[{BARS}][ {BARS}]*)|(?P<blank>\s+)"
 )
 _KEY = re.compile(r"(?P<key>[A-Za-z_][\w/.@-]*(?: [A-Za-z][\w()]*){0,3})[\"']?\s*[:=]\s*[\"']?$")
 """A name before a number that no profile gives a plain one."""
+
+LACKS: dict[str, Lacks] = {"stamp": "", "yearless": "year", "clock": "date"}
+"""What each kind of time does not tell, the fullest first."""
 
 Readings = dict[str, float]
 """What one line tells: `step`, `total`, `step_s`, `rank`, and each metric as `metric:NAME`."""
@@ -64,7 +66,7 @@ class Shape(Struct, frozen=True):
     """One form. `regex`: of whole lines, in the syntax that Python and RE2 share, with the groups that are read; `literal`: the
     longest text that each such line holds. `values`: by the name of the reading. `fixed`: what each line of this form tells.
     `shift_s`: unix time minus the group `stamp`, `None` where the lines carry no full date; `stamp`: that of the example.
-    `by_clock`: it is a time of day."""
+    `lacks`: what it does not tell."""
 
     regex: str
     literal: str
@@ -73,7 +75,7 @@ class Shape(Struct, frozen=True):
     fixed: Readings = {}
     shift_s: float | None = None
     stamp: str = ""
-    by_clock: bool = False
+    lacks: Lacks = ""
 
 
 class _Read(Struct, frozen=True):
@@ -105,25 +107,6 @@ class StepReader:
         more = {"step": seen.step, "total": seen.total, "step_s": seen.step_s, "rank": digest.ranks.rank_of(seen.writer)}
         readings |= {name: float(value) for name, value in more.items() if value is not None}
         return _Read(f"{seen.profile}:{seen.kind}", readings, len(found.line.prefix.text), seen.at)
-
-
-def days_of(clocks_s: Sequence[float], written_at: float, shift_s: float) -> list[float]:
-    """For times of day in the order of the file the unix time at which the day of each began. A day is over where the time falls
-    by more than half of one; the last was not later than the file was written. `shift_s`: unix time minus the clock's."""
-    day, numbers = 0, []
-    for before, now in zip((None, *clocks_s), clocks_s, strict=False):
-        day += before is not None and now < before - HALF_A_DAY_S
-        numbers.append(day)
-    if not numbers:
-        return []
-    last = last_day_s(clocks_s[-1], written_at, shift_s)
-    return [last + (number - day) * 2 * HALF_A_DAY_S for number in numbers]
-
-
-def last_day_s(clock_s: float, written_at: float, shift_s: float) -> float:
-    """The unix time at which the day began whose `clock_s` is the last that a file tells, which was written at `written_at`."""
-    midnight = (written_at - shift_s) // (2 * HALF_A_DAY_S) * 2 * HALF_A_DAY_S + shift_s
-    return midnight if midnight + clock_s <= written_at + LATE_S else midnight - 2 * HALF_A_DAY_S
 
 
 def learn(lines: Iterable[str], reader: StepReader) -> Iterator[Shape]:
@@ -160,20 +143,20 @@ def _learnt(line: str, reader: StepReader) -> Shape | None:
         return None
     values = dict(_unnamed(line, pieces, read.prefix, {source.group for source in values.values()})) | values
     stamp = _stamp_of(pieces)
-    by_clock = stamp is not None and stamp.lastgroup == "clock"
-    naive_s = None if stamp is None or by_clock else LogClock().read(re.sub(f"{_ZONE}$", "", stamp[0]))
+    lacks = LACKS[stamp.lastgroup or ""] if stamp is not None else ""
+    naive_s = None if stamp is None or lacks else LogClock().read(re.sub(f"{_ZONE}$", "", stamp[0]))
     shift_s = None if naive_s is None or read.at is None else read.at - naive_s
     wanted = {source.group for source in values.values()}
     literal = max(re.split("\0[a-z]*", shape_key(line)), key=len)
     fixed = {name: value for name, value in read.readings.items() if name not in values and isfinite(value)}
     regex = _regex(line, pieces, wanted, stamp)
-    return Shape(regex, literal, read.counter, values, fixed, shift_s, stamp[0] if stamp else "", by_clock)
+    return Shape(regex, literal, read.counter, values, fixed, shift_s, stamp[0] if stamp else "", lacks)
 
 
 def _stamp_of(pieces: Sequence[re.Match[str]]) -> re.Match[str] | None:
-    """What tells when the line was written: its first date, else its first time of day."""
-    stamps = [piece for piece in pieces if piece.lastgroup in ("stamp", "clock")]
-    return next((piece for piece in stamps if piece.lastgroup == "stamp"), stamps[0] if stamps else None)
+    """What tells when the line was written: its first date, else its first one without a year, else its first time of day."""
+    stamps = [piece for piece in pieces if piece.lastgroup in LACKS]
+    return min(stamps, key=lambda piece: [*LACKS].index(piece.lastgroup or ""), default=None)
 
 
 def _sources(group: str, before: str, after: str, old: Readings, new: Readings) -> Iterator[tuple[str, Source]]:
@@ -229,6 +212,8 @@ def _regex(line: str, pieces: list[re.Match[str]], wanted: set[str], stamp: re.M
                 parts.append(f"(?P<stamp>{_DATE}){_ZONE}?")
             case "clock":
                 parts.append(f"(?P<stamp>{CLOCK})" if piece is stamp else CLOCK)
+            case "yearless":
+                parts.append(f"(?P<stamp>{YEARLESS})" if piece is stamp else YEARLESS)
             case "number":
                 number = _GROUPED if "," in piece[0] else _DIGITS
                 parts.append(f"(?P<n{nth}>{number})" if f"n{nth}" in wanted else number)

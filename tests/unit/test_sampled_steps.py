@@ -11,8 +11,8 @@ import pytest
 from hangtop.logs.catalog.load import load
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.query import sampled_steps as sampling
+from hangtop.query.partial_dates import days_of, leap_seconds, moments_of
 from hangtop.query.sampled_steps import sampled_steps
-from hangtop.query.step_shapes import days_of
 from hangtop.query.tables import Step
 from hangtop.query.whole_run import whole_run
 
@@ -21,8 +21,8 @@ BEGIN = datetime(2026, 1, 11, 20, tzinfo=UTC)
 DAY_S = 86_400.0
 
 
-def written(path: Path, form: str, steps: int, pause_after: int, pause_s: float = 600) -> Path:
-    at = BEGIN
+def written(path: Path, form: str, steps: int, pause_after: int, pause_s: float = 600, begin: datetime = BEGIN) -> Path:
+    at = begin
     with path.open("w") as log:
         for step in range(steps):
             at += timedelta(seconds=3 + (pause_s if step == pause_after else 0))
@@ -36,7 +36,7 @@ def run_of(path: Path):
     return whole_run(Step("run", step.at, step.rank, step.step, None, None, step.counter) for step in seen)
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "[%H:%M:%S]", "%H:%M:%S,000"])
+@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "[%H:%M:%S]", "%H:%M:%S,000", "INFO %m-%d %H:%M:%S"])
 def test_the_one_pause_is_found_and_the_days_are_counted(form, tmp_path, monkeypatch):
     monkeypatch.setattr(sampling, "WINDOWS", 20)
     run = run_of(written(tmp_path / "train.log", form, 30_000, 12_345))
@@ -64,6 +64,35 @@ def test_times_of_day_have_their_date_in_the_tables(tmp_path):
         add_steps(database, log, "run", INDEX, 0.0)
         (row,) = database.ask("SELECT min(time_s), max(time_s), count(time_s), count(DISTINCT time_s) FROM steps").rows
     assert row == (BEGIN.timestamp() + 3, BEGIN.timestamp() + 18_000 + 21_600, 6_000, 6_000)
+
+
+NEW_YEARS_EVE = datetime(2025, 12, 31, 22, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("form", ["INFO %m-%d %H:%M:%S", "[%m/%d %H:%M:%S]", "I%m%d %H:%M:%S.000", "%b %d %H:%M:%S"])
+def test_dates_without_a_year_have_that_of_the_file_and_the_one_before_it_where_they_fall(form, tmp_path):
+    log = written(tmp_path / "train.log", form, 6_000, 10, begin=NEW_YEARS_EVE)
+    begin, end = NEW_YEARS_EVE.timestamp() + 3, NEW_YEARS_EVE.timestamp() + 18_600
+    seen = sampled_steps(log, INDEX, 0.0)
+    assert (seen[0].at, seen[-1].at, [step.at for step in seen]) == (begin, end, sorted(step.at for step in seen))
+    pytest.importorskip("duckdb")
+    from hangtop.query.database import Database
+    from hangtop.query.from_logs import add_steps
+
+    with Database() as database:
+        add_steps(database, log, "run", INDEX, 0.0)
+        (row,) = database.ask("SELECT min(time_s), max(time_s), count(time_s), count(DISTINCT time_s) FROM steps").rows
+    assert row == (begin, end, 6_000, 6_000)
+
+
+def test_a_late_line_of_the_old_year_is_of_the_old_year():
+    told = [leap_seconds(date) for date in ("12-31 23:59:59", "01-01 00:00:01", "12-31 23:59:58", "02/29 00:00:02")]
+    moments = moments_of([each for each in told if each is not None], datetime(2025, 4, 1, tzinfo=UTC).timestamp(), 0.0)
+    assert [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}" for at in moments] == [
+        "2024-12-31 23:59:59", "2025-01-01 00:00:01", "2024-12-31 23:59:58", "2025-03-01 00:00:02"
+    ]  # fmt: skip
+    assert leap_seconds("13-01 00:00:00") is None
+    assert moments_of([], 0.0, 0.0) == []
 
 
 def test_a_duration_in_a_bar_is_no_time_of_day(tmp_path):

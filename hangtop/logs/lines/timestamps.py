@@ -121,9 +121,9 @@ def one_clock(shifts_s: Sequence[float]) -> list[float]:
 class LogClock:
     """When lines were written, in unix time: by the time in the line and `shift_s`, or by the arrival of the bytes in a live log.
 
-    If both disagree (the clock jumped, or the line is old) the arrival counts. A date without a year gets the year of the log's
-    other dates, `year` until one is seen. `zoned`: the latest time told its zone. `last_log_time`: that of the newest line that
-    has one, as it stands there, as if it were UTC.
+    If both disagree (the clock jumped, or the line is old) the arrival counts. A date without a year gets the year that puts it
+    nearest to the date before it; the first one gets `year`, but is not later than the file was written. `zoned`: the latest time
+    told its zone. `last_log_time`: that of the newest line that has one, as it stands there, as if it were UTC.
     """
 
     YEAR_WITHIN = 64 << 10
@@ -141,6 +141,7 @@ class LogClock:
         self._last_arrival: float | None = None
         self._looked = 0
         self.last_log_time: float | None = None
+        self._read_last: float | None = None  # the latest time that was read, in the order of the file
         self.longest_silence_s: float | None = None
 
     def read(self, text: str) -> float | None:
@@ -150,8 +151,11 @@ class LogClock:
             dated = _iso(text)
             if dated is not None:
                 self.year, stamp = dated
+                self._read_last = stamp
                 return stamp
-        return self._any(text)
+        stamp_or_none = self._any(text)
+        self._read_last = stamp_or_none if stamp_or_none is not None else self._read_last
+        return stamp_or_none
 
     def _any(self, text: str) -> float | None:
         found = _DATED.match(text)
@@ -164,13 +168,25 @@ class LogClock:
         if not (1 <= month <= 12 and 1 <= day <= 31):
             return None
         clock = int(found["H"]) * 3600 + int(found["M"]) * 60 + int(found["S"])
-        date = _day_s(int(year) if year else self.year or _LEAP_YEAR, month, day)
+        date = _day_s(int(year), month, day) if year else self._day_of_some_year(month, day)
         zone = 0
         if found["sign"]:
             zone = (int(found["oh"]) * 3600 + int(found["om"]) * 60) * (1 if found["sign"] == "+" else -1)
             self.zoned = True
         fraction = float("0." + found["frac"][1:]) if found["frac"] else 0.0
         return date + clock + fraction - zone
+
+    def _day_of_some_year(self, month: int, day: int) -> int:
+        """When a day began of which no year is told: a run goes on over New Year."""
+        year, last = self.year or _LEAP_YEAR, self._read_last
+        date = _day_s(year, month, day)
+        if last is not None:
+            year = min((year, year - 1, year + 1), key=lambda each: abs(_day_s(each, month, day) - last))
+        elif self.written_by is not None and date + self._shift_s > self.written_by + _DAY_S:
+            year -= 1
+        if self.year is not None:
+            self.year = year
+        return _day_s(year, month, day)
 
     def look_for_year(self, data: bytes) -> None:
         """Looks for a year at the start of the file, for stamps without one before the first that has it."""
