@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the list of actions is read before the first paint, and by 
     from hangtop.records.watch_spec import WatchSpec
     from hangtop.state.run_state import RunState
 
-Option = Literal["rank", "session", "older_s", "keep_logs", "plain", "ray_options", "presets", "variables", "as_it_was"]
+Option = Literal["rank", "session", "older_s", "keep_logs", "plain", "ray_options", "presets", "variables", "as_it_was", "save"]
 """A field of `Choices` that a command can set."""
 Need = Literal["processes", "gpus", "ray", "log", "every source"]
 """What a command waits for before it asks and plans; on the screen a person has seen what is known."""
@@ -36,7 +36,7 @@ class Choices(Struct, frozen=True):
     `rank`, `pid`: only this part of the run. `session`: name or GCS address of a Ray session; empty: none; `None`: the one that
     is proven to be the run's. `older_s`: nothing younger is removed. `keep_logs`: of the Ray session. `plain`: refuse while the
     plain `ray stop` would end anything else. `ray_options`: `NAME=VALUE` for `ray start`. `presets`, `variables`: for a start.
-    `as_it_was`: it takes over nothing that the advice names.
+    `as_it_was`: it takes over nothing that the advice names. `save`: the folder into which weights are saved before the stop.
     """
 
     rank: int | None = None
@@ -49,6 +49,7 @@ class Choices(Struct, frozen=True):
     presets: tuple[Preset, ...] = ()
     variables: dict[str, str] = {}
     as_it_was: bool = False
+    save: str = ""
 
 
 class Request(Struct, frozen=True):
@@ -144,7 +145,7 @@ ACTIONS: tuple[Action, ...] = (
         help="stop the run, or what is chosen",
         verb="Stop {}",
         planner="stop_plan:StopPlanner",
-        options=("rank",),
+        options=("rank", "save"),
         needs="log or pid",
         about="""Stop the run, or one rank of it, and prove that it is gone.
 
@@ -159,7 +160,7 @@ ACTIONS: tuple[Action, ...] = (
         help="stop it, start it again, with more debugging",
         verb="Restart",
         planner="restart_plan:RestartPlanner",
-        options=("presets", "variables"),
+        options=("presets", "variables", "save"),
         needs="log or pid",
         about="""Stop the run and start it again as it was.
 
@@ -189,7 +190,7 @@ ACTIONS: tuple[Action, ...] = (
         help="evidence, stop all, Ray again, start, watch",
         verb="Recover",
         planner="recovery_plan:RecoveryPlanner",
-        options=("presets", "variables", "as_it_was", "session"),
+        options=("presets", "variables", "as_it_was", "session", "save"),
         needs="log",
         about="""Do all that a hung run needs, up to the new start.
 

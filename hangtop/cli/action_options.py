@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -70,6 +71,13 @@ OPTIONS: dict[Option, Callable[[Any], Any]] = {
     ),
     "as_it_was": click.option(
         "--as-it-was", is_flag=True, help="Start it as it was: take over no preset that the advice names. So does --preset."
+    ),
+    "save": click.option(
+        "--save",
+        default="",
+        callback=lambda _, __, folder: os.path.abspath(folder) if folder else "",
+        metavar="DIR",
+        help="First have each rank that runs hangtop.agent save its weights there; if one fails, nothing is ended.",
     ),
     "variables": click.option(
         "--env",

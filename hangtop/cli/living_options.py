@@ -61,6 +61,7 @@ def _arguments(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) ->
 @click.option(
     "--within", "within_s", type=FiniteRange(min=0.1), default=10.0, show_default=True, metavar="SECONDS", help="For the answer."
 )
+@click.option("--born-by", "born_by", type=int, hidden=True, help="Ask no process that started later, in ticks after boot.")
 @click.option("--yes", is_flag=True, help="Run it; without it a terminal asks for the pid, and nothing else runs anything.")
 @click.argument("code", required=False, metavar="[CODE]")
 def evaluate(code: str | None, **given: Any) -> int:
@@ -72,14 +73,14 @@ def evaluate(code: str | None, **given: Any) -> int:
     hangtop eval --log train.log --rank 0 --ask checkpoint --set path=/ckpt/rescue.pt
 
     The code sees the names where the main thread stands. It runs beside the program and can change it. Only in your processes.
-    Exit code 0: it ran, 1: it failed there, 2: wrong usage, 4: nothing ran.
+    Exit code 0: it ran, 1: it failed in one, or one gave no answer, 2: wrong usage, 4: nothing ran.
     """
     from hangtop.cli.commands import evaluate as command
     from hangtop.cli.commands.inspect import of_ranks
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = config_of(given["config"])
-    wanted = command.Wanted(**{name: given[name] for name in ("name", "arguments", "within_s", "yes")}, code=code)
+    wanted = command.Wanted(**{name: given[name] for name in ("name", "arguments", "within_s", "yes", "born_by")}, code=code)
     if given["listing"]:
         return command.tell(sys.stdout)
     if given["show"]:

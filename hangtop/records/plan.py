@@ -70,13 +70,15 @@ class Removal(Struct, frozen=True, omit_defaults=True):
 class EvidenceCommand(Struct, frozen=True):
     """A command of hangtop itself that changes nothing in the run, such as `stacks`. It prints to `output`, if given.
 
-    If it fails, or takes longer than `deadline_s`, the plan goes on: missing evidence must not delay the end of a hung run.
+    If it fails, or takes longer than `deadline_s`, the plan goes on: missing evidence must not delay the end of a hung run. Where
+    it is `needed`, as what a person wants to have saved, the plan ends there instead, before anything is signalled.
     """
 
     words: tuple[str, ...]
     title: str
     deadline_s: float
     output: str | None = None
+    needed: bool = False
 
 
 class RayStart(Struct, frozen=True, omit_defaults=True):
@@ -200,7 +202,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     start of the youngest process known when the plan was made. A child that a target started later is unknown to the plan; an
     older one was seen, and is left alone if it is no target. `advised`: what of the start differs because the advice says so,
     why, and how a person leaves it out. `elsewhere`: what it does on other nodes, at the same time. `unseen`: named nodes that
-    cannot be seen, each with why: nothing is done there, and what runs there is never taken to be gone.
+    cannot be seen, each with why: nothing is done there, and what runs there is never taken to be gone. `saving`: what saves the
+    weights first, where processes can be asked for them; a person chooses it, and then it is one of `evidence`.
     """
 
     action: str
@@ -226,6 +229,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     advised: str = ""
     elsewhere: tuple[NodePart, ...] = ()
     unseen: tuple[str, ...] = ()
+    saving: EvidenceCommand | None = None
 
     @property
     def everywhere(self) -> tuple[Target, ...]:

@@ -50,6 +50,10 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
     found = [row for part in map(tuple, parts) if part for row in (*part, *((BLANK,) if part[-1] != BLANK else ()))]
     if plan.frees:
         found += _labelled("frees", [plan.frees], width, "ink")
+    if plan.saving is not None:
+        found += _labelled(
+            "offers", [say("to save the weights first: Ctrl-S on the screen, --save DIR with the command")], width, "accent"
+        )
     found += _labelled("leaves", [f"{say(spared.what)}: {say(spared.why)}" for spared in plan.spared], width, "ink")
     found += _labelled("then", list(_proof(plan)), width, "ink")
     return found if long else [*found, *beware]
@@ -192,14 +196,20 @@ def _proof(plan: Plan) -> Iterator[str]:
 
 
 def _evidence_rows(commands: Sequence[EvidenceCommand]) -> Iterator[Row]:
-    yield ((say("First"), "ink bold"), (say(": evidence, while the run still hangs; what fails here holds nothing up"), "muted"))
+    optional = not all(command.needed for command in commands)
+    about = (
+        ": evidence, while the run still hangs; what fails here holds nothing up" if optional else ": while the run still lives"
+    )
+    yield ((say("First"), "ink bold"), (say(about), "muted"))
     for command in commands:
         into = f" > {command.output}" if command.output else ""
+        last = say("; if this fails, nothing is ended" if command.needed else "")
         yield (
             ("  ", ""),
             align(say(command.title), 9, "ink"),
             (f"hangtop {shlex.join(command.words)}{into}", "ink"),
             (say(f"  within {command.deadline_s:.0f} s"), "muted"),
+            (last, "warn"),
         )
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hangtop.actions.plans.restart_plan import top
+from hangtop.actions.plans.saving import saved_first
 from hangtop.actions.plans.stop_plan import stop_plan
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import OwnProcess, Plan, Refusal
@@ -15,6 +16,7 @@ from hangtop.records.process import Process, ProcessReading
 from hangtop.render.plan_rows import rows
 from hangtop.render.spans import plain
 from hangtop.state.run_state import RunState
+from hangtop.tui.dialogs.start_changes import StartChanges
 
 ME = OwnProcess(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 
@@ -93,18 +95,44 @@ def test_a_process_blocked_in_the_kernel_is_warned_of_beforehand() -> None:
     assert "no signal reaches it" in stop.warnings[0]
 
 
-def test_a_rank_that_can_be_asked_is_offered_to_save_its_weights_first() -> None:
-    asked = process(102, 100, role="rank", rank=1, can_be_asked=True)
-    stop = stop_plan(run(TREE[0], process(101, 100, role="rank", rank=0), asked), ME)
+def test_ranks_that_can_be_asked_are_offered_to_save_their_weights_first() -> None:
+    ranks = (process(101, 100, role="rank", rank=0), process(102, 100, role="rank", rank=1, can_be_asked=True))
+    stop = stop_plan(run(TREE[0], *ranks), ME)
     assert isinstance(stop, Plan)
-    assert [
-        said
-        for said in stop.warnings
-        if said.startswith("rank 1 can save its weights first: hangtop eval --pid 102 --ask checkpoint")
-    ]
+    assert not stop.evidence
+    saved = saved_first(stop, "/ckpt/last/")
+    assert saved.evidence[0].needed
+    words = saved.evidence[0].words
+    assert words[:5] == ("eval", "--ask", "checkpoint", "--set", "path=/ckpt/last/")
+    assert words[-2:] == ("--pid", "102")
+    assert "copies=no" not in words  # the rank that has the first copy cannot be asked
+    assert words[words.index("--born-by") + 1] == str(stop.newest_ticks)
+
+
+def test_on_the_screen_a_person_names_the_folder_and_can_take_it_back() -> None:
+    stop = stop_plan(run(process(102, 45, can_be_asked=True)), ME)
+    assert isinstance(stop, Plan)
+    changes = StartChanges(stop, lambda start: (), (), "/runs/a")
+    (edit,) = changes.edits()
+    assert (edit.key.keys, edit.text) == ("ctrl+s", "/runs/a")
+    edit.take("/ckpt")
+    assert changes.plan.evidence[0].words[4] == "path=/ckpt/"
+    (edit,) = changes.edits()  # the plan as it is now can be changed again
+    edit.take(" ")
+    assert changes.plan == stop
+
+
+def test_copies_are_saved_once_where_all_ranks_can_be_asked_and_nobody_asks_one_that_is_stopped() -> None:
+    ranks = [process(101 + rank, 100, role="rank", rank=rank, can_be_asked=True) for rank in range(2)]
+    stop = stop_plan(run(TREE[0], *ranks), ME)
+    assert isinstance(stop, Plan)
+    assert stop.saving is not None
+    assert stop.saving.words[-4:] == ("--pid", "101", "--pid", "102")
+    assert "copies=no" in stop.saving.words
     halted = stop_plan(run(process(102, 45, role="rank", rank=1, can_be_asked=True, state="T")), ME)
     assert isinstance(halted, Plan)
-    assert not [said for said in halted.warnings if "save" in said]
+    assert halted.saving is None
+    assert saved_first(halted, "/ckpt") == halted
 
 
 def test_no_plan_without_processes_and_the_reason_is_one_line() -> None:

@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -67,26 +67,39 @@ def run_command(
     return CommandRun(code, [line.strip() for line in lines if line.strip()], time.monotonic() - began)
 
 
-def gather(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[Step]:
-    """One after another. A command that fails is reported, and holds nothing up."""
+def gather(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Generator[Step, None, bool]:
+    """One after another. A command that fails is reported, and holds nothing up; one that is needed ends it. Returns whether
+    none that is needed failed."""
     for command in commands:
         if halt():
             yield step("skipped", f"{command.title}: not begun")
             continue
         yield step("doing", f"{command.title}, within {command.deadline_s:.0f} s")
-        try:
-            argv = hangtop_command("hangtop", *command.words)
-            code, printed, took_s = run_command(argv, command.deadline_s, halt=halt, output=command.output)
-        except OSError as error:
-            yield step("skipped", f"{command.title}: {error}")
-            continue
-        if code is None:
-            yield step("skipped", f"{command.title}: broken off after {took_s:.1f} s")
-        elif code == 0:
-            yield step("done", f"{command.title}: {command.output or (printed[0] if printed else 'done')}, {took_s:.1f} s")
+        why, done = _gathered(command, halt)
+        if not why:
+            yield step("done", f"{command.title}: {done}")
+        elif not command.needed:
+            yield step("skipped", f"{command.title}: {why}")
         else:
-            last = printed[-1] if printed else "it said nothing"
-            yield step("skipped", f"{command.title}: exit code {code} after {text.duration(took_s)}: {last[:200]}")
+            yield step("failed", f"nothing was signalled or started: {command.title}: {why}")
+            return False
+    return True
+
+
+def _gathered(command: EvidenceCommand, halt: CancelFlag) -> tuple[str, str]:
+    """(why it failed, what it says)."""
+    try:
+        argv = hangtop_command("hangtop", *command.words)
+        code, printed, took_s = run_command(argv, command.deadline_s, halt=halt, output=command.output)
+    except OSError as error:
+        return str(error), ""
+    if code is None:
+        return f"broken off after {took_s:.1f} s", ""
+    if code == 0:
+        said = printed if command.needed else printed[:1]
+        return "", f"{command.output or '; '.join(said) or 'done'}, {took_s:.1f} s"
+    last = printed[-1] if printed else "it said nothing"
+    return f"exit code {code} after {text.duration(took_s)}: {last[:200]}", ""
 
 
 class LaunchError(Exception):

@@ -58,7 +58,8 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
     except (OSError, msgspec.DecodeError) as error:
         yield step("failed", f"nothing was done, because Ray could not be started again: {_named(error)}")
         return None
-    yield from gather(plan.evidence, halt)
+    if not (yield from gather(plan.evidence, halt)):
+        return None
     table.refresh(tuple(table.stats))
     if plan.signal:
         yield from send_signal(plan, table, halt)

@@ -8,6 +8,7 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node, on_other_nodes
+from hangtop.actions.plans.saving import saving
 from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
@@ -152,7 +153,6 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
             *clients(stopped),
             *(of_a_part(stopped, procs) if not whole else ()),
             *_gpu_warnings(targets, gpus),
-            *_can_save(stopped),
         ),
         frees=frees(everywhere),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
@@ -161,6 +161,7 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
         newest_ticks=newest(procs.processes),
         elsewhere=elsewhere,
         unseen=unseen(state) if whole else (),
+        saving=saving(stopped, newest(procs.processes)),
     )
 
 
@@ -306,15 +307,6 @@ def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str
     if pids := text.rank_ranges(process.pid for process in procs.zombies if process.ppid == 1):
         mend = "run the container with an init (docker run --init)"
         yield f"zombies {pids}: pid 1 does not reap them, and may not reap what ends now; no signal helps: {mend}"
-
-
-def _can_save(targets: Iterable[Process]) -> Iterable[str]:
-    """A process that agreed to be asked can write its weights before it ends."""
-    if able := [process for process in targets if process.can_be_asked and process.state not in "tTD"]:
-        first = min(able, key=lambda process: (process.rank is None, process.rank or 0))
-        who = f"rank {first.rank}" if first.rank is not None else f"pid {first.pid}"
-        command = f"hangtop eval --pid {first.pid} --ask checkpoint --within 120 --yes --set path=FILE"
-        yield f"{who} can save its weights first: {command}"
 
 
 def _gpu_warnings(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[str]:

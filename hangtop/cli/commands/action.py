@@ -15,6 +15,7 @@ from hangtop.actions.execute.client import RunningPlan, evidence_path, own_proce
 from hangtop.actions.execute.steps import log_path
 from hangtop.actions.plans.advised import offered, taken_over
 from hangtop.actions.plans.presets import with_presets
+from hangtop.actions.plans.saving import saved_first
 from hangtop.actions.registry import Action, Choices, Need, Planner, Request
 from hangtop.cli.commands.check import advised, verdict_once
 from hangtop.common import clock
@@ -61,10 +62,20 @@ def run(
         taken = taken_over(offered(state, told, plan.start), told) if plan.start is not None else None
         chosen, because = ((taken[0],), taken[1]) if taken is not None else (choices.presets, None)
         plan = with_presets(plan, chosen, choices.variables, because)
+        plan = _saving(plan, choices.save)
     code = show(plan, action.name, yes=yes, out=out)
     if isinstance(plan, Refusal) and asked is None:  # it may lack the name of a session; later refusals lack other things
         out.writelines(f"{line}\n" for line in _sessions(planner, state, request, action.name))
     return code
+
+
+def _saving(plan: Plan | Refusal, folder: str) -> Plan | Refusal:
+    """The plan that saves first, where that is asked for; a refusal where nobody can save."""
+    if not folder or isinstance(plan, Refusal):
+        return plan
+    if plan.saving is None:
+        return Refusal("no process of the run can be asked to save: none has run `import hangtop.agent`, or it is stopped")
+    return saved_first(plan, folder)
 
 
 async def _advice(feed: Feed, spec: WatchSpec) -> tuple[Advice, ...]:

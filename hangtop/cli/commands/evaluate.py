@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn, TextIO
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed
 from hangtop.living.snippets import OWN_FOLDER, Snippet, SnippetError, snippets
 from hangtop.monitor.headless import processes_of
-from hangtop.system.agents.agent_client import NoAnswerError, ask_agent
+from hangtop.system.agents.agent_client import Answer, NoAnswerError, ask_agent
 from hangtop.system.agents.answerable import Answerable, answerable
 from hangtop.translations import say
 
@@ -23,13 +24,14 @@ MOST_SHOWN = 6
 
 
 class Wanted(Struct, frozen=True):
-    """`code`, or the `name` of a question."""
+    """`code`, or the `name` of a question. `born_by`: no process is asked that started later, in ticks after boot."""
 
     code: str | None
     name: str | None
     arguments: dict[str, str]
     within_s: float
     yes: bool
+    born_by: int | None = None
 
 
 def tell(out: TextIO) -> int:
@@ -47,14 +49,17 @@ def show(wanted: Wanted, out: TextIO) -> int:
 
 
 def run(names: Mapping[int, str], wanted: Wanted, out: TextIO) -> int:
-    """Ask each process in turn; `names`: `rank 3`, by pid. Exit codes: 0 it ran, 1 it failed in one of them, 4 nothing ran."""
+    """Ask all processes side by side; `names`: `rank 3`, by pid. Exit codes: 0 it ran, 1 it failed in one of them, or one gave no
+    answer, 4 nothing ran."""
     code = _code(wanted)
-    asked = {pid: found for pid in names if not _refused(pid, found := answerable(pid))}
+    asked = {pid: found for pid in names if not _refused(found := _found(pid, wanted))}
     if not asked or not _agreed(asked, names, wanted, code):
         return 4
-    ended = [_ask(pid, found, names[pid], wanted, code, out) for pid, found in asked.items()]
+    with ThreadPoolExecutor(len(asked)) as side_by_side:
+        told = [side_by_side.submit(_ask, pid, found, wanted, code) for pid, found in asked.items()]
+        ended = [_print(answer.result(), names[pid], out) for pid, answer in zip(asked, told, strict=True)]
     answered = [well for well in ended if well is not None]
-    return 4 if not answered else int(not all(answered))
+    return 4 if not answered else int(not all(answered) or len(answered) < len(names))
 
 
 def members(feed: Feed, pids: Iterable[int]) -> tuple[list[int], list[str]]:
@@ -81,7 +86,14 @@ def _code(wanted: Wanted) -> str:
     return known[wanted.name].code
 
 
-def _refused(pid: int, found: Answerable) -> bool:
+def _found(pid: int, wanted: Wanted) -> Answerable:
+    found = answerable(pid)
+    if wanted.born_by is not None and found.start_ticks > wanted.born_by:
+        return Answerable(why_not=f"pid {pid} is another process by now")
+    return found
+
+
+def _refused(found: Answerable) -> bool:
     if found.why_not:
         sys.stderr.write(f"hangtop eval: {say(found.why_not)}\n" + (f"  {say(found.mend)}\n" if found.mend else ""))
     return bool(found.why_not)
@@ -108,12 +120,17 @@ def _agreed(asked: Iterable[int], names: Mapping[int, str], wanted: Wanted, code
     return False
 
 
-def _ask(pid: int, found: Answerable, name: str, wanted: Wanted, code: str, out: TextIO) -> bool | None:
-    """Whether it ended well; `None`: no answer."""
+def _ask(pid: int, found: Answerable, wanted: Wanted, code: str) -> Answer | NoAnswerError:
     try:
-        answer = ask_agent(pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
+        return ask_agent(pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
     except NoAnswerError as error:
-        sys.stderr.write(f"hangtop eval: {say(str(error))}\n")
+        return error
+
+
+def _print(answer: Answer | NoAnswerError, name: str, out: TextIO) -> bool | None:
+    """Whether it ended well; `None`: no answer."""
+    if isinstance(answer, NoAnswerError):
+        sys.stderr.write(f"hangtop eval: {say(str(answer))}\n")
         return None
     if name:
         out.write(f"{name}:\n")

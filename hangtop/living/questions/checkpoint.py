@@ -1,5 +1,7 @@
-"""Saves what can be saved: weights, optimizers and schedulers of this process, into a new file. Argument: path.
+"""Saves what can be saved: weights, optimizers and schedulers of this process, into a new file. Arguments: path, copies.
 
+`path`: the file, or with a slash at its end the folder for it. With `copies=no` nothing is saved where all that this rank has is a
+copy of what the first rank of its group has (DDP).
 Of weights that are sharded over ranks the file has this rank's part. Nothing waits for other ranks. What lies on a GPU is copied by
 a stream of its own, and only as long as the GPU answers.
 """
@@ -49,6 +51,12 @@ def part_of(model):
     return {name: local(each) for name, each in (*named.items(), *model.named_buffers())}
 
 
+def is_copy(models):
+    """Whether each of these, outermost models, is one of several that DDP keeps alike, and not the first. Asks no other rank."""
+    groups = [getattr(model, "process_group", None) if type(model).__name__ == "DistributedDataParallel" else None for model in models]
+    return bool(groups) and all(group is not None and torch.distributed.get_rank(group) > 0 for group in groups)
+
+
 def size_of(value):
     if isinstance(value, torch.Tensor):
         return value.element_size() * value.nelement()
@@ -60,10 +68,12 @@ def save():
     found = gc.get_objects()
     models = [thing for thing in found if issubclass(type(thing), torch.nn.Module)]
     inner = {id(part) for model in models for part in model.modules() if part is not model}
+    outermost = [model for model in models if id(model) not in inner and any(True for _ in model.parameters())]
+    if arguments.get("copies") == "no" and is_copy(outermost):
+        print(f"rank {os.environ.get('RANK')} has a copy of the first rank's weights: not saved again")
+        return
     saved = {"models": [], "optimizers": [], "schedulers": [], "rank": os.environ.get("RANK"), "at": time.time()}
-    for model in models:
-        if id(model) in inner or not any(True for _ in model.parameters()):
-            continue
+    for model in outermost:
         sharded = is_sharded(model)
         weights = part_of(model) if sharded else local(dict(model.state_dict()))
         saved["models"].append({"class": type(model).__name__, "sharded": sharded, "weights": weights})
@@ -78,7 +88,11 @@ def save():
 
 
 def write(saved):
-    path = os.path.abspath(arguments.get("path") or f"hangtop-rescue-rank{saved['rank'] or 0}-{int(saved['at'])}.pt")
+    asked = arguments.get("path") or ""
+    file = f"hangtop-rescue-{'pid' + str(os.getpid()) if saved['rank'] is None else 'rank' + saved['rank']}-{int(saved['at'])}.pt"
+    path = os.path.abspath(os.path.join(asked, file) if not asked or asked.endswith("/") else asked)
+    if asked.endswith("/"):
+        os.makedirs(asked, exist_ok=True)
     needed, free = size_of(saved), shutil.disk_usage(os.path.dirname(path)).free
     if free < 1.1 * needed + (64 << 20):
         raise RuntimeError(f"{needed >> 20} MiB do not fit: {free >> 20} MiB are free at {os.path.dirname(path)}")

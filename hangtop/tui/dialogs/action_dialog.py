@@ -5,6 +5,7 @@ Cancel is the default, so Enter twice does nothing; a plan with a word runs only
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import Literal, cast
 
@@ -257,7 +258,7 @@ class ActionScreen(Wheel, DialogScreen):
         match made:
             case Plan() as plan:
                 self._verb = self._verb.format(number_of(plan.everywhere))
-                self.plan, self.changes = plan, StartChanges(plan, self._presets_for, self._advice)
+                self.plan, self.changes = plan, StartChanges(plan, self._presets_for, self._advice, self._folder())
                 verdict = self.hangtop.view.verdict
                 culprits = verdict.culprits if verdict is not None else ()
                 self._culprits = frozenset(culprit.rank for culprit in culprits if culprit.rank is not None)
@@ -266,6 +267,11 @@ class ActionScreen(Wheel, DialogScreen):
                     self._begin(plan)
             case Refusal(why=why):
                 self._why = why
+
+    def _folder(self) -> str:
+        """Where weights are saved unless a person says otherwise: the folder that was given for checkpoints, else the log's."""
+        spec = self.hangtop.spec
+        return os.path.abspath(spec.checkpoint_dir or os.path.dirname(next(iter(spec.logs), "")))
 
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""

@@ -1,7 +1,9 @@
-"""What a person can change in a plan before it is carried out: the command, how Ray starts, presets, variables. No widget."""
+"""What a person can change in a plan before it is carried out: what is saved first, the command, how Ray starts, presets,
+variables. No widget."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,6 +13,7 @@ from hangtop.actions.command_line.typed import command, plain_words, shown, vari
 from hangtop.actions.plans.advised import taken_over
 from hangtop.actions.plans.presets import Because, Preset, with_argv, with_presets
 from hangtop.actions.plans.ray_plan import with_command
+from hangtop.actions.plans.saving import saved_first
 from hangtop.records.advice import Advice
 from hangtop.records.plan import Plan, Start
 from hangtop.render.spans import Row
@@ -66,13 +69,20 @@ class Edit:
 
 class StartChanges:
     """`plan`: with all changes; what is shown is what is done. `presets_for`: the presets that fit a start. `advice`: its preset
-    is chosen from the beginning."""
+    is chosen from the beginning. `folder`: the one that is offered for weights."""
 
-    def __init__(self, plan: Plan, presets_for: Callable[[Start], Sequence[Preset]], advice: Sequence[Advice] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        presets_for: Callable[[Start], Sequence[Preset]],
+        advice: Sequence[Advice] = (),
+        folder: str = ".",
+    ) -> None:
         self._as_made = plan
         self.presets = tuple(presets_for(plan.start)) if plan.start is not None else ()
         self.chosen: frozenset[str] = frozenset()
         self.own: dict[str, str] = {}
+        self._folder, self._saves_to = folder, ""
         self._first = 0
         self.plan = plan
         self._because: Because | None = None
@@ -83,6 +93,9 @@ class StartChanges:
 
     def edits(self) -> Iterator[Edit]:
         plan = self._as_made
+        if plan.saving is not None:
+            title = say("Save the weights first, into this folder (empty: do not)")
+            yield Edit(Key("ctrl+s", "^S", word=say("save first")), title, self._saves_to or self._folder, self._take_folder)
         if plan.ray:
             how = shlex.join(plan.ray[0].argv)
             yield Edit(Key("ctrl+e", "^E", word=say("edit how Ray starts")), say("How Ray is started"), how, self._take_ray)
@@ -118,10 +131,15 @@ class StartChanges:
         self._as_made = with_command(self._as_made, plain_words(text))
         self._make()
 
+    def _take_folder(self, text: str) -> None:
+        self._saves_to = os.path.abspath(os.path.expanduser(text.strip())) if text.strip() else ""
+        self._make()
+
     def _take_variables(self, text: str) -> None:
         self.own = variables_in(text)
         self._make()
 
     def _make(self) -> None:
         chosen = (preset for preset in self.presets if preset.id in self.chosen)
-        self.plan = with_presets(self._as_made, chosen, self.own, self._because)
+        made = with_presets(self._as_made, chosen, self.own, self._because)
+        self.plan = saved_first(made, self._saves_to) if self._saves_to else made
