@@ -6,13 +6,15 @@ from msgspec import Struct
 
 
 class Disk(Struct, frozen=True, omit_defaults=True):
-    """A file system that the run writes to. `path`: the folder on it that the run uses. `growth_b_s`: how fast it fills."""
+    """A file system that the run writes to. `path`: the folder on it that the run uses. `growth_b_s`: how fast it fills.
+    `files_free_part`: of the files (inodes) that it has room for; `None` where it has no such limit."""
 
     path: str
     size_bytes: int
     free_bytes: int
     growth_b_s: float | None = None
     problem: str | None = None
+    files_free_part: float | None = None
 
 
 class HostReading(Struct, frozen=True, omit_defaults=True, tag="host"):

@@ -82,7 +82,8 @@ class MachineReader:
             answer = answers.get(path)
             if isinstance(answer, DiskSpace) and answer.number not in known:
                 known |= {answer.number} - {0}
-                yield Disk(path, answer.size_bytes, answer.free_bytes, self._growth(path, answer, now))
+                growth_b_s = self._growth(path, answer, now)
+                yield Disk(path, answer.size_bytes, answer.free_bytes, growth_b_s, files_free_part=answer.files_free_part)
             elif answer is None and now - self._silent.setdefault(path, now) >= SILENT_S:
                 yield Disk(path, 0, 0, problem="the file system does not answer")
 
@@ -159,11 +160,13 @@ def _meminfo() -> dict[str, int]:
 
 
 class DiskSpace(Struct, frozen=True):
-    """Size and free bytes of a file system, with its id from statvfs(3), which is 0 for some."""
+    """Size and free bytes of a file system, with its id from statvfs(3), which is 0 for some. `files_free_part`: as in `Disk`; a
+    file system that makes inodes as it needs them tells of none."""
 
     number: int
     size_bytes: int
     free_bytes: int
+    files_free_part: float | None
 
 
 def _space(pid: int | None, path: str) -> DiskSpace:
@@ -172,4 +175,5 @@ def _space(pid: int | None, path: str) -> DiskSpace:
         space = os.statvfs(path if pid is None else f"/proc/{pid}/root{path}")
     except OSError:
         space = os.statvfs(path)
-    return DiskSpace(space.f_fsid, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize)
+    files = space.f_favail / space.f_files if space.f_files else None
+    return DiskSpace(space.f_fsid, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize, files)

@@ -82,7 +82,10 @@ def test_a_launcher_that_was_killed_is_told_while_its_ranks_go_on() -> None:
 @pytest.mark.parametrize("word", ["running", "stalled"])
 def test_memory_and_disks_that_fill_are_evidence_whatever_the_verdict(word: str) -> None:
     machine = replace(
-        USUAL, cgroup_limit_bytes=10 * G, cgroup_used_bytes=int(9.5 * G), disks=(Disk("/dev/shm", G, 0), Disk("/", G, G // 2))
+        USUAL,
+        cgroup_limit_bytes=10 * G,
+        cgroup_used_bytes=int(9.5 * G),
+        disks=(Disk("/dev/shm", G, 0), Disk("/", G, G // 2, files_free_part=0.002)),
     )
     processes = (replace(process(0), recent=None),)
     state = run({}, processes, silence_s=1 if word == "running" else 300, machine=machine)
@@ -91,6 +94,7 @@ def test_memory_and_disks_that_fill_are_evidence_whatever_the_verdict(word: str)
     assert [fact.text for fact in verdict.evidence if fact.source == "host"] == [
         "memory 95% of the limit of 10.0 G",
         "/dev/shm 100% full, 0 B free",
+        "/ 100% of its inodes used: once none is left no file can be made, whatever space is free",
     ]
 
 

@@ -104,6 +104,9 @@ def _disk(disk: Disk) -> Iterator[str]:
     if part >= FULL_PART or soon:
         when = f", full in {age(fills_s)}" if soon else ""
         yield f"{disk.path} {part:.0%} full, {size(disk.free_bytes)} free{when}"
+    if disk.files_free_part is not None and 1 - disk.files_free_part >= FULL_PART:
+        used = 1 - disk.files_free_part
+        yield f"{disk.path} {used:.0%} of its inodes used: once none is left no file can be made, whatever space is free"
 
 
 def _grows(state: RunState) -> Iterator[str]:
