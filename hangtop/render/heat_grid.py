@@ -29,10 +29,11 @@ WORST = ("✗", "◆", "▸", "▲", "□", "■")
 
 
 class RankBlock(Struct):
-    """The ranks of one node, or eight ranks where nodes are unknown."""
+    """The ranks of one node, or eight ranks where nodes are unknown. `cells`: sign and role of each of `ranks`."""
 
     label: str
     cells: list[tuple[str, str]] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
 
     @property
     def odd(self) -> bool:
@@ -66,12 +67,37 @@ def blocks_of(rows: Sequence[RankRow], world: int) -> list[RankBlock]:
     for rank in range(max(world, *(r + 1 for r in known))):
         row = known.get(rank)
         label = (row.rank.host if row and by_host else None) or str(rank // BLOCK * BLOCK)
-        blocks.setdefault(label, RankBlock(label)).cells.append(cell_of(row))
+        block = blocks.setdefault(label, RankBlock(label))
+        block.cells.append(cell_of(row))
+        block.ranks.append(rank)
     return list(blocks.values())
 
 
-def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
-    """As airy as fits: gaps between cells and lines, then without, at last one cell a node."""
+class GridShape(Struct):
+    """How the blocks stand: `per_line` of them in a line, `per_block` cells each, behind `label` cells; a line is blank after
+    every second one where it is `airy`. `gap`: between cells."""
+
+    blocks: list[RankBlock]
+    label: int
+    per_block: int
+    per_line: int
+    gap: str
+    airy: bool
+
+    def rank_at(self, x: int, y: int) -> int | None:
+        """The rank whose cell this is."""
+        if y < 0 or (self.airy and y % 3 == 2):
+            return None
+        block = (y - y // 3 if self.airy else y) * self.per_line + x // self.per_block
+        cell, between = divmod(x % self.per_block - self.label - 1, 1 + len(self.gap))
+        if x // self.per_block >= self.per_line or block >= len(self.blocks) or cell < 0 or between:
+            return None
+        ranks = self.blocks[block].ranks
+        return ranks[cell] if cell < len(ranks) else None
+
+
+def grid_shape(blocks: Sequence[RankBlock], width: int, lines: int) -> GridShape | None:
+    """As airy as fits: gaps between cells and lines, then without; `None` where only a cell a node fits."""
     label = min(12, max(len(block.label) for block in blocks))
     blocks = [part for block in blocks for part in _parts(block, max(1, width - label - 3))]
     cells = max(len(block.cells) for block in blocks)
@@ -81,18 +107,30 @@ def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
         filled = math.ceil(len(blocks) / per_line)
         if gap and per_block > width:
             continue
-        if filled + (filled - 1) // 2 * airy <= lines:  # a blank line after every second one
-            starts = range(0, len(blocks), per_line)
-            rows = [cut(_line(blocks[start : start + per_line], label, per_block, gap), width) for start in starts]
-            return [line for at, row in enumerate(rows) for line in ((BLANK, row) if airy and at and at % 2 == 0 else (row,))]
-    cells_of_nodes = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
-    return [tuple(cells_of_nodes[start : start + width]) for start in range(0, len(blocks), width)][:lines]
+        if filled + (filled - 1) // 2 * airy <= lines:
+            return GridShape(blocks, label, per_block, per_line, gap, airy)
+    return None
+
+
+def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
+    """The grid; at last one cell a node."""
+    shape = grid_shape(blocks, width, lines)
+    if shape is None:
+        cells_of_nodes = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
+        return [tuple(cells_of_nodes[start : start + width]) for start in range(0, len(blocks), width)][:lines]
+    starts = range(0, len(shape.blocks), shape.per_line)
+    each = (shape.blocks[start : start + shape.per_line] for start in starts)
+    rows = [cut(_line(some, shape.label, shape.per_block, shape.gap), width) for some in each]
+    blank = (at for at in range(len(rows)) if shape.airy and at and at % 2 == 0)
+    before = set(blank)
+    return [line for at, row in enumerate(rows) for line in ((BLANK, row) if at in before else (row,))]
 
 
 def _parts(block: RankBlock, most: int) -> list[RankBlock]:
     """A node that is wider than a line goes on in the next one, without its name."""
-    cells = block.cells
-    return [RankBlock("" if at else block.label, cells[at : at + most]) for at in range(0, len(cells), most)]
+    cells, ranks = block.cells, block.ranks
+    starts = range(0, len(cells), most)
+    return [RankBlock("" if at else block.label, cells[at : at + most], ranks[at : at + most]) for at in starts]
 
 
 def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> Row:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from textual.errors import NoWidget
+from textual.events import MouseMove
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from hangtop.render.view import View
 from hangtop.tui.selection import Selection
-from hangtop.tui.widgets.row_widget import RowWidget, SpanCompositor
+from hangtop.tui.widgets.row_widget import HintLine, RowWidget, SpanCompositor
 
 if TYPE_CHECKING:  # the first paint does without it
     from hangtop.tui.shell import Shell
+
+
+HINT_S = 6.0
+"""Then the keys are there again, though the mouse has not moved."""
 
 
 class LiveScreen(Screen[None]):
@@ -24,6 +32,9 @@ class LiveScreen(Screen[None]):
         super().__init__()
         self._compositor = SpanCompositor()
         self._painted = self._moved = False
+        self.hinted = ""
+        """What is told of the place under the mouse, in the line of keys."""
+        self._forget: Timer | None = None
 
     @property
     def hangtop(self) -> Shell:
@@ -31,6 +42,29 @@ class LiveScreen(Screen[None]):
 
     def on_resize(self) -> None:
         self.show(self.hangtop.view)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        """Tell what is under the mouse, where that helps."""
+        self.hint(self.told_at(int(event.screen_x), int(event.screen_y)))
+
+    def told_at(self, x: int, y: int) -> str:
+        """What is at this cell, in a word; empty where that needs none."""
+        try:
+            widget, place = self.get_widget_at(x, y)
+        except NoWidget:
+            return ""
+        return widget.told(x - place.x, y - place.y) if isinstance(widget, RowWidget) else ""
+
+    def hint(self, words: str) -> None:
+        """Show this in place of the keys, for as long as it is read; nothing brings the keys back."""
+        if self._forget is not None:
+            self._forget.stop()
+        self._forget = self.set_timer(HINT_S, partial(self.hint, "")) if words else None
+        if words != self.hinted:
+            self.hinted = words
+            for part in self.parts_shown:
+                if isinstance(part, HintLine) and part.display:
+                    part.show(self.hangtop.view)
 
     @property
     def parts_shown(self) -> Iterable[Widget]:

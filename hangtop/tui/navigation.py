@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from msgspec.structs import replace
 from textual.app import App
 
 from hangtop.render.log.log_query import LogQuery
@@ -136,7 +137,8 @@ class Navigation(App[None]):
     def hide_pane(self, id_: str) -> None:
         """Out of sight in this project, until its key is pressed; the log always stays."""
         if id_ != "log":
-            self.watch_screen.choose(self.watch_screen.chosen.hidden | {id_})
+            chosen = self.watch_screen.chosen
+            self.watch_screen.choose(replace(chosen, hidden=chosen.hidden | {id_}))
             self.watch_screen.set_focus(None)
 
     def choose_gpu(self, index: int) -> None:

@@ -78,7 +78,7 @@ class PageFoot(KeysLine):
         return self.hangtop.keymap.all_of(cast("PageScreen", self.screen).keys)
 
     def show(self, view: View) -> None:
-        self.paint((footer_row(view, self.size.width, self.keys_there, brief=True),))
+        self.paint_line(footer_row(view, self.size.width, self.keys_there, brief=True))
 
 
 class PageScreen(LiveScreen):

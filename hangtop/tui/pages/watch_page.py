@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Click
+from textual.events import Click, MouseDown, MouseMove, MouseUp
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
@@ -35,7 +35,18 @@ from hangtop.tui.panes.stages_pane import StageBar
 from hangtop.tui.panes.status_line import StatusLine, badge
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
 from hangtop.tui.selection import Selection
-from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, arrange, is_wide, too_small, trouble_lines
+from hangtop.tui.widgets.dividers import Divider, divider_at, dragged, higher
+from hangtop.tui.widgets.layout import (
+    LEAST_HEIGHT,
+    LEAST_LOG,
+    LEAST_WIDTH,
+    VERDICT_LINES,
+    PaneNeed,
+    arrange,
+    is_wide,
+    too_small,
+    trouble_lines,
+)
 from hangtop.tui.widgets.row_widget import RowWidget
 
 NO_CHOICE = PaneChoice()
@@ -72,10 +83,9 @@ class Tabs(RowWidget):
     def show(self, view: View) -> None:
         row: Row = ()
         self._ends = []
-        hidden = cast("WatchScreen", self.screen).chosen.hidden
-        for pane, alarm in zip(self._panes, self._alarms(view), strict=True):
-            if pane.id_ in hidden:
-                continue
+        alarms = dict(zip((pane.id_ for pane in self._panes), self._alarms(view), strict=True))
+        for pane in cast("WatchScreen", self.screen).in_sight:
+            alarm = alarms[pane.id_]
             name = say(pane.title.split()[0])
             key = self.hangtop.keymap.shown(f"pane_{pane.id_}")
             if pane.id_ == self.hangtop.active:
@@ -151,6 +161,8 @@ class WatchScreen(LiveScreen):
         self.active = "ranks"
         self.enlarged = False
         self._asking = self._jumps = False
+        self._held: Divider | None = None
+        self._carried: str | None = None
         self._filtered: LogPane | TablePane[Any] | None = None
 
     @property
@@ -186,21 +198,77 @@ class WatchScreen(LiveScreen):
     def open_pane(self, id_: str) -> None:
         """Focus a pane; again: maximise it; again: back."""
         if id_ in self.chosen.hidden:
-            self.choose(self.chosen.hidden - {id_})
+            self.choose(replace(self.chosen, hidden=self.chosen.hidden - {id_}))
         focused = self.active == id_ and self.query_one(f"#{id_}").has_focus
         self.enlarged = focused and not self.enlarged
         self.active = id_
         self.show(self.hangtop.view)
         self.set_focus(self.query_one(f"#{id_}"), scroll_visible=False)  # at once: the next key may be there already
 
-    def choose(self, hidden: frozenset[str]) -> None:
-        """Hide these panes, and keep that for the project."""
-        self.chosen = replace(self.chosen, hidden=hidden)
+    def choose(self, chosen: PaneChoice) -> None:
+        """Hide, order and size the panes so, and keep that for the project."""
+        self.chosen = chosen
         self.enlarged = False
-        self.active = "log" if self.active in hidden else self.active
+        self.active = "log" if self.active in chosen.hidden else self.active
         self.show(self.hangtop.view)
-        if self.chosen.path is not None:
-            self.run_worker(self._keep(self.chosen.path), name="panes", group="panes", exclusive=True)
+        if chosen.path is not None:
+            self.run_worker(self._keep(chosen.path), name="panes", group="panes", exclusive=True)
+
+    def size_pane(self, id_: str, by: int) -> None:
+        """So many lines more for this pane."""
+        self.choose(higher(self.chosen, id_, by, self._pane_places, self._heads))
+
+    def divide(self, by: int) -> None:
+        """Move the line between two panes that stand side by side by so many cells."""
+        for place in self._pane_places.values():
+            if (divider := divider_at(self._pane_places, place.right, place.y)) is not None and divider.upright:
+                panes = self._pane_places
+                self.choose(dragged(self.chosen, divider, panes, panes[divider.before[0]].right + by, place.y, self._heads))
+                return
+
+    def move_pane(self, id_: str, by: int) -> None:
+        """This pane a place on, or back."""
+        self.choose(self.chosen.moved(id_, by, [pane.id_ for pane in self.panes]))
+
+    @property
+    def _pane_places(self) -> dict[str, Region]:
+        return {pane.id_: place for pane in self.panes if (place := self._placed.places.get(pane.id_)) is not None}
+
+    @property
+    def _heads(self) -> int:
+        """Lines of an open pane that stand in the line of tabs."""
+        return int("tabs" in self._placed.places)
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Take hold of the line between two panes, or of the head of one."""
+        x, y = int(event.screen_x), int(event.screen_y)
+        self._held = divider_at(self._pane_places, x, y)
+        on_head = (id_ for id_, place in self._pane_places.items() if place.contains(x, y) and place.y == y)
+        self._carried = None if self._heads or self.enlarged else next(on_head, None)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        super().on_mouse_move(event)
+        if self._held is not None and event.button:
+            x, y = int(event.screen_x), int(event.screen_y)
+            chosen = dragged(self.chosen, self._held, self._pane_places, x, y, self._heads)
+            if chosen != self.chosen:
+                self.chosen = chosen
+                self.show(self.hangtop.view)
+
+    def on_mouse_up(self, event: MouseUp) -> None:
+        """What was sized is kept, and a pane that was dropped on another takes its place."""
+        held, carried, self._held, self._carried = self._held, self._carried, None, None
+        if held is not None:
+            self.choose(self.chosen)
+        x, y = int(event.screen_x), int(event.screen_y)
+        onto = next((id_ for id_, place in self._pane_places.items() if place.contains(x, y)), None)
+        if carried is not None and onto is not None and onto != carried:
+            self.choose(self.chosen.put(carried, onto, [pane.id_ for pane in self.panes]))
+
+    def told_at(self, x: int, y: int) -> str:
+        if (divider := divider_at(self._pane_places, x, y)) is None:
+            return super().told_at(x, y)
+        return say("drag: the width of these panes" if divider.upright else "drag: the height of these panes")
 
     async def _keep(self, path: Path) -> None:
         if problem := await written(path, self.chosen.text):
@@ -218,11 +286,13 @@ class WatchScreen(LiveScreen):
         self.ranks_pane.action_choose(by)
 
     @property
-    def _in_sight(self) -> list[Pane]:
-        return [pane for pane in self.panes if pane.id_ not in self.chosen.hidden]
+    def in_sight(self) -> list[Pane]:
+        """The panes that are not hidden, in their order."""
+        by_id = {pane.id_: pane for pane in self.panes}
+        return [by_id[id_] for id_ in self.chosen.in_order(by_id) if id_ not in self.chosen.hidden]
 
     def next_pane(self, by: int) -> None:
-        ids = [pane.id_ for pane in self._in_sight if is_wide(*self.size) is False or pane.display or self.enlarged]
+        ids = [pane.id_ for pane in self.in_sight if is_wide(*self.size) is False or pane.display or self.enlarged]
         at = ids.index(self.active) if self.active in ids else 0
         first = not any(pane.has_focus for pane in self.panes)
         self.enlarged = False
@@ -290,11 +360,18 @@ class WatchScreen(LiveScreen):
         width, height = self.app.size
         if too_small(width, height):
             return {"small": Region(0, 0, width, height)}
-        *panes, _ = self.panes
-        wants = {pane.id_: pane.want(view, width - 2) for pane in panes if pane.id_ not in self.chosen.hidden}
+        wants = {pane.id_: self._need(pane, view, width - 2) for pane in self.in_sight}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
         told = len(troubles(view, width, height))
-        places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged, trouble=told)
+        places = arrange(
+            width, height, lines, wants, active=self.active, maximised=self.enlarged, trouble=told, left=self.chosen.left
+        )
         if self._asking and "footer" in places:
             places["prompt"] = places.pop("footer")
         return places
+
+    def _need(self, pane: Pane, view: View, width: int) -> PaneNeed:
+        if pane is self.log_pane:
+            return PaneNeed(LEAST_LOG, wide=True)
+        need, chosen = pane.want(view, width), self.chosen.lines.get(pane.id_)
+        return need if chosen is None or need.lines == 1 else PaneNeed(chosen, need.wide, sized=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
+from typing import cast
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -15,11 +16,12 @@ from hangtop.diagnosis.sources_seen import failure
 from hangtop.records.health import NO_ANSWER_S, SourceHealth
 from hangtop.records.nodes import is_node
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES
-from hangtop.render.spans import Row, between, width_of
+from hangtop.render.spans import Row, between, cut, width_of
 from hangtop.render.view import View
 from hangtop.translations import say
 from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_IT_STANDS, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
-from hangtop.tui.widgets.row_widget import RowWidget
+from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.widgets.row_widget import HintLine
 
 HIDDEN = frozenset(ASKED_SOURCES)
 MISSED = ("gpu", "ray")
@@ -121,8 +123,13 @@ def _known(view: View) -> list[SourceHealth]:
     return sorted(known, key=lambda health: (order.get(health.name, len(order)), health.name))
 
 
-class KeysLine(RowWidget):
-    """A click on a key presses it."""
+class KeysLine(HintLine):
+    """A click on a key presses it. While the mouse is on something that can be told, that stands here."""
+
+    def paint_line(self, keys: Row) -> None:
+        """The keys, or what is under the mouse."""
+        hinted = cast("LiveScreen", self.screen).hinted
+        self.paint((cut(((" ", ""), (hinted, "ink")), self.size.width) if hinted else keys,))
 
     @property
     def keys_there(self) -> tuple[Key, ...]:
@@ -140,7 +147,7 @@ class KeysLine(RowWidget):
 
 class Footer(KeysLine):
     def show(self, view: View) -> None:
-        self.paint((footer_row(view, self.size.width, self.keys_there),))
+        self.paint_line(footer_row(view, self.size.width, self.keys_there))
 
 
 def key_at(row: Row, x: int) -> str | None:

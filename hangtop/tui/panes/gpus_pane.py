@@ -16,10 +16,11 @@ from hangtop.diagnosis.members.rank_gpus import of_run, ranks_on
 from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.render.gpu_head import kinds_said, nodes_summary, summary
 from hangtop.render.gpu_nodes import node_rows, node_table
-from hangtop.render.gpu_rows import gpu_rows, table_rows
+from hangtop.render.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut
+from hangtop.render.under_mouse import gpu_told
 from hangtop.render.view import View
 from hangtop.translations import say
 from hangtop.tui.bindings import local
@@ -44,6 +45,7 @@ class GpusPane(SelectablePane):
         super().__init__()
         self.opened: str | None = None
         self._shown: dict[str, dict[int, SteadyGpu]] = {}
+        self._gpus: tuple[GpuRow, ...] = ()
 
     def want(self, view: View, width: int) -> PaneNeed:
         nodes = _nodes(view)
@@ -57,7 +59,7 @@ class GpusPane(SelectablePane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes = _nodes(view)
-        self.things, self.painted = (), ()
+        self.things, self.painted, self._gpus = (), (), ()
         if not nodes:
             return one_line(self, nothing(view), width)
         notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
@@ -75,7 +77,7 @@ class GpusPane(SelectablePane):
             at_work=view.verdict.at_work if view.verdict else (),
             held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.state.ended else (),
         )
-        rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
+        self._gpus = rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
         self.things = [row.gpu.index for row in rows]
         parts = [(line, *[None for _ in row.gpu.mig or ()]) for line, row in enumerate(rows)]
         self.painted = (None, None, *(line for lines in parts for line in lines))
@@ -103,6 +105,10 @@ class GpusPane(SelectablePane):
         if len(nodes) == 1:
             return next(iter(nodes))
         return self.opened if self.opened in nodes else None
+
+    def told(self, x: int, y: int) -> str:
+        line = self.line_at(x, y)
+        return gpu_told(self._gpus[line]) if line is not None and line < len(self._gpus) else ""
 
     def chosen_ranks(self) -> tuple[int, ...] | None:
         """The ranks on the chosen GPU or node; `None` if none is chosen."""

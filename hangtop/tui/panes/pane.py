@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
 from textual.binding import BindingType
@@ -16,6 +16,7 @@ from hangtop.render.spans import BLANK, Row, align, cut, dotted, folded, head
 from hangtop.render.view import View
 from hangtop.translations import say
 from hangtop.tui.bindings import local
+from hangtop.tui.pane_choice import PaneChoice
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 from hangtop.tui.widgets.row_widget import RowWidget, Wheel
@@ -23,10 +24,30 @@ from hangtop.tui.widgets.row_widget import RowWidget, Wheel
 Options = TypeVar("Options", TreeOptions, ActorOptions)
 
 
+class Arranges(Protocol):
+    """The screen of panes, as far as these arrange themselves on it."""
+
+    chosen: PaneChoice
+
+    def choose(self, chosen: PaneChoice) -> None: ...
+    def size_pane(self, id_: str, by: int) -> None: ...
+    def divide(self, by: int) -> None: ...
+    def move_pane(self, id_: str, by: int) -> None: ...
+
+
 class Pane(Wheel, RowWidget, can_focus=True):
     """`headless`: a tab stands for the head."""
 
-    BINDINGS: ClassVar[list[BindingType]] = local(hide="hide")
+    BINDINGS: ClassVar[list[BindingType]] = local(
+        hide="hide",
+        higher="size(1)",
+        lower="size(-1)",
+        divide_left="divide(-2)",
+        divide_right="divide(2)",
+        pane_earlier="place(-1)",
+        pane_later="place(1)",
+        usual_panes="usual",
+    )
     id_: ClassVar[str]
     title: ClassVar[str]
 
@@ -63,6 +84,26 @@ class Pane(Wheel, RowWidget, can_focus=True):
     def action_hide(self) -> None:
         """Out of sight, until its key is pressed again."""
         self.hangtop.hide_pane(self.id_)
+
+    def action_size(self, by: int) -> None:
+        """So many lines more."""
+        self._watched.size_pane(self.id_, by)
+
+    def action_divide(self, by: int) -> None:
+        """Move the line between two panes to the side."""
+        self._watched.divide(by)
+
+    def action_place(self, by: int) -> None:
+        """A place on in the order of panes, or back."""
+        self._watched.move_pane(self.id_, by)
+
+    def action_usual(self) -> None:
+        """All panes in their usual order and size."""
+        self._watched.choose(self._watched.chosen.usual())
+
+    @property
+    def _watched(self) -> Arranges:
+        return cast("Arranges", self.screen)
 
     def on_focus(self) -> None:
         self.show(self.hangtop.view)  # only its own head tells who has the focus
@@ -145,11 +186,15 @@ class SelectablePane(Pane):
         self.choose_line(lines[place])
         self.hangtop.repaint()
 
+    def line_at(self, x: int, y: int) -> int | None:
+        """The line of `things` that is painted at this cell."""
+        place = y + int(self.headless)
+        return self.painted[place] if place < len(self.painted) else None
+
     def on_click(self, event: Click) -> None:
         """Choose the row, or open it if it is chosen, and make this the active pane."""
         self.hangtop.active = self.id_
-        place = event.y + (1 if self.headless else 0)
-        line = self.painted[place] if place < len(self.painted) else None
+        line = self.line_at(event.x, event.y)
         if line is None or self.things[line] is None:
             return
         again = self.chosen_line() == line

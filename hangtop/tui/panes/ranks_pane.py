@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hangtop.common.text import some
-from hangtop.render.heat_grid import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
+from hangtop.render.heat_grid import GridShape, blocks_of, grid_rows, grid_shape, legend_row, odd_rows, quiet_rows
 from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted
+from hangtop.render.under_mouse import rank_told
 from hangtop.render.view import View
 from hangtop.translations import say
 from hangtop.tui.panes.pane import SelectablePane, one_line, part_in_sight
@@ -22,6 +23,13 @@ class RanksPane(SelectablePane):
     id_, title = "ranks", "Ranks"
     chosen: int | None
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._shape: GridShape | None = None
+        self._grid_top = self._odd_from = (
+            0  # the line, with the head, at which the grid begins; the cell at which odd ranks stand
+        )
+
     def want(self, view: View, width: int) -> PaneNeed:
         ranks = len(view.ranks)
         if not ranks:
@@ -33,7 +41,7 @@ class RanksPane(SelectablePane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         rows = rank_rows(view, self.chosen)
-        self.things, self.painted = [row.rank.rank for row in rows], ()
+        self.things, self.painted, self._shape = [row.rank.rank for row in rows], (), None
         if not rows:
             return one_line(self, _nothing(view), width)
         if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 5:
@@ -57,13 +65,30 @@ class RanksPane(SelectablePane):
         odd = odd_rows(rows, right, max(3, height - 8))
         named = [*odd, *([BLANK] if odd else [])]
         room = max(1, height - 2 - (0 if beside else len(named)))
-        grid = grid_rows(blocks_of(rows, world), left, room)
+        self._odd_from = left + GAP if beside else 0
+        standing_out = [line for line, row in enumerate(rows) if row.role or row.chosen]
+        told = len(odd) - 1 if len(odd) == 1 + len(standing_out) else max(0, len(odd) - 2)  # else the last one counts the rest
+        self.painted = (None, None, *standing_out[:told])
+        blocks = blocks_of(rows, world)
+        grid = grid_rows(blocks, left, room)
+        self._shape, self._grid_top = grid_shape(blocks, left, room), 1 if beside else 1 + len(named)
         grid = [*grid, *([BLANK] if len(grid) < room else []), legend_row(grid)]
         side = [*named, *quiet_rows(rows, world, right)]
         top = self.head(dotted((summary(view, rows), ((some(world, "rank"), "muted"),))), width)
         if not beside:
             return [top, *named, *grid]
         return [top, *side_by_side(grid, [cut(row, right) for row in side], left)]
+
+    def line_at(self, x: int, y: int) -> int | None:
+        line = super().line_at(x, y)
+        if self._shape is None or (line is not None and x >= self._odd_from):
+            return line
+        rank = self._shape.rank_at(x, y + int(self.headless) - self._grid_top)
+        return self.things.index(rank) if rank in self.things else None
+
+    def told(self, x: int, y: int) -> str:
+        line = self.line_at(x, y)
+        return "" if line is None else rank_told(rank_rows(self.hangtop.view, self.chosen)[line])
 
     def unchoose(self) -> bool:
         """Give up the choice; true if there was one."""

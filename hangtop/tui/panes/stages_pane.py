@@ -10,6 +10,7 @@ from hangtop.common import text
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import StageNow, Verdict
 from hangtop.render.spans import BLANK, Row, cut, width_of
+from hangtop.render.under_mouse import joined
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
 from hangtop.translations import say
@@ -82,20 +83,50 @@ def _times(verdict: Verdict) -> str:
 
 def stage_row(view: View, width: int) -> Row:
     """On a narrow screen finished stages fold to `✓ 5 stages 1:16`, then those to come are dropped."""
+    if view.state.log is None or view.verdict is None:
+        return ((" ", ""), (say("reading …"), "muted"))
+    chips = stage_chips(view, width)
+    row = _joined([row for row, _ in chips])
+    return ((" ", ""), *(row if width_of(row) <= width - 2 else cut(row, width - 2)))
+
+
+def stage_chips(view: View, width: int) -> list[tuple[Row, str]]:
+    """What stands in the bar, and what is told of each: as much as fits."""
     log, verdict = view.state.log, view.verdict
     if log is None or verdict is None:
-        return ((" ", ""), (say("reading …"), "muted"))
+        return []
     done = done_stages(log, verdict.stage)
-    each = [_done_chip(stage.title, stage.took_s) for stage in done]
+    each = [(_done_chip(stage.title, stage.took_s), _took(stage)) for stage in done]
     known = [stage.took_s for stage in done if stage.took_s is not None]
-    folded = [_done_chip(text.some(len(done), "stage"), sum(known) if known else None)] if len(done) > 1 else each
-    now = [row for row in (chip(view, verdict),) if row]
-    later: list[Row] = [(("· ", "faint"), (say(title), "stale")) for title in stages_to_come(log, verdict.stage)]
-    for chips in ([*each, *now, *later], [*folded, *now, *later], [*folded, *now], now):
-        row = _joined(chips)
-        if width_of(row) <= width - 2:
-            return ((" ", ""), *row)
-    return ((" ", ""), *cut(_joined(now), width - 2))
+    all_done = _done_chip(text.some(len(done), "stage"), sum(known) if known else None)
+    folded = [(all_done, ", ".join(map(_took, done)))] if len(done) > 1 else each
+    now = [(row, _now_told(verdict)) for row in (chip(view, verdict),) if row]
+    titles = stages_to_come(log, verdict.stage)
+    later: list[tuple[Row, str]] = [
+        ((("· ", "faint"), (say(title), "stale")), joined((say(title), say("to come")))) for title in titles
+    ]
+    for chips in ([*each, *now, *later], [*folded, *now, *later], [*folded, *now]):
+        if width_of(_joined([row for row, _ in chips])) <= width - 2:
+            return chips
+    return now
+
+
+def _took(stage: DoneStage) -> str:
+    return say(stage.title) if stage.took_s is None else f"{say(stage.title)} {text.duration(stage.took_s)}"
+
+
+def _now_told(verdict: Verdict) -> str:
+    stage, silence_s, limit_s = verdict.stage, verdict.silence_s, verdict.limit_s
+    if stage is None:
+        return ""
+    return joined(
+        (
+            say(stage.title),
+            "" if stage.since_s is None else say(f"for {text.duration(text.coarse(stage.since_s))}"),
+            "" if silence_s is None else say(f"quiet {text.age(text.coarse(silence_s))}"),
+            "" if limit_s is None else say(f"may be quiet for {text.duration(limit_s)}"),
+        )
+    )
 
 
 def _joined(chips: list[Row]) -> Row:
@@ -122,3 +153,11 @@ def _nested(id_: str, entered: set[str]) -> bool:
 class StageBar(RowWidget):
     def show(self, view: View) -> None:
         self.paint((stage_row(view, self.size.width),))
+
+    def told(self, x: int, y: int) -> str:
+        end = 1  # the bar begins with a blank
+        for chip_row, told in stage_chips(self.hangtop.view, self.size.width):
+            if end <= x < (end := end + width_of(chip_row)):
+                return told
+            end += width_of(GAP)
+        return ""

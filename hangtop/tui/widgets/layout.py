@@ -15,6 +15,7 @@ WIDE_WIDTH, WIDE_HEIGHT = 100, 30
 ROOMY_HEIGHT = 24
 LEAST_LOG = 5
 LEAST_PANE = 4
+LEAST_COLUMN = 30
 REASON_LINES = 3
 """Lines under the tab of a pane that only says why it is empty."""
 RIGHT_WIDTH = 56
@@ -23,10 +24,12 @@ GAP = 3
 
 
 class PaneNeed(Struct, frozen=True):
-    """What a pane needs: `lines` with its head, 1 if it has nothing to show. `wide`: the whole width."""
+    """What a pane needs: `lines` with its head, 1 if it has nothing to show. `wide`: the whole width. `sized`: a person wants so
+    many."""
 
     lines: int
     wide: bool = False
+    sized: bool = False
 
 
 def side_by_side(left: Sequence[Row], right: Sequence[Row], width: int) -> list[Row]:
@@ -57,11 +60,12 @@ def arrange(
     active: str,
     maximised: bool,
     trouble: int = 0,
+    left: float | None = None,
 ) -> dict[str, Region]:
     """Rectangles of `status stages verdict footer`, of `tabs` when there are any, and of the panes in `wants` that are shown.
 
-    `wants` is in the order of the panes, the log not among them: it takes what is left. `trouble`: so many lines say
-    which source is not well.
+    `wants` is in the order of the panes. The log takes what is left, wherever it stands; it comes last where it is not named.
+    `trouble`: so many lines say which source is not well. `left`: the part of the width for the left one of two panes.
     """
     wide = is_wide(width, height)
     verdict_lines = min(verdict_lines, VERDICT_LINES if wide else VERDICT_LINES - 1)
@@ -79,7 +83,8 @@ def arrange(
     bottom = height - 1 - trouble
     places |= {"trouble": Region(1, bottom, inner, trouble)} if trouble else {}
     if wide:
-        return places | ({active: Region(1, y, inner, bottom - y)} if maximised else _columns(inner, y, bottom, wants))
+        return places | ({active: Region(1, y, inner, bottom - y)} if maximised else _columns(inner, y, bottom, wants, left))
+    wants = {name: want for name, want in wants.items() if name != "log"}
     return places | {"tabs": Region(1, y, inner, 1)} | _tab(inner, y + 1, bottom, wants, active, maximised=maximised)
 
 
@@ -94,12 +99,17 @@ def _tab(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], active:
     return {active: Region(1, y, width, lines), "log": Region(1, bottom - tail, width, tail)}
 
 
-def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed]) -> dict[str, Region]:
-    """Panes in two columns; empty ones, of one line each, below the first row of panes; the log at the bottom."""
-    bands = _bands([(name, want) for name, want in wants.items() if want.lines > 1])
-    single = [name for name, want in wants.items() if want.lines == 1]
+def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], left: float | None) -> dict[str, Region]:
+    """Panes in two columns; empty ones, of one line each, below the first row of panes; the log at the bottom, or between."""
+    names = [*wants] if "log" in wants else [*wants, "log"]
+    above, below = names[: names.index("log")], names[names.index("log") + 1 :]
+    bands = [*_bands([(name, wants[name]) for name in above if wants[name].lines > 1])]
+    log_at = len(bands)
+    bands += _bands([(name, wants[name]) for name in below if wants[name].lines > 1])
+    single = [name for name, want in wants.items() if want.lines == 1 and name != "log"]
     gaps = len(bands) + bool(single)
-    heights = _fit([max(want.lines for _, want in band) for band in bands], bottom - y - LEAST_LOG - len(single) - gaps)
+    heights = _fit([_height(band) for band in bands], bottom - y - LEAST_LOG - len(single) - gaps)
+    log_lines = max(1, bottom - y - sum(heights) - len(single) - gaps)
     places: dict[str, Region] = {}
 
     def singles(at: int) -> int:
@@ -109,12 +119,22 @@ def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed]) -> 
 
     if not bands:
         y = singles(y)
-    for index, (band, lines) in enumerate(zip(bands, heights, strict=True)):
-        places |= _band(band, width, y, lines)
-        y += lines + 1
-        if index == 0:
+    for index, (band, lines) in enumerate(zip((*bands, []), (*heights, 0), strict=True)):
+        if index == log_at:
+            places["log"] = Region(1, y, width, log_lines)
+            y += log_lines + 1
+        if band:
+            places |= _band(band, width, y, lines, left)
+            y += lines + 1
+        if band and index == 0:
             y = singles(y)
-    return places | {"log": Region(1, y, width, max(1, bottom - y))}
+    return places
+
+
+def _height(band: Sequence[tuple[str, PaneNeed]]) -> int:
+    """Of the panes side by side the sized ones count, where there are any."""
+    sized = [want.lines for _, want in band if want.sized]
+    return max(sized or [want.lines for _, want in band])
 
 
 def _bands(panes: Sequence[tuple[str, PaneNeed]]) -> list[list[tuple[str, PaneNeed]]]:
@@ -128,12 +148,14 @@ def _bands(panes: Sequence[tuple[str, PaneNeed]]) -> list[list[tuple[str, PaneNe
     return bands
 
 
-def _band(band: Sequence[tuple[str, PaneNeed]], width: int, y: int, lines: int) -> dict[str, Region]:
+def _band(band: Sequence[tuple[str, PaneNeed]], width: int, y: int, lines: int, left: float | None) -> dict[str, Region]:
     if len(band) == 1:
         return {band[0][0]: Region(1, y, width, lines)}
     right = RIGHT_WIDTH if width < 158 else (width - 3) // 2
-    left = width - 3 - right
-    return {band[0][0]: Region(1, y, left, lines), band[1][0]: Region(left + 4, y, right, lines)}
+    if left is not None:
+        right = width - 3 - min(width - 3 - LEAST_COLUMN, max(LEAST_COLUMN, round(left * width)))
+    near = width - 3 - right
+    return {band[0][0]: Region(1, y, near, lines), band[1][0]: Region(near + 4, y, right, lines)}
 
 
 def _fit(heights: list[int], room: int) -> list[int]:

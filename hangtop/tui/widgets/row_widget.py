@@ -59,6 +59,10 @@ class RowWidget(Widget):
     def show(self, view: View) -> None:
         raise NotImplementedError
 
+    def told(self, x: int, y: int) -> str:
+        """A word on what is under the mouse at this cell of the widget; empty where the cell says all."""
+        return ""
+
     def on_resize(self) -> None:
         self.show(self.hangtop.view)
 
@@ -147,6 +151,10 @@ class RowWidget(Widget):
             shown = line_filter.apply(shown, self.background_colors[1])
         self._styles[role] = style = shown[0].style or Style.null()
         return style
+
+
+class HintLine(RowWidget):
+    """A line that tells what is under the mouse, and is something else while nothing is to be told."""
 
 
 class Wheel:
