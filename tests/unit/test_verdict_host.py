@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.facts.machine_evidence import G, host_evidence
+from hangtop.diagnosis.facts.machine_evidence import G, full_disks, host_evidence
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.log import Pace
@@ -79,13 +79,20 @@ def test_a_launcher_that_was_killed_is_told_while_its_ranks_go_on() -> None:
     assert diagnose(still, SPEC, NOW).headline == "Starting."  # only who started their launcher is gone
 
 
+def test_a_disk_without_inodes_is_told_whatever_space_is_free() -> None:
+    disks = (Disk("/a", G, G // 2, files_free_part=0.01), Disk("/b", G, G // 2, files_free_part=0.5), Disk("/c", G, G // 2))
+    assert list(full_disks(replace(USUAL, disks=disks))) == [
+        "/a 99% of its inodes used: once none is left no file can be made, whatever space is free"
+    ]
+
+
 @pytest.mark.parametrize("word", ["running", "stalled"])
 def test_memory_and_disks_that_fill_are_evidence_whatever_the_verdict(word: str) -> None:
     machine = replace(
         USUAL,
         cgroup_limit_bytes=10 * G,
         cgroup_used_bytes=int(9.5 * G),
-        disks=(Disk("/dev/shm", G, 0), Disk("/", G, G // 2, files_free_part=0.002)),
+        disks=(Disk("/dev/shm", G, 0), Disk("/", G, G // 2)),
     )
     processes = (replace(process(0), recent=None),)
     state = run({}, processes, silence_s=1 if word == "running" else 300, machine=machine)
@@ -94,7 +101,6 @@ def test_memory_and_disks_that_fill_are_evidence_whatever_the_verdict(word: str)
     assert [fact.text for fact in verdict.evidence if fact.source == "host"] == [
         "memory 95% of the limit of 10.0 G",
         "/dev/shm 100% full, 0 B free",
-        "/ 100% of its inodes used: once none is left no file can be made, whatever space is free",
     ]
 
 
