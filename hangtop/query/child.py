@@ -26,9 +26,10 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.query.answers import cell, is_number
 from hangtop.query.chart import chart_lines
 from hangtop.query.courses import courses
-from hangtop.query.database import Answer, Database, QueryError
+from hangtop.query.database import Answer, Database, QueryError, quoted
 from hangtop.query.differences import Runs
-from hangtop.query.requests import LIMIT_S, Asked, ChartAsk, ChildAnswer, CoursesAsk, DiffAsk, Shown, SqlAsk, TimelineAsk
+from hangtop.query.lateness import lateness
+from hangtop.query.requests import LIMIT_S, Asked, ChartAsk, ChildAnswer, Course, CoursesAsk, DiffAsk, Shown, SqlAsk, TimelineAsk
 from hangtop.query.runs import LIVE, MOST_LOOKS, add_runs, add_seen, run_names, seen_rows, zone_shift_s
 from hangtop.query.tables import TABLES
 from hangtop.query.whole_run import NoTimeError, whole_run
@@ -70,8 +71,17 @@ def _table(ask: SqlAsk, data: bytes, folder: Path) -> ChildAnswer:
 def _courses(ask: CoursesAsk, data: bytes, folder: Path) -> ChildAnswer:
     with Database(folder, MEMORY_BYTES) as database:
         files = tuple(map(Path, ask.files))
-        notes = tuple(add_seen(database, data, files, "steps metrics gpus", _index(ask.config_dir), zone_shift_s()))
-        return ChildAnswer(courses=courses(database), notes=notes)
+        tables, index, shift_s = "steps metrics gpus ranks", _index(ask.config_dir), zone_shift_s()
+        notes = [*add_seen(database, data, files, tables, index, shift_s)]
+        others: tuple[Course, ...] = ()
+        if ask.other:
+            try:
+                notes += add_runs(database, (Path(ask.other),), tables, index, shift_s, MOST_LOOKS)
+                others = courses(database, quoted(run_names((Path(ask.other),))[0]))
+            except QueryError as error:
+                notes.append(str(error))
+        run = quoted(LIVE)
+        return ChildAnswer(courses=courses(database, run), others=others, late=lateness(database, run), notes=tuple(notes))
 
 
 def _differences(ask: DiffAsk, data: bytes, folder: Path) -> ChildAnswer:

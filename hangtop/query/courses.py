@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hangtop.query.database import Database
+from hangtop.query.database import Database, quoted
 from hangtop.query.requests import Course, Point
 
 POINTS = 1_500
@@ -20,39 +20,35 @@ SELECT {apart}, min(time_s), min(step), avg(value), min(value), max(value) FROM 
   WINDOW series AS (PARTITION BY {apart} ORDER BY time_s, step), whole AS (PARTITION BY {apart})
 ) GROUP BY {apart}, slot ORDER BY {apart}, slot
 """
-_METRICS = "SELECT name, time_s, step, value FROM metrics WHERE value IS NOT NULL AND name IN ({names})"
+_METRICS = "SELECT name, time_s, step, value FROM metrics WHERE run = {run} AND value IS NOT NULL AND name IN ({names})"
 _NAMES = (
-    "SELECT name, count(*) FROM metrics WHERE value IS NOT NULL GROUP BY name HAVING count(*) > 1 ORDER BY count(*) DESC, name"
+    "SELECT name, count(*) FROM metrics WHERE run = {run} AND value IS NOT NULL GROUP BY name HAVING count(*) > 1 "
+    "ORDER BY count(*) DESC, name"
 )
 _PACE = """
 SELECT 's/step' AS name, time_s, step, (time_s - before_s) / (step - step_before) AS value FROM (
   SELECT step, min(time_s) AS time_s, lag(min(time_s)) OVER (ORDER BY step) AS before_s,
          lag(step) OVER (ORDER BY step) AS step_before
-  FROM steps WHERE step IS NOT NULL AND time_s IS NOT NULL GROUP BY step
+  FROM steps WHERE run = {run} AND step IS NOT NULL AND time_s IS NOT NULL GROUP BY step
 ) WHERE before_s IS NOT NULL AND time_s >= before_s
 """
 _GPUS = """
 SELECT 'GPU ' || gpu || ' {what}' AS name, time_s, NULL AS step, {column} AS value FROM gpus
-WHERE {column} IS NOT NULL AND gpu < {most}
+WHERE run = {run} AND {column} IS NOT NULL AND gpu < {most}
 """
 
 
-def courses(database: Database) -> tuple[Course, ...]:
-    """What there is, the usual metrics first. Raises `QueryError`."""
-    known = [str(name) for name, _ in database.select(_NAMES)[1]]
+def courses(database: Database, run: str) -> tuple[Course, ...]:
+    """What there is of this run (its name as SQL writes a text), the usual metrics first. Raises `QueryError`."""
+    known = [str(name) for name, _ in database.select(_NAMES.format(run=run))[1]]
     names = [name for name in FIRST if name in known]
     names += [name for name in known if name not in names][: max(0, MOST_METRICS - len(names))]
-    told = list(_thinned(database, _METRICS.format(names=", ".join(map(_literal, names))))) if names else []
+    told = list(_thinned(database, _METRICS.format(run=run, names=", ".join(map(quoted, names))))) if names else []
     told.sort(key=lambda course: names.index(course.name))
-    told += _thinned(database, _PACE)
+    told += _thinned(database, _PACE.format(run=run))
     for what, column in (("power W", "power_w"), ("memory G", "used_bytes / 1073741824.0"), ("util %", "util_percent")):
-        told += _thinned(database, _GPUS.format(what=what, column=column, most=MOST_GPUS), from_zero=True)
+        told += _thinned(database, _GPUS.format(run=run, what=what, column=column, most=MOST_GPUS), from_zero=True)
     return tuple(told)
-
-
-def _literal(name: str) -> str:
-    """A name of a foreign log, as SQL writes a text."""
-    return "'" + name.replace("'", "''") + "'"
 
 
 def _thinned(database: Database, source: str, *, from_zero: bool = False) -> Iterator[Course]:

@@ -48,10 +48,12 @@ class DiffAsk(Struct, frozen=True, tag="diff"):
 
 
 class CoursesAsk(Struct, frozen=True, tag="courses"):
-    """How the numbers of the run went. Behind it comes a recording. `files`: logs of which the steps are read, if any."""
+    """How the numbers of the run went. Behind it comes a recording. `files`: logs of which the steps are read, if any. `other`: a
+    recording or a log of a second run to lay over it."""
 
     files: tuple[str, ...] = ()
     config_dir: str | None = None
+    other: str = ""
 
 
 Point = tuple[float | None, int | None, float, float, float]
@@ -82,7 +84,8 @@ class Shown(Struct, frozen=True):
 
 
 class ChildAnswer(Struct, frozen=True, omit_defaults=True):
-    """`problem`: why there is no answer, in one line. `notes`: what could not be read."""
+    """`problem`: why there is no answer, in one line. `others`: courses of the second run. `late`: how late each rank was.
+    `notes`: what could not be read."""
 
     problem: str = ""
     table: Shown | None = None
@@ -90,4 +93,6 @@ class ChildAnswer(Struct, frozen=True, omit_defaults=True):
     lines: tuple[str, ...] = ()
     differences: tuple[Difference, ...] | None = None
     courses: tuple[Course, ...] = ()
+    others: tuple[Course, ...] = ()
+    late: tuple[Course, ...] = ()
     notes: tuple[str, ...] = ()

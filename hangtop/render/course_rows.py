@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.common import text
+from hangtop.render.late_rows import late_rows
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.translations import say
 
@@ -20,16 +22,20 @@ LINES = 4
 LEAST_COLUMNS = 10
 ALIKE = 1e-6
 """A course that varies by no more than this part is flat: one line says its value."""
+OVER = "●"
+"""A second run."""
+Values = Sequence[float | None]
 Point = tuple[float | None, int | None, float, float, float]
 """Unix time, step, and the mean, least and greatest value."""
 
 
 class Curve(Struct, frozen=True):
-    """One number. `points`: in order. `from_zero`: drawn from 0 on."""
+    """One number. `points`: in order; `over`: those of another run, laid over them. `from_zero`: drawn from 0 on."""
 
     name: str
     points: tuple[Point, ...]
     from_zero: bool = False
+    over: tuple[Point, ...] = ()
 
 
 class Window(Struct, frozen=True):
@@ -77,19 +83,45 @@ def axis_of(curves: Sequence[Curve]) -> Axis | None:
     return None
 
 
-def course_rows(curves: Sequence[Curve], window: Window, width: int) -> list[Row]:
-    """A chart for each curve, and the axis below."""
-    axis, columns = axis_of(curves), width - LABEL - 1
+def laid_over(curves: Sequence[Curve], others: Sequence[Curve]) -> tuple[Curve, ...]:
+    """Each curve with the one of the same name of another run. Their axis is of steps: two runs were at different times. A number
+    that tells none has those of the time at which it was read."""
+    theirs = {curve.name: curve.points for curve in _on_steps(others)}
+    return tuple(replace(curve, over=theirs.get(curve.name, ())) for curve in _on_steps(curves))
+
+
+def _on_steps(curves: Sequence[Curve]) -> list[Curve]:
+    """Without times; points without a step get that of the run at their time, and are left out where there is none."""
+    known = sorted({(at, step) for curve in curves for at, step, *_ in curve.points if at is not None and step is not None})
+    times = [at for at, _ in known]
+
+    def step_of(point: Point) -> int | None:
+        if point[1] is not None or point[0] is None or not known or not times[0] <= point[0] <= times[-1]:
+            return point[1]
+        return known[bisect_left(times, point[0])][1]
+
+    told = [(curve, [(None, step_of(point), *point[2:]) for point in curve.points]) for curve in curves]
+    return [replace(curve, points=tuple(point for point in points if point[1] is not None)) for curve, points in told]
+
+
+def course_rows(curves: Sequence[Curve], window: Window, width: int, late: Sequence[Curve] = ()) -> list[Row]:
+    """A chart for each curve, and the axis below. `late`: of each rank, as rows of shades before the GPUs."""
+    axis, columns = axis_of((*curves, *late)), width - LABEL - 1
     if axis is None or columns < LEAST_COLUMNS:
         nothing = say("nothing here to draw yet: the log tells no number beside its steps")
         return [cut(((nothing, "muted"),), width)]
     begin, end = axis.at(window.begin), axis.at(window.end)
     cursor = min(columns - 1, max(0, round((axis.at(window.cursor) - begin) / (end - begin) * (columns - 1))))
     rows: list[Row] = []
+    shades = late_rows([(each.name, _columns(each.points, axis, begin, end, columns)) for each in late], cursor, LABEL, width)
     for curve in curves:
-        values = _columns(curve, axis, begin, end, columns)
-        if any(value is not None for value in values):
-            rows += [*_chart(curve, values, axis, window, cursor, width), BLANK]
+        if shades and curve.from_zero:  # that of a machine: what the log tells comes first
+            rows += [*shades, BLANK]
+            shades = []
+        values, over = (_columns(points, axis, begin, end, columns) for points in (curve.points, curve.over))
+        if any(value is not None for value in (*values, *over)):
+            rows += [*_chart(curve, values, over, axis, window, cursor, width), BLANK]
+    rows += [*shades, BLANK] if shades else []
     return [*rows, cut(_axis_row(axis, begin, end, columns), width)]
 
 
@@ -99,23 +131,23 @@ def readout(curves: Sequence[Curve], window: Window) -> Row:
     if axis is None:
         return ()
     at = axis.at(window.cursor)
-    steps = [point[1] for curve in curves if (point := _nearest(curve, axis, at)) is not None and point[1] is not None]
+    steps = [point[1] for curve in curves if (point := _nearest(curve.points, axis, at)) is not None and point[1] is not None]
     parts = [text.clock(at)] if axis.timed else []
     return ((" · ".join((*parts, *([f"step {steps[0]:,}"] if steps else []))), "accent bold"),)
 
 
-def _nearest(curve: Curve, axis: Axis, at: float) -> Point | None:
-    known = [(place, point) for point in curve.points if (place := axis.place(point)) is not None]
+def _nearest(points: Sequence[Point], axis: Axis, at: float) -> Point | None:
+    known = [(place, point) for point in points if (place := axis.place(point)) is not None]
     if not known:
         return None
     found = bisect_left([place for place, _ in known], at)
     return min(known[max(0, found - 1) : found + 1], key=lambda each: abs(each[0] - at))[1]
 
 
-def _columns(curve: Curve, axis: Axis, begin: float, end: float, columns: int) -> list[float | None]:
+def _columns(points: Sequence[Point], axis: Axis, begin: float, end: float, columns: int) -> list[float | None]:
     """The greatest value in each column; a column between two points has the one before, as long as the run goes on."""
     values: list[float | None] = [None] * columns
-    for point in curve.points:
+    for point in points:
         if (place := axis.place(point)) is not None and begin <= place <= end:
             column = round((place - begin) / (end - begin) * (columns - 1))
             values[column] = max(point[4], known) if (known := values[column]) is not None else point[4]
@@ -126,24 +158,30 @@ def _columns(curve: Curve, axis: Axis, begin: float, end: float, columns: int) -
     return values
 
 
-def _chart(curve: Curve, values: Sequence[float | None], axis: Axis, window: Window, cursor: int, width: int) -> list[Row]:
+def _chart(curve: Curve, values: Values, over: Values, axis: Axis, window: Window, cursor: int, width: int) -> list[Row]:
     begin, end = axis.at(window.begin), axis.at(window.end)
-    inside = [point for point in curve.points if (place := axis.place(point)) is not None and begin <= place <= end]
+    both = (*curve.points, *curve.over)
+    inside = [point for point in both if (place := axis.place(point)) is not None and begin <= place <= end]
     low, high = min(point[3] for point in inside), max(point[4] for point in inside)
     if high - low <= ALIKE * max(abs(low), abs(high)):
         same = ((f"{curve.name:<{LABEL}} ", "muted"), (text.metric(high), "ink"), (f"   {say('all the way')}", "muted"))
         return [cut(same, width)]
-    point = _nearest(curve, axis, axis.at(window.cursor))
-    here = "" if point is None else _told(point)
-    named = ((f"{curve.name:<{LABEL}} ", "ink bold"), (here, "accent bold"))
+    here, there = (
+        "" if (point := _nearest(points, axis, axis.at(window.cursor))) is None else _told(point)
+        for points in (curve.points, curve.over)
+    )
+    named: Row = ((f"{curve.name:<{LABEL}} ", "ink bold"), (here, "accent bold"))
+    named = (*named, (f"   {OVER} {there}", "warn bold")) if there else named
     range_ = (f"   {say('least')} {text.metric(low)} · {say('greatest')} {text.metric(high)}", "muted")
     rows: list[Row] = [cut((*named, range_), width)]
     foot = min(0.0, low) if curve.from_zero else low
     tall = text.chart([None if value is None else value - foot for value in values], LINES, high - foot)
+    marks = [None if value is None else min(LINES - 1, int((value - foot) / (high - foot) * LINES)) for value in over]
     for number, line in enumerate(tall):
         label = text.metric(high) if number == 0 else text.metric(foot) if number == LINES - 1 else ""
-        marked = line[cursor] if line[cursor] != " " else "·"
-        parts = ((line[:cursor], "data"), (marked, "accent reverse"), (line[cursor + 1 :], "data"))
+        cells = [(OVER, "warn") if mark == LINES - 1 - number else (sign, "data") for sign, mark in zip(line, marks, strict=True)]
+        cells[cursor] = (cells[cursor][0] if cells[cursor][0] != " " else "·", "accent reverse")
+        parts = [("".join(sign for sign, _ in alike), role) for role, alike in groupby(cells, key=lambda cell: cell[1])]
         rows.append((align(label, LABEL, "stale", right=True), (" ", ""), *parts))
     return rows
 

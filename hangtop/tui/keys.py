@@ -168,6 +168,7 @@ CHARTS_PAGE: tuple[Key, ...] = (
     Key("shift+right", action="cursor(10)", name="far_right", help="ten columns to the right"),
     Key("plus,equals_sign", "+", "zoom(0.5)", "closer", name="closer"),
     Key("minus", "-", "zoom(2.0)", "wider", name="wider"),
+    Key("o", "o", "lay_over", "another run", "another run over it", name="lay_over"),
 )
 
 REPLAY: tuple[Key, ...] = (

@@ -89,7 +89,7 @@ class Navigation(App[None]):
         from hangtop.tui.pages.charts_page import ChartsScreen
 
         if not isinstance(self.screen, ChartsScreen):
-            self.push_screen(ChartsScreen())
+            self.push_screen(ChartsScreen(self.compared[0] if self.compared else ""))
 
     def action_compare(self) -> None:
         """Where the run left a good one."""

@@ -6,8 +6,10 @@ import pytest
 
 from hangtop.query.courses import POINTS, courses
 from hangtop.query.database import Database
+from hangtop.query.lateness import lateness
 from hangtop.query.tables import GpuRow, Metric, Step
-from hangtop.render.course_rows import LINES, Curve, Window, axis_of, course_rows, readout
+from hangtop.render.course_rows import LINES, Curve, Window, axis_of, course_rows, laid_over, readout
+from hangtop.render.late_rows import late_rows
 from hangtop.render.spans import width_of
 from tests.fakes.views import plain
 
@@ -22,7 +24,7 @@ def test_a_course_is_thinned_and_keeps_its_spike() -> None:
         database.fill(Step("r", T0 + 2.0 * i, None, i, None, None, "run") for i in steps)
         database.fill(Metric("r", T0 + 2.0 * i, None, i, "it's loss", 99.0 if i == 1234 else 1.0) for i in steps)
         database.fill(Metric("r", T0 + 2.0 * i, None, i, "loss", None if i % 2 else 0.5) for i in steps)
-        told = {course.name: course.points for course in courses(database)}
+        told = {course.name: course.points for course in courses(database, "'r'")}
     assert list(told) == ["loss", "it's loss", "s/step"]
     assert len(told["it's loss"]) == POINTS
     assert max(point[4] for point in told["it's loss"]) == 99.0
@@ -44,7 +46,7 @@ def test_power_and_memory_of_each_gpu_are_courses() -> None:
                 "used_bytes": 3 << 30,
             }
             database.fill(GpuRow(**{**nothing, **known, "time_s": T0 + i}) for i in range(9))
-        names = [course.name for course in courses(database)]
+        names = [course.name for course in courses(database, "'r'")]
     assert names == ["GPU 0 power W", "GPU 1 power W", "GPU 0 memory G", "GPU 1 memory G"]
 
 
@@ -77,3 +79,41 @@ def test_every_curve_fits_whatever_it_tells(width: int) -> None:
         for window in (Window(), Window(0.4, 0.6, 0.5), Window(0.5, 0.505, 0.5)):
             assert all(width_of(row) <= width for row in course_rows(curves, window, width)), curves
     assert axis_of([untimed]).timed is False
+
+
+def test_who_lagged_when_and_who_never_came_is_late_until_the_end() -> None:
+    pytest.importorskip("duckdb")
+    with Database() as database:
+        for rank in range(4):
+            late = {2: 8.0 if rank == 3 else 0.0, 5: 40.0 if rank == 1 else 0.0}
+            steps = [step for step in range(10) if rank != 2 or step < 7]
+            database.fill(Step("r", T0 + 100.0 * i + late.get(i, 0.0), rank, i, None, None, "rank") for i in steps)
+        told = {course.name: {point[1]: point[4] for point in course.points} for course in lateness(database, "'r'")}
+    assert list(told) == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    assert (told["rank 3"][2], told["rank 1"][5], told["rank 0"][5]) == (8.0, 40.0, 0.0)
+    assert [told["rank 2"][step] for step in (6, 7, 8, 9)] == [0.0, 200.0, 100.0, 0.0]
+
+
+def test_the_later_the_darker_and_the_cursor_reads_the_row() -> None:
+    rows = late_rows([("rank 0", [0.0, 0.2, 0.0, None]), ("rank 1", [0.0, 9.0, 3600.0, 1.5])], 1, 12, 30)
+    assert [plain(row) for row in rows[1:]] == ["rank 0    0s ···", "rank 1    9s ·▒█░"]
+    assert rows[2][-1] == ("█░", "bad bold") or [role for _, role in rows[2][3:]] == [
+        "faint",
+        "accent reverse",
+        "bad bold",
+        "data",
+    ]
+    assert late_rows([("rank 0", [0.0, 0.5])], 0, 12, 30) == []
+
+
+def test_another_run_lies_over_it_by_steps_and_both_are_read() -> None:
+    other = Curve("loss", tuple((T0 + 9_999 + 7 * i, i, 9 - i / 100, 9 - i / 100, 9 - i / 100) for i in range(200)))
+    power = Curve("GPU 0 power W", tuple((T0 + 10 * i + 1, None, 300.0, 300.0, 300.0 + i) for i in range(190)), from_zero=True)
+    curves = laid_over([LOSS, power], [other])
+    assert axis_of(curves).timed is False
+    assert [point[1] for point in curves[1].points[:3]] == [1, 2, 3]
+    rows = course_rows(curves, Window(cursor=0.5), 100)
+    assert plain(rows[0]).startswith("loss         2")
+    assert "● 8." in plain(rows[0])
+    assert any("●" in plain(row) for row in rows[1 : LINES + 1])
+    assert "step 199" in plain(rows[-1])

@@ -16,18 +16,7 @@ from hangtop.tui.keys import PAGE_KEYS
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.seen_here import logs_here, seen_here
 from hangtop.tui.widgets.diff_rows import diff_rows
-
-
-class GoodRunLine(Input):
-    """The line in which the good run is named."""
-
-    DEFAULT_CSS = """
-    GoodRunLine, GoodRunLine:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__(id="good", compact=True, select_on_focus=False, placeholder=say("a recording or a log of a good run"))
-        self.cursor_blink = False
+from hangtop.tui.widgets.run_line import RunLine
 
 
 class DiffScreen(PageScreen):
@@ -45,14 +34,14 @@ class DiffScreen(PageScreen):
         yield head
         yield body
         if not self._good:
-            yield GoodRunLine()
+            yield RunLine(say("a recording or a log of a good run"))
         yield foot
 
     def on_mount(self) -> None:
         if self._good:
             self._compare()
         else:
-            self.set_focus(self.query_one(GoodRunLine), scroll_visible=False)
+            self.set_focus(self.query_one(RunLine), scroll_visible=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if typed := event.value.strip():

@@ -1,0 +1,17 @@
+"""The line in which another run is named: a recording or a log."""
+
+from __future__ import annotations
+
+from textual.widgets import Input
+
+
+class RunLine(Input):
+    """`asks`: what stands there while it is empty."""
+
+    DEFAULT_CSS = """
+    RunLine, RunLine:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
+    """
+
+    def __init__(self, asks: str) -> None:
+        super().__init__(id="good", compact=True, select_on_focus=False, placeholder=asks)
+        self.cursor_blink = False
