@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.text import moment
+from hangtop.diagnosis.facts.beside_the_run import rest_around
 from hangtop.diagnosis.facts.silence_limits import CEILINGS_FOR_S, MIN_STEPS, WORK_S, Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.log_copiers import Copier, copier_of, without_copiers
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
@@ -146,7 +147,7 @@ class Snapshot(Struct, frozen=True):
     @property
     def answering(self) -> tuple[int, ...]:
         """Processes beyond the members that are asked for an answer, where their own stack tells whether one is on its way; and
-        those of other jobs that work where a member looks for something."""
+        where a member looks for something, those that the same job started beside it, or that work there for other jobs."""
         known = set(self.pids)
         ends = (
             member.side
@@ -155,8 +156,8 @@ class Snapshot(Struct, frozen=True):
         )
         asked = [side.pid for side in ends if side.pid is not None]
         looks = any(member.does in ("sleep", "idle") for member in self.members)
-        near = self.state.waits.near if looks and self.state.waits is not None else ()
-        return tuple(dict.fromkeys(pid for pid in (*asked, *near) if pid not in known))[:MOST_ANSWERING]
+        around = rest_around(self.state.waits) if looks and self.state.waits is not None else ()
+        return tuple(dict.fromkeys(pid for pid in (*asked, *around) if pid not in known))[:MOST_ANSWERING]
 
     @property
     def findings(self) -> tuple[Finding, ...]:

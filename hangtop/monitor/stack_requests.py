@@ -17,11 +17,14 @@ from hangtop.monitor.debug_requests import debug_to_come
 from hangtop.monitor.request_pace import AGAIN_S, AT_PART, SECOND_LOOK_S
 from hangtop.records.ask import StacksAsk, WaitsAsk
 from hangtop.records.nodes import node_of
+from hangtop.stacks.frames import own
 from hangtop.stacks.loops import SPAN_S, recently, trades
 
 WATCH_COMES_S = 15.0
 """A watch tells first after 3 s, on a crowded machine later."""
 MOST_PIDS = 64
+SOURCES_S = 2.0
+"""After so long the source of a stack is not read any more: its file is gone, or does not answer."""
 SAMPLE_S = 5.0
 """Two samples of a loader in this time are work (`loops.WAKES_S`)."""
 
@@ -52,7 +55,7 @@ def satisfied(snapshot: Snapshot) -> bool:
         return False
     if impossible:
         return True
-    looked = looks_in_this_silence(snapshot) >= 2 and not _answers_unseen(snapshot)
+    looked = looks_in_this_silence(snapshot) >= 2 and not _answers_unseen(snapshot) and not _sources_to_come(snapshot)
     return looked and not _unproven(snapshot) and not _seen_once(snapshot)
 
 
@@ -60,6 +63,15 @@ def _answers_unseen(snapshot: Snapshot) -> bool:
     """Whether somebody is asked for an answer whose own stack was not looked at since."""
     seen = {stack.pid for look in snapshot.state.looks for stack in look.stacks}
     return not seen.issuperset(snapshot.answering)
+
+
+def _sources_to_come(snapshot: Snapshot) -> bool:
+    """Whether the lines around the places of a look may still be read, which come together after its stacks: without them a loop
+    that ends by itself looks like one that waits in vain."""
+    looks = (look for look in snapshot.state.looks if look.done and not look.excerpts)
+    late = [look for look in looks if snapshot.now - look.started_at - (look.took_s or 0.0) < SOURCES_S]
+    threads = (thread for look in late for stack in look.stacks for thread in stack.threads)
+    return any(not thread.frames[at].file.startswith("<") for thread in threads for at in own(thread.frames)[:1])
 
 
 def _seen_once(snapshot: Snapshot) -> bool:

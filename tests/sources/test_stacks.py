@@ -242,6 +242,14 @@ def test_the_loop_around_a_line_is_told_from_its_source(start: Start) -> None:
     assert said == {"endless", "none"}, "and around the call of the function that loops there is none"
 
 
+def test_the_source_of_a_program_that_came_on_the_command_line_is_read_from_there() -> None:
+    with running(sys.executable, "-u", "-c", "import time\nfor _ in range(9):\n    time.sleep(600)") as given:
+        place = source_lines.read(Frame("<module>", "<string>", 3), given.pid)
+        assert source_lines.read(Frame("__init__", "<string>", 3), given.pid) is None, "code that a dataclass made"
+    assert place is not None
+    assert (place.loop, place.lines[2]) == ("ends", "    time.sleep(600)")
+
+
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root to give a process its own mounts")
 def test_the_source_of_a_container_is_its_own(tmp_path: Path) -> None:
     file = tmp_path / "train.py"

@@ -11,8 +11,9 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.process import ProcessReading, RayTie
 from hangtop.records.ray.cluster import RayApi, RayCluster, RayNode, RayPart, RayReading
-from hangtop.records.stack import Frame, Stack, StacksReading
+from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading
 from hangtop.records.watched_waits import WaitsReading
+from hangtop.stacks.frames import own
 from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_tcp, waits, watch, watched
 
@@ -62,6 +63,17 @@ def test_a_verdict_waits_until_the_log_was_asked_about_the_processes_that_may_be
     assert satisfied(take_snapshot(replace(unread, procs=ProcessReading(leads=(7,))), SPEC, NOW)), (
         "the log is waited for elsewhere"
     )
+
+
+def test_the_lines_around_a_place_come_after_its_stack_and_are_waited_for() -> None:
+    state = four(LOCK)
+    first, second = state.looks
+    place = LOCK.frames[own(LOCK.frames)[0]]
+    just = replace(second, started_at=NOW - 1.0, took_s=0.2)
+    assert not satisfied(take_snapshot(replace(state, looks=(first, just)), SPEC, NOW))
+    told = replace(just, excerpts=(Excerpt(place.file, place.line, ("x",), at=place.line),))
+    assert satisfied(take_snapshot(replace(state, looks=(first, told)), SPEC, NOW))
+    assert satisfied(take_snapshot(replace(state, looks=(first, replace(just, started_at=NOW - 5.0))), SPEC, NOW)), "not for ever"
 
 
 def test_looks_that_are_not_over_or_of_another_moment_do_not_count() -> None:

@@ -215,6 +215,56 @@ def test_a_stranger_that_rests_goes_on_if_its_loop_ends_by_itself_and_may_else_b
     assert OUTSIDE in take_snapshot(poller(rests), SPEC, NOW).answering, "its stack is looked at, for that"
 
 
+def test_who_looks_for_what_another_of_the_same_job_makes_is_alive_as_long_as_that_one_goes_on() -> None:
+    """An evaluation asks for the next checkpoint; the training beside it rests between its steps, and computes little."""
+
+    def called(loop: Loop, silence_s: float = 2_000.0, **more: object) -> Verdict:
+        state = poller(watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), **{"woken_in": 3, **more}), loop, silence_s=silence_s)
+        assert state.waits is not None
+        state = replace(state, waits=replace(state.waits, near=(), beside=(OUTSIDE,)))
+        assert OUTSIDE in take_snapshot(state, SPEC, NOW).answering, "its stack is looked at, for that"
+        return diagnose(state, SPEC, NOW)
+
+    said = called("ends")
+    assert (said.word, "of the same job, rests for moments and goes on" in said.headline) == ("slow", True)
+    assert called("asks").word == called("beats").word == "hung", "a monitor"
+    assert called("ends", woken_in=0).word == "hung", "it stands itself"
+
+
+def test_of_a_companion_in_an_event_loop_all_sleeps_tell_whether_it_goes_on() -> None:
+    def word(*awaits: Loop, timers: int = 1) -> str:
+        state = poller(watched(OUTSIDE, waits(OUTSIDE, kind="poll"), woken_in=3))
+        assert state.waits is not None
+        loop = Thread("MainThread", (Frame("main", "/srv/daemon.py", 9),), tid=OUTSIDE, state="S", wait="poll", timers=timers)
+        told = Excerpt("/srv/daemon.py", 9, ("asyncio.run(main())",), at=9, loop="none", awaits=awaits)
+        shown = tuple(
+            replace(
+                look,
+                excerpts=(*look.excerpts[:1], told),
+                stacks=(*look.stacks[:-1], Stack(OUTSIDE, NOW, (loop,), started_ticks=7)),
+            )
+            for look in state.looks
+        )
+        return diagnose(replace(state, looks=shown, waits=replace(state.waits, near=(), beside=(OUTSIDE,))), SPEC, NOW).word
+
+    assert (word("ends"), word("ends", "beats"), word("ends", timers=0)) == ("slow", "hung", "hung")
+
+
+def test_who_has_the_lock_and_rests_in_a_loop_that_ends_gives_it_back() -> None:
+    locked = thread(Frame("take", USER, 5), wait="file")
+    holder = watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), woken_in=3)
+
+    def word(loop: Loop) -> str:
+        state = poller(holder, loop)
+        looks = tuple(
+            replace(look, stacks=(Stack(100, NOW, (locked,), started_ticks=7), look.stacks[-1])) for look in state.looks
+        )
+        asks = watched(100, waits(100, at_lock(OUTSIDE), kind="file lock"))
+        return diagnose(replace(state, looks=looks, waits=watch(asks, holder, at=NOW - 10)), SPEC, NOW).word
+
+    assert (word("ends"), word("asks")) == ("slow", "hung")
+
+
 def test_an_answer_of_another_machine_is_waited_for_and_only_a_wait_beyond_all_reason_is_a_hang() -> None:
     judge = OtherEnd(WaitObject("tcp", reads=True, inode=8, local="10.0.0.1:9", remote="10.0.0.9:8000"), elsewhere=True)
     said = diagnose(seen(rank_2(judge)), SPEC, NOW)

@@ -1,39 +1,50 @@
-"""Processes beside the members: that the same job started, such as a daemon that scores checkpoints, or of another job that works
-in the same folder. A member that looks for something again and again may look for what they give. Pure."""
+"""Processes beside the members: that the same job started, such as a daemon that scores checkpoints or the training that an
+evaluation follows, or of another job that works in the same folder. A member that looks for something again and again may look
+for what they give. Pure."""
 
 from __future__ import annotations
 
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.long_sleeps import sleep_of
 from hangtop.diagnosis.facts.other_side import COMPUTES, OtherSide, computes, named
+from hangtop.diagnosis.facts.rests_between import RESTS, first_at_rest, rests_between
 from hangtop.diagnosis.facts.wait_graph import dead_locks, wait_graph
 from hangtop.diagnosis.facts.wait_moves import Watch, look_of
-from hangtop.records.watched_waits import AGAIN, WatchedProcess
+from hangtop.records.watched_waits import WaitsReading, WatchedProcess
 
 
 def work_beside(watch: Watch) -> str | None:
-    """One that computes, as a sentence; of another job also one that rests and goes on. What a stranger does explains silence for
-    no longer than a run may rest on purpose."""
-    busy = next((process for process in _beside(watch) if computes(watch, process)), None)
+    """One that computes, as a sentence, else one that rests and goes on. What a stranger does explains silence for no longer than
+    a run may rest on purpose."""
+    beside = _beside(watch)
+    busy = next((process for process in beside if computes(watch, process)), None)
     if busy is not None:
-        return f"{named(busy)}, of the same job, computes"
+        return f"{named(busy)}, of the same job, {COMPUTES}"
+    here = ((process, _goes_on(watch, process)) for process in beside)
+    if rests := next((f"{named(process)}, of the same job, {does}" for process, does in here if does is not None), None):
+        return rests
     if watch.reading.started_at + watch.reading.seconds > watch.pauses_end_at:
         return None
-    found = ((process, does) for process in _near(watch) if (does := _goes_on(watch, process)) is not None)
-    return next((f"{named(process)}, in a folder of this run, {does}" for process, does in found), None)
+    there = ((process, _goes_on(watch, process)) for process in _near(watch))
+    return next((f"{named(process)}, in a folder of this run, {does}" for process, does in there if does is not None), None)
+
+
+def rest_around(reading: WaitsReading) -> tuple[int, ...]:
+    """The pids of those beside and near the members that slept or ran when they were seen: their own source may tell that they go
+    on."""
+    by_pid = {process.pid: process for process in reading.processes}
+    return tuple(pid for pid in (*reading.beside, *reading.near) if pid in by_pid and first_at_rest(by_pid[pid]))
 
 
 def _goes_on(watch: Watch, process: WatchedProcess) -> str | None:
     """That it computes, as a verb; that it sleeps until a moment, or for moments in a loop that ends by itself. One that sleeps
     and looks again may be a monitor."""
-    first = next(iter(process.threads), None)
     if computes(watch, process):
         return COMPUTES
-    if first is None or first.call.kind != "sleep":
-        return None
-    if (sleep := sleep_of(watch, process, first)) is not None and sleep.is_pause:
+    first = first_at_rest(process)
+    if first is not None and (sleep := sleep_of(watch, process, first)) is not None and sleep.is_pause:
         return f"sleeps until {moment(sleep.until, watch.reading.started_at)}"
-    return "rests for moments and goes on" if process.woken_in >= AGAIN and watch.loops.get(first.call.tid) == "ends" else None
+    return RESTS if rests_between(watch, process) else None
 
 
 def stuck_beside(watch: Watch) -> OtherSide | None:

@@ -12,6 +12,7 @@ from hangtop.common.clean_words import short_line
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.held_back import held_back
 from hangtop.diagnosis.facts.long_sleeps import Sleep, sleep_of
+from hangtop.diagnosis.facts.rests_between import RESTS, rests_between
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of
 from hangtop.records.nodes import pid_there
 from hangtop.records.waiting import WAKERS, OtherEnd, ThreadWait, outer_ends, port_of
@@ -85,6 +86,8 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     first = next(iter(process.threads), None)
     if first is not None and (pause := _pauses(watch, process, first)) is not None:
         return OtherSide("works", f"{name}, which sleeps until {moment(pause.until, watch.reading.started_at)}", pid, here)
+    if first is not None and first.call.kind != "poll" and rests_between(watch, process):
+        return OtherSide("works", f"{name}, which {RESTS}", pid, here, doubted=True)
     onward = _beyond(watch, process, first, (*path, pid)) if first is not None else None
     if onward is not None and not (onward.kind == "idle" and first is not None and _is_asked_there(process, first)):
         text = f"{name}, which waits for {onward.text}"

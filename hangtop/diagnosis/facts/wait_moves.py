@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.text import size
-from hangtop.records.stack import Loop, StacksReading
+from hangtop.records.stack import Excerpt, Loop, StacksReading
 from hangtop.records.waiting import OtherEnd, ThreadWait, WaitReading, outer_ends
 from hangtop.records.watched_waits import (
     AGAIN,
@@ -39,11 +39,13 @@ class Movement(Struct, frozen=True):
 
 
 class Watch(Struct, frozen=True):
-    """A reading by pid. `silence_s`: for how long the log had been silent at its end. `pauses_end_at`: the
-    moment up to which a sleep explains that. `loops`: by thread, what its source says of the loop in which it stands, that of its
-    caller where it stands in none; `timers`: by pid, how many moments an event loop has set itself; both as far as its stack was
-    looked at. `logs`: the watched files that processes write, by their real paths;
-    `beats_come`: lines come that tell nothing new."""
+    """A reading by pid. `silence_s`: for how long the log had been silent at its end. `pauses_end_at`: the moment up to which a
+    sleep explains that. `logs`: the watched files that processes write, by their real paths; `beats_come`: lines come that tell
+    nothing new.
+
+    As far as a stack was looked at: `loops`: by thread, what its source says of the loop in which it stands, that of its caller
+    where it stands in none; `timers`: by pid, how many moments an event loop has set itself; `paced`: pids of those of which all
+    sleeps that the files of their stacks await are in loops that end by themselves."""
 
     reading: WaitsReading
     processes: Mapping[int, WatchedProcess]
@@ -51,6 +53,7 @@ class Watch(Struct, frozen=True):
     pauses_end_at: float = 0.0
     loops: Mapping[int, Loop] = {}
     timers: Mapping[int, int] = {}
+    paced: frozenset[int] = frozenset()
     logs: frozenset[str] = frozenset()
     beats_come: bool = False
 
@@ -69,7 +72,16 @@ def watch_of(
     seen = [(stack.pid, thread) for look in looks for stack in look.stacks if stack.pid in processes for thread in stack.threads]
     loops = {thread.tid: loop for _, thread in seen if thread.tid and (loop := loop_outward(thread.frames, sources)) is not None}
     timers = {pid: max(each.timers or 0 for at, each in seen if at == pid) for pid, thread in seen if thread.timers is not None}
-    return Watch(reading, processes, ended_at - since, since + pause_s, loops, timers, logs)
+    paced = frozenset(
+        pid for pid in timers if only_paces((frame.file for at, each in seen if at == pid for frame in each.frames), sources)
+    )
+    return Watch(reading, processes, ended_at - since, since + pause_s, loops, timers, paced, logs)
+
+
+def only_paces(files: Iterable[str], sources: Sequence[Excerpt]) -> bool:
+    """Whether all sleeps that these files await, as far as they are known, are in loops that end by themselves."""
+    on_stack = frozenset(files)
+    return {loop for excerpt in sources if excerpt.file in on_stack for loop in excerpt.awaits} == {"ends"}
 
 
 def look_of(watch: Watch) -> WaitReading:

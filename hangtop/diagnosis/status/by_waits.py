@@ -14,7 +14,7 @@ from hangtop.diagnosis.facts.held_in_turn import turn_of
 from hangtop.diagnosis.facts.helper_threads import helper_at_work
 from hangtop.diagnosis.facts.long_sleeps import Sleep, clock_of, sleep_of
 from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
-from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, thread_of, watch_of
+from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, only_paces, thread_of, watch_of
 from hangtop.diagnosis.members.rank_numbering import serves
 from hangtop.diagnosis.status.closed_ends import closed_end
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, COROUTINES, MemberStatus, silent_since, works
@@ -196,13 +196,11 @@ def _in_its_loop(
     if timers > OF_ITS_CLOCK:
         return replace(member, status="works", text=f"{member.text}, and has more than one clock set", doubted=True)
     paced = f"{member.text}, and sleeps only where its loops end by themselves"
-    return replace(member, status="works", text=paced, doubted=True) if _only_paces(member, sources) else None
-
-
-def _only_paces(member: MemberStatus, sources: Sources) -> bool:
-    """Whether all sleeps that the files on its stack await, as far as they are known, are in loops that end by themselves."""
-    files = {frame.file for frame in member.frames}
-    return {loop for excerpt in sources if excerpt.file in files for loop in excerpt.awaits} == {"ends"}
+    return (
+        replace(member, status="works", text=paced, doubted=True)
+        if only_paces((frame.file for frame in member.frames), sources)
+        else None
+    )
 
 
 def _in_turn(watch: Watch, member: MemberStatus) -> MemberStatus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
-from hangtop.stacks.frames import own
+from hangtop.stacks.frames import NO_FILE, own
 from hangtop.stacks.loop_exits import awaited_sleeps, loop_at, loop_line
 
 AROUND = 4
@@ -38,11 +39,15 @@ def around(stacks: Iterable[Stack], elsewhere: Mapping[str, FileElsewhere] | Non
     """The lines around the user's innermost frames, each place once for all ranks. `elsewhere`: the files of stacks that were
     taken on other nodes, by path; they are read here where the very same bytes are, as on a file system that nodes share."""
     found: dict[tuple[str, int], Excerpt] = {}
-    for stack in stacks:
+    known = tuple(stacks)
+    unnamed = {
+        _given(stack.pid) for stack in known if any(each.file == NO_FILE for thread in stack.threads for each in thread.frames)
+    }
+    for stack in known:
         for frame in (thread.frames[place] for thread in stack.threads for place in own(thread.frames)[:MAX_FRAMES]):
             at = frame.file, frame.line
-            if at in found or len(found) >= MAX_EXCERPTS:
-                continue
+            if at in found or len(found) >= MAX_EXCERPTS or (frame.file == NO_FILE and len(unnamed) > 1):
+                continue  # two programs without a file cannot be told apart
             there = None if elsewhere is None else elsewhere.get(frame.file)
             excerpt = _alike(frame, there) if there is not None else None if elsewhere is not None else read(frame, stack.pid)
             if excerpt is not None:
@@ -73,6 +78,9 @@ def _as_seen_by(pid: int, file: str) -> str:
 
 def read(frame: Frame, pid: int) -> Excerpt | None:
     """The lines around one frame; `None` when they cannot be read."""
+    if frame.file == NO_FILE:
+        text = _given(pid)
+        return _excerpt(text, frame, changed=False) if text is not None and _is_of(text, frame) else None
     try:
         path = _as_seen_by(pid, frame.file)
         about = os.stat(path)
@@ -83,6 +91,21 @@ def read(frame: Frame, pid: int) -> Excerpt | None:
     except (OSError, psutil.Error):  # no such file, or no right: the stack is shown without it
         return None
     return _excerpt(source, frame, changed=changed)
+
+
+def _given(pid: int) -> str | None:
+    """The program that this process was given on its command line."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return None
+    at = next((nth for nth, word in enumerate(words[1:], 1) if word in ("-c", "-uc") or not word.startswith("-")), None)
+    return words[at + 1] if at is not None and words[at].startswith("-") and at + 1 < len(words) else None
+
+
+def _is_of(text: str, frame: Frame) -> bool:
+    """Whether the frame may be of this program: code that `exec` made, as of a dataclass, names the same file."""
+    return frame.function == "<module>" or re.search(rf"\bdef {re.escape(frame.function)}\(", text) is not None
 
 
 def _excerpt(source: str, frame: Frame, *, changed: bool) -> Excerpt | None:
