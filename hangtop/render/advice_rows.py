@@ -178,7 +178,7 @@ def _beside_rows(place: Place, width: int) -> list[Row]:
 
 def _do_rows(advice: Advice, number: int, width: int, *, chosen: bool, copied: bool) -> list[Row]:
     said = say(advice.words)
-    offered = say(" (r offers it)" if is_offered(advice) else "")
+    offered = say(" (the restart offers it)" if is_offered(advice) else "")
     rows = wrapped(f"{number}. {said}{offered}", width, label="do" if number == 1 else "")
     if not advice.paste:
         return rows

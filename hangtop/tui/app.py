@@ -178,7 +178,7 @@ class HangtopApp(Navigation):
         if alarm.rings > self.view.alarm.rings and not self.view.calm:
             self.bell()
         past = self.monitor.timeline.entries
-        told = () if shown is None or not shown.advised else _advice(case, shown)
+        told = () if shown is None or not shown.advised else _advice(case, shown, self.keymap)
         self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, past, told)
         self._tell_title()
         if self.watch_screen.is_running:
@@ -306,11 +306,14 @@ class HangtopApp(Navigation):
             self.replay.seek(self.now() + by_s)
 
 
-def _advice(case: Snapshot, verdict: Verdict) -> tuple[Advice, ...]:
-    """Why it stands and what to do. The first paint does without its catalogue."""
+def _advice(case: Snapshot, verdict: Verdict, keymap: Keymap) -> tuple[Advice, ...]:
+    """Why it stands and what to do, with the keys of the person. The first paint does without its catalogue."""
     from hangtop.remedies.advise import advice
 
-    return advice(case, verdict, case.spec.config_dir)
+    told = advice(case, verdict, case.spec.config_dir)
+    if not keymap.chosen:
+        return told
+    return tuple(replace(each, remedy=keymap.in_words(say(each.words)) + each.remedy.removeprefix(each.words)) for each in told)
 
 
 def _load_what_opens(config_dir: str | None) -> None:

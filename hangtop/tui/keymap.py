@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
@@ -40,6 +41,11 @@ PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Keys of vi beside the arrows. `k` and `l` are taken for that: stop and locals get the capital."""
 
+_NAMED = re.compile(
+    r"(?<=\(key )\S(?=[,)])|(?<=\(keys )\S(?=,)|(?<=\(keys \S, )\S(?=\))|(?<=, then )\S(?=\))"
+    r"|(?<=按 )\S(?=[）、，])|(?<=按 \S、)\S(?=）)"
+)
+"""A key in a sentence."""
 ARROWS = ("up", "down", "left", "right")
 EVERYWHERE = (*LOOK, *REPLAY, *ACT, *MOVES)
 PAGES = (STACKS_PAGE, VERDICT_PAGE, PROCESS_PAGE, PAIR_PAGE, QUERY_PAGE, TIMELINE_PAGE, CHARTS_PAGE)
@@ -80,7 +86,11 @@ class Keymap(Struct, frozen=True):
         key = next((key for key in (*ACT, *LOOK) if key.shown == usual), None)
         if key is not None:
             return self.of(key).shown
-        return self.shown(next((name for name, keys in USUAL.items() if name.startswith("pane_") and keys == (usual,)), usual))
+        return self.shown(next((key.name for key in MOVES if key.keys == usual), usual))
+
+    def in_words(self, sentence: str) -> str:
+        """A sentence that names usual keys, as advice does (`key s`, `keys k, r`; `按 s`), with the keys that are typed here."""
+        return sentence if not self.chosen else _NAMED.sub(lambda key: self.typed(key[0]), sentence)
 
     def arrow(self, key: str) -> str:
         """The arrow that this key stands for here, as dialogs know it; else the key itself."""

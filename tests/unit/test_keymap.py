@@ -103,3 +103,19 @@ def test_help_and_next_steps_show_the_keys_of_the_person() -> None:
     assert "K         stop the run" in told
     assert "u PgDn " in told
     assert [mine.typed(usual) for usual in ("k", "3", "s", "")] == ["K", "F3", "s", ""]
+
+
+@pytest.mark.parametrize(
+    ("usual", "here"),
+    [
+        ("Look twice (key s, again after a minute)", "Look twice (key F3, again after a minute)"),
+        ("Pack the evidence (key b), then stop and restart (keys k, r)", "Pack the evidence (key b), then stop and restart (keys K, F4)"),
+        ("Look at all its threads (key s, then a)", "Look at all its threads (key F3, then A)"),
+        ("打包证据（按 b），然后停止并重启（按 k、r）", "打包证据（按 b），然后停止并重启（按 K、F4）"),
+        ("start again from step a, then s is late", "start again from step a, then s is late"),
+    ],
+)  # fmt: skip
+def test_sentences_of_advice_name_the_keys_of_the_person(usual: str, here: str) -> None:
+    mine = keymap({"stop": "K", "stacks": "F3", "restart": "F4", "everything": "A"})
+    assert mine.in_words(usual) == here
+    assert keymap({}).in_words(usual) == usual
