@@ -109,7 +109,7 @@ def test_help_and_next_steps_show_the_keys_of_the_person() -> None:
     ("usual", "here"),
     [
         ("Look twice (key s, again after a minute)", "Look twice (key F3, again after a minute)"),
-        ("Pack the evidence (key b), then stop and restart (keys k, r)", "Pack the evidence (key b), then stop and restart (keys K, F4)"),
+        ("Pack it (key b), then stop and restart (keys k, r)", "Pack it (key b), then stop and restart (keys K, F4)"),
         ("Look at all its threads (key s, then a)", "Look at all its threads (key F3, then A)"),
         ("打包证据（按 b），然后停止并重启（按 k、r）", "打包证据（按 b），然后停止并重启（按 K、F4）"),
         ("start again from step a, then s is late", "start again from step a, then s is late"),
