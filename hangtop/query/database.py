@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -15,12 +16,14 @@ import msgspec
 from hangtop.query.tables import NAMES, TABLES, Row, columns
 
 if TYPE_CHECKING:
+    import duckdb
     from duckdb import DuckDBPyConnection
 
 OWN = "_rows"
 """Behind the name of a table: the rows that are kept. The name itself is a view."""
 LONGEST_ROW_BYTES = 64 << 20
 AT_ONCE = 10_000
+OTHER_FILES = "a query reads and writes no files but those named before it; -o FILE writes its answer, hangtop export every table"
 NOT_INSTALLED = "duckdb is not installed: pip install 'hangtop[query]'"
 
 
@@ -59,6 +62,21 @@ class Database:
             self.connection.execute(f"CREATE TABLE {name}{OWN} ({wanted})")
             self.connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {name}{OWN}")
         self._views: dict[str, list[str]] = {}
+        self._files: list[str] = []
+        self._shut = False
+
+    def may_read(self, path: Path) -> None:
+        """A query may read this file, which a view names; any other, and all writing, is refused from the first question on."""
+        self._files.append(str(path))
+
+    def _shut_in(self) -> None:
+        """A query is foreign text: it may stand in a list of somebody else's. It cannot open this again."""
+        if not self._shut:
+            self._shut = True
+            self.connection.execute("SET allowed_directories = ?", [[self._folder.name]])
+            self.connection.execute("SET allowed_paths = ?", [self._files])
+            self.connection.execute("SET enable_external_access = false")
+            self.connection.execute("SET lock_configuration = true")
 
     def fill(self, rows: Iterable[Row]) -> None:
         """Add these rows to their tables."""
@@ -89,29 +107,31 @@ class Database:
         return len(self._views.get(table, ()))
 
     def ask(self, sql: str) -> Answer:
-        """The answer to one query. Raises `QueryError` in one line for one that cannot be answered."""
+        """The answer to one query, which reads and writes no file. Raises `QueryError` in one line for one that cannot be answered."""
         import duckdb
 
+        self._shut_in()
         try:
             found = self.connection.execute(sql)
             described = found.description or []
             rows = tuple(found.fetchall())
         except duckdb.Error as error:
-            raise QueryError(" ".join(str(error).split())) from error
+            raise QueryError(_why(error, " ".join(str(error).split()))) from error
         return Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), rows)
 
     def select(self, sql: str) -> tuple[Answer, Iterator[tuple[Any, ...]]]:
-        """Names and types of the answer to one SELECT, and its rows one by one: whatever else a statement may do (write a file,
-        such as the log of the run) is refused. Raises `QueryError`, the rows too."""
+        """Names and types of the answer to one SELECT, and its rows one by one: whatever else a statement may do is refused.
+        Raises `QueryError`, the rows too."""
         import duckdb
 
+        self._shut_in()
         try:
             kinds = [statement.type for statement in self.connection.extract_statements(sql)]
             if kinds != [duckdb.StatementType.SELECT]:
-                raise QueryError("one SELECT is asked here; for what writes: hangtop query FILE 'COPY …'")
+                raise QueryError("one SELECT is asked here; for what writes: hangtop query FILE 'SELECT …' -o FILE")
             found = self.connection.execute(sql)
         except duckdb.Error as error:
-            raise QueryError(shortened(str(error))) from error
+            raise QueryError(_why(error, shortened(str(error)))) from error
         described = found.description or []
 
         def rows() -> Iterator[tuple[Any, ...]]:
@@ -119,9 +139,17 @@ class Database:
                 while some := found.fetchmany(AT_ONCE):
                     yield from some
             except duckdb.Error as error:
-                raise QueryError(shortened(str(error))) from error
+                raise QueryError(_why(error, shortened(str(error)))) from error
 
         return Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), ()), rows()
+
+    def write_answer(self, sql: str, path: Path) -> None:
+        """Write the answer to one query as Parquet. It lies in our own folder first: nowhere else does a query write. Raises
+        `QueryError`, `OSError`."""
+        own = Path(self._folder.name, "answer.parquet")
+        self.ask(f"COPY ({sql.rstrip().rstrip(';')}) TO {quoted(str(own))} (FORMAT parquet)")
+        shutil.copyfile(own, path)
+        own.unlink()
 
     def write_parquet(self, folder: Path) -> tuple[Path, ...]:
         """A Parquet file for each table that has rows, in this folder."""
@@ -144,6 +172,13 @@ class Database:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _why(error: duckdb.Error, words: str) -> str:
+    """What DuckDB says, or the rule that it keeps."""
+    import duckdb
+
+    return OTHER_FILES if isinstance(error, duckdb.PermissionException) else words
 
 
 def shortened(error: str) -> str:

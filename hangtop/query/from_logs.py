@@ -51,6 +51,7 @@ class Left(Struct, frozen=True):
 
 def add_lines(database: Database, path: Path, run: str, number: int = 0) -> None:
     """The lines of this file, as they lie on disk. `number`: of the file."""
+    database.may_read(path)
     database.add_view("lines", f"SELECT {quoted(run)}, NULL, {number}, NULL, NULL, 'plain', '', text FROM {_lines_of(path)}")
 
 

@@ -89,7 +89,7 @@ class PtyMeter:
             stdout=slave,
             stderr=slave,
             env={**installed(), **shown, **self.environment},
-            preexec_fn=_take_terminal,
+            preexec_fn=take_terminal,
         )
         os.close(slave)
         os.set_blocking(self._master, False)
@@ -194,7 +194,8 @@ class PtyMeter:
         return _cpu_s([psutil.Process(self.process.pid)]), _cpu_s(self.probes)
 
 
-def _take_terminal() -> None:
+def take_terminal() -> None:
+    """For a child that is about to start: this terminal becomes its own."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 

@@ -20,7 +20,7 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.monitor.headless import settled
 from hangtop.monitor.questions import unanswered
 from hangtop.query.answers import WRITERS, Format, written
-from hangtop.query.database import Database, QueryError, quoted
+from hangtop.query.database import Database, QueryError
 from hangtop.query.recipes import recipes
 from hangtop.query.runs import LIVE, add_runs, rows_of, zone_shift_s
 from hangtop.query.tables import TABLES, columns, summary
@@ -110,7 +110,10 @@ def _answer(database: Database, sql: str, options: Wanted) -> None:
     if options.wanted == "parquet":
         if options.output is None:
             raise QueryError("Parquet is no text: name a file with -o FILE.parquet")
-        database.ask(f"COPY ({sql.rstrip().rstrip(';')}) TO {quoted(str(options.output))} (FORMAT parquet)")
+        try:
+            database.write_answer(sql, options.output)
+        except OSError as error:
+            raise QueryError(f"{options.output}: {error.strerror}") from error
         return
     wanted: Format = next(name for name in WRITERS if name == options.wanted)
     lines = [f"{line}\n" for line in written(database.ask(sql), wanted)]
