@@ -115,7 +115,9 @@ def missed(said: list[tuple[float, str]], phases: list[tuple[float, Phase]], unt
         words = [word for at, word in said if began <= at < ends]
         before = phases[number - 1][1].words if number else ()
         if not any(word in phase.words for word in words) and _last(said, began) not in phase.words:
-            wrong.append(f"{phase.name} at {began:.0f} s: {', '.join(words) or 'nothing new'} was said, not {'/'.join(phase.words)}")
+            wrong.append(
+                f"{phase.name} at {began:.0f} s: {', '.join(words) or 'nothing new'} was said, not {'/'.join(phase.words)}"
+            )
         wrong += [
             f"{phase.name} at {began:.0f} s: {word} was said at {at:.0f} s"
             for at, word in said

@@ -12,9 +12,24 @@ from hangtop.cli.commands.query import Wanted
 duckdb = pytest.importorskip("duckdb")
 from hangtop.query.database import OTHER_FILES, Database, QueryError  # noqa: E402
 
-READS = ("SELECT * FROM read_text('{}')", "SELECT * FROM read_csv('{}')", "SELECT * FROM glob('{}*')", "SELECT * FROM read_blob('{}')")
-WRITES = ("COPY (SELECT 1) TO '{}.out'", "ATTACH '{}.db'", "EXPORT DATABASE '{}.d'", "SELECT 1) TO '{}.out' (FORMAT csv); SELECT (1")
-OPENS = ("SET enable_external_access = true", "RESET allowed_paths", "SET allowed_paths = ['/']", "SET lock_configuration = false")
+READS = (
+    "SELECT * FROM read_text('{}')",
+    "SELECT * FROM read_csv('{}')",
+    "SELECT * FROM glob('{}*')",
+    "SELECT * FROM read_blob('{}')",
+)
+WRITES = (
+    "COPY (SELECT 1) TO '{}.out'",
+    "ATTACH '{}.db'",
+    "EXPORT DATABASE '{}.d'",
+    "SELECT 1) TO '{}.out' (FORMAT csv); SELECT (1",
+)
+OPENS = (
+    "SET enable_external_access = true",
+    "RESET allowed_paths",
+    "SET allowed_paths = ['/']",
+    "SET lock_configuration = false",
+)
 
 
 @pytest.fixture
