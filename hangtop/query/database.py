@@ -107,7 +107,7 @@ class Database:
         return len(self._views.get(table, ()))
 
     def ask(self, sql: str) -> Answer:
-        """The answer to one query, which reads and writes no file. Raises `QueryError` in one line for one that cannot be answered."""
+        """The answer to one query, which reads and writes no other file. Raises `QueryError`, in one line."""
         import duckdb
 
         self._shut_in()

@@ -13,10 +13,10 @@ from hangtop.query.recipes import recipes
 from hangtop.query.tables import TABLES, columns, summary
 
 duckdb = pytest.importorskip("duckdb")
-from click.testing import CliRunner
+from click.testing import CliRunner  # noqa: E402
 
-from hangtop.query.database import Database, QueryError
-from hangtop.query.runs import rows_of
+from hangtop.query.database import Database, QueryError  # noqa: E402
+from hangtop.query.runs import rows_of  # noqa: E402
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 HUNG = RECORDINGS / "fleet_hung.jsonl"
