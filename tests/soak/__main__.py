@@ -2,8 +2,9 @@
 
 The run trains, stands, goes on, is killed, starts again and ends, over and over; its log is rotated, the GPUs of a stand-in
 driver come and go, processes are born and die beside it. Each half minute memory, descriptors and threads of the screen and its
-probe are written to FOLDER/samples.jsonl, and each change of the word for the run to FOLDER/said.jsonl. At the end it prints what has grown
-since a quarter of the time, how long the recording is, and which change of the verdict was missed; exit code 1 when a budget is.
+probe are written to FOLDER/samples.jsonl, and each change of the word for the run to FOLDER/said.jsonl. At the end it prints
+what has grown since a quarter of the time, how long the recording is, and which change of the verdict was missed; exit code 1
+when a budget is.
 
 It takes about a tenth of a core; start it with `nice`.
 """

@@ -1,8 +1,8 @@
 """A little run of two ranks for the soak: `training.py LOG CONTROL`.
 
 Each step the ranks wait for each other over a socket, rank 0 writes a line, and a worker is born that lives two seconds. The
-file `stand` in CONTROL makes rank 1 stop before the next step until the file is gone and the fifo `go` is written to; `finish` ends the
-run as one that is done. The log is opened again after it was renamed.
+file `stand` in CONTROL makes rank 1 stop before the next step until the file is gone and the fifo `go` is written to; `finish`
+ends the run as one that is done. The log is opened again after it was renamed.
 """
 
 from __future__ import annotations

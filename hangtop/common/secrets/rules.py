@@ -145,7 +145,8 @@ def _name_finder() -> AhoCorasick:
 def _beside() -> re.Pattern[str]:
     """A telling name and the secret beside it, which is the last group."""
     pattern = (
-        r"(?i){STRONG}(?:{SIGN}(?!{HARMLESS})(?P<signed>{VALUE})|\s*(?:\b(?:is|was|set\s+to|to\s+be)\b:?|[是为為は]|が)\s*[\"'`]?(?P<said>(?=[^\s\"'`]{0,200}\d)(?=[^\s\"'`]{0,200}[A-Za-z])[^\s\"'`,;)\]}(=\[]{8,})"
+        r"(?i){STRONG}(?:{SIGN}(?!{HARMLESS})(?P<signed>{VALUE})|[」』”】\"']?\s*(?:\b(?:is|was|(?:(?:re)?set|changed|updated)\s+to|to\s+be)\b:?"
+        r"|(?:已经?|被)?(?:重?设置?|設置|更新|修改|更改|重置|改)?[是为為成は]|が)\s*[\"'`]?(?P<said>(?=[^\s\"'`]{0,200}\d)(?=[^\s\"'`]{0,200}[A-Za-z])[^\s\"'`,;)\]}(=\[]{8,})"
         r"|\s+[\"'`]?(?P<bare>(?-i:{PASSWORD})))"
         r"|(?:{ANCHORED}|(?-i:(?<=[A-Z0-9])_KEY)){SIGN}(?!{HARMLESS})(?P<whole>{VALUE})|{WEAK}{SIGN}[bru]{0,2}\\*[\"']?(?P<random>(?-i:{RANDOM}))"
     )
@@ -183,15 +184,16 @@ def _parts() -> dict[str, str]:
     """What stands for `{…}` in the patterns."""
     table = kinds()
     words = "|".join(table.harmless.words)
-    sign = r"\\*[\"']?[\])]?[ \t]*(?:=>|[=:：＝])[ \t]*"
+    escaped = r"(?:%2[27]|&(?:quot|\#3[49]|apos);|\\+u002[27])"  # a quote, as addresses, HTML and JSON write it
+    sign = rf"(?:{escaped}|\\*[\"'])?[\])]?[ \t]*(?:=>|[=:：＝]|%3[ADad])[ \t]*{escaped}?(?:![\w!/.:-]{{1,40}}[ \t]+)?"
     path = r"(?:~|\.{1,2})?/(?:[\w.@-]{1,60}/)*[\w.@-]{0,60}"
     mark = re.escape(MARK)
     stays = (
         rf"(?:{mark}[.,;:!?]*(?=[\s\"'`)\]}}]|$)|-?\d{{1,6}}(?:\.\d+)?(?:e[-+]?\d+)?\s?(?:ms|us|s|min|h|%|[kmgt]i?b?)?|(?:{words})|<[^<>\r\n]{{1,60}}>"
         rf"|\[[A-Z_]{{2,12}}\]|\$(?:[A-Z_]+|[{{(][^\s\"']*)|\{{\w*\}}|\*{{2,}}|[^\x00-\x7f]+|[.,;!]|\w{{1,2}}|\w{{0,4}}(?:\.{{3}}|…)|{path})"
     )
-    harmless = rf"\"{stays}?\"|'{stays}?'|`{stays}?`|{stays}(?![\w./+=@!$~\"'-])"
-    quoted = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+    harmless = rf"\"{stays}?\"(?!\")|'{stays}?'(?!')|`{stays}?`|{stays}(?![\w./+=@!$~\"'-])"
+    quoted = r"'{3}[^']*'{3}|\"{3}[^\"]*\"{3}|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
     value = (
         rf"[bru]{{0,2}}(?:{quoted})|\\+\"[^\"]*?\\+\"|\\+'[^']*?\\+'|\w{{1,40}}\((?:{quoted})\)"
         rf"|[\[(](?:[^\])\"'\[(]*+(?:{quoted}))++[^\])]*[\])]|[\"']?(?:{mark})?(?:[^\s,;}}\])\"']|,(?=\S)(?!\s*[\w.-]+[=:]))+"
