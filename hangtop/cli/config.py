@@ -8,9 +8,9 @@ from typing import Annotated, Literal, NoReturn
 
 import click
 import msgspec
-from platformdirs import user_config_path
 
 from hangtop.common.decode_toml import TomlError, decode_toml, line_of
+from hangtop.system.own_folders import config_folder
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def config_dir() -> Path:
     """The folder of config.toml, profiles/, signatures/ and themes/."""
-    return user_config_path("hangtop")
+    return config_folder()
 
 
 def config_file(path: Path | None) -> Path:

@@ -8,8 +8,10 @@ again after such a jump, and begins its watch anew.
 from __future__ import annotations
 
 import time
+from datetime import date
 
 _ANCHOR = time.time() - time.monotonic()
+_FIRST_DAY = date(1970, 1, 1).toordinal()
 
 
 def now() -> float:
@@ -21,6 +23,13 @@ def set_again() -> None:
     """Take over the wall clock of this moment. Times from before are of another count."""
     global _ANCHOR
     _ANCHOR = time.time() - time.monotonic()
+
+
+def unix_s(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> int:
+    """Unix time of a date and time of day in UTC; a day or an hour too many counts into the next. `calendar.timegm` says the same
+    and loads the locales for it. Raises `ValueError` for a month that is none."""
+    days = date(year, month, 1).toordinal() - _FIRST_DAY + day - 1
+    return ((days * 24 + hour) * 60 + minute) * 60 + second
 
 
 def until_next(period_s: float, *, at_s: float = 0.0, least_s: float = 0.0) -> float:

@@ -1,4 +1,4 @@
-"""Medians: a rank is compared with the median of the others, never with itself. Pure."""
+"""Medians and quantiles: a rank is compared with the median of the others, never with itself. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ def median(values: Iterable[float]) -> float:
     """The median of at least one value, as in `statistics`, which takes 2 ms to load."""
     ordered = sorted(values)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def quantile(ordered: Sequence[float], part: float) -> float:
+    """The value below which this part of at least one sorted values lies, least and greatest included ("inclusive" in
+    `statistics`)."""
+    place, rest = divmod(part * (len(ordered) - 1), 1)
+    below = ordered[int(place)]
+    return below + rest * (ordered[min(int(place) + 1, len(ordered) - 1)] - below)
 
 
 def median_of_others(ordered: Sequence[float], own: float) -> float:

@@ -3,7 +3,10 @@ neither."""
 
 from __future__ import annotations
 
-import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 _abandoned: list[subprocess.Popen[bytes]] = []
 

@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 
 import msgspec
-from platformdirs import user_state_path
 
 from hangtop.actions.execute import lock
 from hangtop.guard.episodes import Book, opened_again
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.own_folders import state_folder
 from hangtop.system.stores.launch_store import write_whole
 
 NAME_BYTES = 8
@@ -33,7 +33,7 @@ class BookFile:
     """
 
     def __init__(self, spec: WatchSpec, folder: Path | None = None, *, dry_run: bool = False) -> None:
-        place = folder or user_state_path("hangtop") / "guard"
+        place = folder or state_folder() / "guard"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         watched = [*map(os.path.realpath, spec.logs), *map(str, spec.pids)]
         suffix = ".dry" if dry_run else ""

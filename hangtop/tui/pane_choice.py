@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from platformdirs import user_state_path
 
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.own_folders import state_folder
 
 
 class PaneChoice(Struct, frozen=True):
@@ -68,7 +68,7 @@ def pane_choice(spec: WatchSpec) -> PaneChoice:
     if log is None:
         return PaneChoice()
     project = os.path.dirname(os.path.abspath(log))
-    path = user_state_path("hangtop") / "panes" / f"{hashlib.sha256(os.fsencode(project)).hexdigest()[:16]}.json"
+    path = state_folder() / "panes" / f"{hashlib.sha256(os.fsencode(project)).hexdigest()[:16]}.json"
     with suppress(OSError):  # it then cannot be kept, which is said when it is to be
         path.parent.mkdir(parents=True, exist_ok=True)
     try:

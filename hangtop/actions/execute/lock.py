@@ -17,12 +17,11 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from platformdirs import user_state_path
-
 from hangtop.common.raw_text import bytes_of, to_os
 from hangtop.probe.nodes.node_side.claims import Claimed, claim
 from hangtop.records.nodes import pid_there
 from hangtop.records.plan import NodePart, Plan
+from hangtop.system.own_folders import state_folder
 
 FLOCK = struct.Struct("@hhqqi4x")
 """struct flock of Linux on 64 bits: type, whence, start, length, pid."""
@@ -40,7 +39,7 @@ class HeldError(Exception):
 def locked(plan: Plan) -> Iterator[None]:
     """Hold a lock on everything that a plan touches. Raises `HeldError` with the holder, `OSError` without a lock file."""
     with contextlib.ExitStack() as held:
-        fd = opened(user_state_path("hangtop") / "actions.lock")
+        fd = opened(state_folder() / "actions.lock")
         held.callback(os.close, fd)
         for place in sorted({_place(name) for name in names(plan)}):  # the same order everywhere: of two hangtops one gets all
             try:

@@ -10,11 +10,10 @@ import os
 import signal
 from pathlib import Path
 
-from platformdirs import user_state_path
-
 from hangtop.common import clock
 from hangtop.common.clean_words import clean_words
 from hangtop.records.plan import Plan, Step, StepKind, Target
+from hangtop.system.own_folders import state_folder
 from hangtop.system.processes.users import Users
 
 
@@ -45,7 +44,7 @@ class CancelFlag:
 
 def log_path() -> Path:
     """The file of the action log."""
-    return user_state_path("hangtop") / "actions.log"
+    return state_folder() / "actions.log"
 
 
 def logged_bytes() -> int:

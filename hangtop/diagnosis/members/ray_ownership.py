@@ -10,7 +10,6 @@ session, whatever weaker fact speaks for it: "none of these" is an answer.
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from collections.abc import Callable, Iterable, Sequence
 from os.path import basename
 from typing import Literal
@@ -19,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.addresses import is_loopback, is_one_of
+from hangtop.common.clock import unix_s
 from hangtop.common.memo import memoized
 from hangtop.common.text import moment, some
 from hangtop.records.log import LogReading, RaySaid, RaySpeaker
@@ -351,7 +351,7 @@ def _up(cluster: RayCluster, said: RaySaid) -> bool | None:
     if not (said.joined or said.started):
         return None
     named = _NAMED_AT.match(cluster.session)
-    begun = timegm(tuple(map(int, named.groups()))) if named else None
+    begun = unix_s(*map(int, named.groups())) if named else None
     clocks = ((begun, said.stamp), (started_at(cluster), said.at))
     ages_s = [told - begun for begun, told in clocks if begun is not None and told is not None]
     latest_s = STARTED_WITHIN_S if said.started else float("inf")

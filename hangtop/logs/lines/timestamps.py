@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from collections.abc import Sequence
 from functools import lru_cache
 
+from hangtop.common.clock import unix_s
 from hangtop.common.late_pattern import late_pattern
 from hangtop.records.log import WrittenAt
 
@@ -32,9 +32,7 @@ _FRACTION = late_pattern(r":\d\d[.,](\d+)")
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
 
-@lru_cache(maxsize=64)
-def _day_s(year: int, month: int, day: int) -> int:
-    return timegm((year, month, day, 0, 0, 0))
+_day_s = lru_cache(maxsize=64)(unix_s)
 
 
 def _month_and_day(found: re.Match[str]) -> tuple[int, int]:

@@ -6,8 +6,9 @@ About 5 calls a GPU and second, so 8 GPUs stay under 50 a second. Each query giv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hangtop.probe.gpu import codes
 from hangtop.records.gpu import GpuProcess, MigInstance
@@ -17,8 +18,7 @@ ALL_LINKS = 0xFFFFFFFF
 KIB = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class GpuQuery:
+class GpuQuery(Struct, frozen=True):
     """`fields`: what it fills in `Gpu`; they become unknown when it fails. `counters`: ever-growing, shown as rates a second."""
 
     name: str

@@ -6,9 +6,7 @@ only lists, dicts, strings and numbers.
 
 from __future__ import annotations
 
-import io
 import os
-import pickle
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,22 +30,14 @@ class NotADump(ValueError):
     """Not a dump, or one that asks for more than plain data. The message is one line."""
 
 
-class _PlainUnpickler(pickle.Unpickler):
-    """Loads containers, strings and numbers; refuses every class and function by name."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        raise NotADump(f"refused: it wants to load {module}.{name}, which a dump never does")
-
-    def persistent_load(self, pid: Any) -> Any:
-        raise NotADump("refused: it refers to something outside itself")
-
-
 def load(data: bytes) -> dict[str, Any]:
     """The dump as plain data. Raises `NotADump`."""
+    from hangtop.probe.nccl.plain_unpickler import Refused, plain
+
     try:
-        loaded = _PlainUnpickler(io.BytesIO(data)).load()
-    except NotADump:
-        raise
+        loaded = plain(data)
+    except Refused as error:
+        raise NotADump(str(error)) from error
     except Exception as error:  # a broken pickle raises nearly anything (pickle docs); all of it means the same here
         raise NotADump(f"cannot be read: {type(error).__name__}: {clean_text(str(error))[:200]}") from error
     if not isinstance(loaded, dict) or "entries" not in loaded:

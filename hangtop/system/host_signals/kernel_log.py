@@ -6,7 +6,7 @@ import errno
 import os
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -91,5 +91,5 @@ def parse_record(record: str, boot_at: float) -> KernelEvent | None:
 
 @cache
 def _messages() -> tuple[tuple[_Message, re.Pattern[str]], ...]:
-    text = (files("hangtop.system.host_signals") / "kernel_messages.toml").read_text()
+    text = Path(__file__).with_name("kernel_messages.toml").read_text("utf-8")
     return tuple((message, re.compile(message.regex)) for message in decode_toml(text, _Messages).message)

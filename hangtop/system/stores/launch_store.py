@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
-from platformdirs import user_state_path
 
 from hangtop.common import clock
 from hangtop.common.raw_text import bytes_of, from_os, text_of
 from hangtop.records.launch import Launch
+from hangtop.system.own_folders import state_folder
 
 KEPT = 50
 """How many launches are kept."""
@@ -24,7 +24,7 @@ OLD_FORM = b'{"'
 
 def place() -> Path:
     """The folder of the store, which may not exist."""
-    return user_state_path("hangtop") / "runs"
+    return state_folder() / "runs"
 
 
 def folder() -> Path:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import deque
 from itertools import islice, pairwise
 from math import inf, isfinite
-from statistics import quantiles
 
 from msgspec import Struct
 
 from hangtop.common.level_shift import shift_of
-from hangtop.common.median import median
+from hangtop.common.median import median, quantile
 from hangtop.common.trend import trend_of
 from hangtop.common.whole_history import WholeHistory
 from hangtop.logs.extract.steps.peaks import StepGap, peaks_of
@@ -121,13 +120,12 @@ class PaceMeter:
             return Pace(steps=self.steps, throughput=self._throughput(), lengths=self._lengths())
         gaps = [seconds / steps for seconds, steps in self._gaps]
         ordered = sorted(gaps)
-        cuts = quantiles(ordered, n=20, method="inclusive") if len(gaps) > 1 else gaps * 19
         lately_s, was = self._changed()
         mean_s = self._mean_s(gaps, ordered)
         return Pace(
             self.steps,
-            cuts[9],
-            cuts[18],
+            quantile(ordered, 0.5),
+            quantile(ordered, 0.95),
             self._longest,
             mean_s,
             self._every or 1.0,
