@@ -78,6 +78,15 @@ def test_a_server_that_nobody_asks_idles_on_purpose(shown: Thread) -> None:
     assert diagnose(alone(shown), SPEC, NOW).word == "running"
 
 
+def test_a_server_that_is_left_when_all_steps_are_counted_out_serves_the_results() -> None:
+    state = alone(SELECTS, step=12)
+    assert state.log is not None
+    done = replace(state.log, progress=Progress(step=12, total=12))
+    assert diagnose(replace(state, log=done), SPEC, NOW).word == "finished"
+    round_done = replace(done, progress=replace(done.progress, partial=True))
+    assert diagnose(replace(state, log=round_done), SPEC, NOW).word == "hung", "more rounds are to come"
+
+
 @pytest.mark.parametrize(
     "state",
     [
@@ -89,6 +98,16 @@ def test_a_server_that_nobody_asks_idles_on_purpose(shown: Thread) -> None:
 )
 def test_what_stands_otherwise_is_no_idle_server(state: RunState) -> None:
     assert diagnose(state, SPEC, NOW).word == "hung"
+
+
+def test_beside_a_server_to_which_nobody_is_connected_the_other_one_is_named() -> None:
+    """Both are in their event loops; one of them waits for nobody but itself."""
+    others = tuple(replace(process(number), rank=None, world=None, role="other") for number in (0, 1))
+    state = run({0: SELECTS, 1: SELECTS}, others)
+    listener = OtherEnd(WaitObject("unix", reads=True, inode=9, path="/run/answers.sock"), known=False)
+    serves, inside = watched(100, waits(100, listener, kind="poll")), watched(101, waits(101, kind="poll"))
+    said = diagnose(replace(state, ranks={}, waits=watch(serves, inside, at=NOW - 10)), SPEC, NOW)
+    assert (said.word, [culprit.pid for culprit in said.culprits]) == ("hung", [101])
 
 
 def test_a_busy_side_thread_is_no_life_while_the_main_thread_waits_for_an_answer() -> None:

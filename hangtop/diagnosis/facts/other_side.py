@@ -203,6 +203,11 @@ def only_listens(thread: ThreadWait) -> bool:
     return all(end.object.tcp_state == "listen" or _is_unix_listener(end) for end in outer_ends(thread))
 
 
+def waits_to_be_asked(thread: ThreadWait) -> bool:
+    """Whether it waits for who connects, and nobody is connected."""
+    return _serves(thread) and only_listens(thread)
+
+
 def _serves(first: ThreadWait) -> bool:
     return first.call.kind == "accept" or any(end.object.tcp_state == "listen" or _is_unix_listener(end) for end in first.ends)
 

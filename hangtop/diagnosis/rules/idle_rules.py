@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from hangtop.common.text import some
 from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, silence, stack_evidence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, MemberStatus
@@ -53,7 +54,7 @@ def _is_asking(member: MemberStatus) -> bool:
 
 def idle(snapshot: Snapshot) -> Verdict | None:
     """All processes wait to be asked: a server at its port in its event loop, a notebook between two cells. No rank is known, and
-    no steps were told after which they would owe more.
+    no steps were told after which they would owe more; or these are counted out, and what serves the results was left.
 
     Stands before `standing_still`: who waits to be asked stands still on purpose.
     """
@@ -61,7 +62,10 @@ def idle(snapshot: Snapshot) -> Verdict | None:
     if not snapshot.is_quiet or not members or snapshot.log.ray is not None or any(member.rank is not None for member in members):
         return None
     notebook = any(_is_notebook(member) for member in members)
-    if not all(_waits_to_be_asked(member) for member in members) or (snapshot.log.progress.step is not None and not notebook):
+    progress = snapshot.log.progress
+    part = progress.partial or progress.in_round
+    owes = progress.step is not None and (part or progress.total is None or progress.step < progress.total)
+    if not all(_waits_to_be_asked(member) for member in members) or (owes and not notebook):
         return None
     if snapshot.ticking:  # its monitor goes on, and nobody else of it
         return None
@@ -69,6 +73,14 @@ def idle(snapshot: Snapshot) -> Verdict | None:
     server = next((member for member in members if member.pid in at_port), None)
     if server is None:
         return None
+    if progress.step is not None and not notebook:
+        return Verdict(
+            word="finished",
+            headline=f"The run finished after {some(progress.step, 'step')}; what is left listens, and nobody asks.",
+            refute="new output after the last line",
+            confidence="likely",
+            evidence=(Evidence("stacks", f"{server.name}: {server.text}, at a port of its own"), snapshot.last_output),
+        )
     what = "a notebook between two cells" if notebook else "it listens, and nobody asks"
     return Verdict(
         word="running",

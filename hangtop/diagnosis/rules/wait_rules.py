@@ -14,6 +14,7 @@ from hangtop.common.grouped import grouped
 from hangtop.common.text import rate
 from hangtop.diagnosis.facts.dead_children import dead_workers, failed_child
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
+from hangtop.diagnosis.facts.other_side import waits_to_be_asked
 from hangtop.diagnosis.members.parallel_groups import group_of, inner_group, undecided
 from hangtop.diagnosis.rules.log_rules import running
 from hangtop.diagnosis.rules.loop_suspects import loop_suspects
@@ -34,6 +35,7 @@ from hangtop.diagnosis.rules.verdict_builders import (
 )
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.apart import standing, stands_apart
+from hangtop.diagnosis.status.by_waits import current_watch, watched
 from hangtop.diagnosis.status.kernel_block import blocked_on, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.checkpoints import GIVEN
@@ -170,6 +172,7 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
     if any(member.moved is not False and member.status != "loops" for member in members):
         return None
     members = [member for member in members if member.does != "idle"] or members
+    members = _without_servers(snapshot, members)
     looping = members[0].status == "loops"
     kind: Kind = "python_loop" if looping else stage_kind(snapshot) or "unknown"
     alike = list(grouped(members, lambda member: f"{member.text}{still(member)}").items())
@@ -196,6 +199,15 @@ def standing_still(snapshot: Snapshot) -> Verdict | None:
     headline = f"{names(members)}: {members[0].text}, and nothing moves."
     by_peers = bool(missing_ranks(snapshot)) and standing(members[0]) in ("open", "fed")  # what it waits for may be elsewhere
     return hung_verdict(headline, kind, () if by_peers else build_culprits(snapshot, members), evidence, refute)
+
+
+def _without_servers(snapshot: Snapshot, members: list[MemberStatus]) -> list[MemberStatus]:
+    """Without those at whose ports nobody is connected: others do not wait for them, and they do for nobody. All, where that
+    leaves none."""
+    watch = current_watch(snapshot.state, snapshot.pause_s)
+    at = {member.pid: watched(watch, member) for member in members} if watch is not None else {}
+    left = [member for member in members if (found := at.get(member.pid)) is None or not waits_to_be_asked(found[1])]
+    return left or members
 
 
 def _serves_only(member: MemberStatus) -> bool:
