@@ -13,6 +13,9 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from hangtop.common.clean_text import without_sequences
+from hangtop.common.secrets.open_block import OpenBlock
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.query.tables import NAMES, TABLES, Row, columns
 
 if TYPE_CHECKING:
@@ -114,7 +117,7 @@ class Database:
         try:
             found = self.connection.execute(sql)
             described = found.description or []
-            rows = tuple(found.fetchall())
+            rows = tuple(without_secrets(found.fetchall()))
         except duckdb.Error as error:
             raise QueryError(_why(error, " ".join(str(error).split()))) from error
         return Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), rows)
@@ -141,24 +144,42 @@ class Database:
             except duckdb.Error as error:
                 raise QueryError(_why(error, shortened(str(error)))) from error
 
-        return Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), ()), rows()
+        names = Answer(tuple(each[0] for each in described), tuple(str(each[1]) for each in described), ())
+        return names, without_secrets(rows())
 
     def write_answer(self, sql: str, path: Path) -> None:
         """Write the answer to one query as Parquet. It lies in our own folder first: nowhere else does a query write. Raises
         `QueryError`, `OSError`."""
         own = Path(self._folder.name, "answer.parquet")
-        self.ask(f"COPY ({sql.rstrip().rstrip(';')}) TO {quoted(str(own))} (FORMAT parquet)")
+        self._clean_in_order()
+        asked = sql.rstrip().rstrip(";")
+        clean = _without_secrets(asked, self.ask(f"DESCRIBE {asked}").rows)
+        self.ask(f"COPY ({clean}) TO {quoted(str(own))} (FORMAT parquet)")
         shutil.copyfile(own, path)
         own.unlink()
 
+    def _clean_in_order(self) -> None:
+        """Files are written row by row: a secret of several lines is known by its first."""
+        self.connection.execute("SET threads = 1")
+        redactor, block = Redactor(), OpenBlock()
+        self.connection.create_function(
+            "without_secrets",
+            lambda text: redactor.line(without_sequences(text), block),
+            ["VARCHAR"],
+            "VARCHAR",
+            side_effects=True,
+        )
+
     def write_parquet(self, folder: Path) -> tuple[Path, ...]:
         """A Parquet file for each table that has rows, in this folder."""
+        self._clean_in_order()
         written: list[Path] = []
         for name in TABLES:
             path = folder / f"{name}.parquet"
             (count,) = self.connection.execute(f"SELECT count(*) FROM {name}").fetchone() or (0,)
             if count:
-                self.connection.execute(f"COPY {name} TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
+                clean = _without_secrets(name, self.connection.execute(f"DESCRIBE {name}").fetchall())
+                self.connection.execute(f"COPY ({clean}) TO {quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)")
                 written.append(path)
         return tuple(written)
 
@@ -172,6 +193,29 @@ class Database:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _without_secrets(source: str, described: Iterable[tuple[Any, ...]]) -> str:
+    """This table or query with its texts cleaned. `described`: what DuckDB's DESCRIBE says of it."""
+    texts = [str(name).replace('"', '""') for name, kind, *_ in described if kind == "VARCHAR"]
+    replaced = ", ".join(f'without_secrets("{name}") AS "{name}"' for name in texts)
+    told = source if source.isidentifier() else f"({source})"
+    return f"SELECT * REPLACE ({replaced}) FROM {told}" if texts else f"SELECT * FROM {told}"
+
+
+def without_secrets(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """These rows: log files are asked as they lie on disk. A secret of several lines may stand in a column, row below row."""
+    redactor, blocks = Redactor(), dict[int, OpenBlock]()
+
+    def clean(nth: int, value: Any) -> Any:
+        if not isinstance(value, str):
+            return redactor.tree(value) if isinstance(value, list | tuple | dict) else value
+        if "\n" in value:
+            return redactor.text(value)
+        return redactor.line(without_sequences(value), blocks.setdefault(nth, OpenBlock()))
+
+    for row in rows:
+        yield tuple(clean(nth, value) for nth, value in enumerate(row))
 
 
 def _why(error: duckdb.Error, words: str) -> str:

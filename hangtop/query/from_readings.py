@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.monitor.monitor import Monitor
 from hangtop.query.tables import (
@@ -189,7 +190,8 @@ def stage_rows(run: str, stages: Iterable[StageEvent]) -> Iterator[StageRow]:
 
 
 def finding_row(run: str, finding: Finding) -> FindingRow:
-    """One known message."""
+    """One known message. One of a log file is as it lies on disk."""
+    redactor = Redactor()
     return FindingRow(
         run=run,
         id=finding.id,
@@ -202,8 +204,8 @@ def finding_row(run: str, finding: Finding) -> FindingRow:
         attempt=finding.attempt,
         file=finding.file,
         byte=finding.offset,
-        text=finding.text,
-        cause=finding.cause,
+        text=redactor.text(finding.text),
+        cause=redactor.text(finding.cause),
     )
 
 

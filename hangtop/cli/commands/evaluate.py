@@ -11,6 +11,7 @@ from typing import NoReturn, TextIO
 from msgspec import Struct
 
 from hangtop.cli.config import config_dir
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed
 from hangtop.living.snippets import OWN_FOLDER, Snippet, SnippetError, snippets
@@ -134,7 +135,7 @@ def _print(answer: Answer | NoAnswerError, name: str, out: TextIO) -> bool | Non
         return None
     if name:
         out.write(f"{name}:\n")
-    out.writelines(f"{printable(line)}\n" for line in answer.output.splitlines())
+    out.writelines(f"{printable(line)}\n" for line in Redactor().text(answer.output).splitlines())
     return answer.well
 
 

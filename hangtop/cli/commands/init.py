@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from hangtop.cli.config import config_dir
 from hangtop.common.clean_text import clean_text, decode
+from hangtop.common.secrets.open_block import OpenBlock
+from hangtop.common.secrets.redactor import Redactor
 from hangtop.common.text import some
 from hangtop.logs.catalog.load import CatalogError
 from hangtop.logs.catalog.load import load as load_catalog
@@ -66,14 +68,15 @@ def run(log: Path, output: Path | None, given: Answers, out: TextIO, ask: Ask | 
 
 
 def messages_of(log: Path) -> list[str]:
-    """The messages of its first and last lines, without prefixes. Raises `OSError`."""
+    """The messages of its first and last lines, without prefixes and secrets: a profile is passed on. Raises `OSError`."""
     with log.open("rb") as file:
         head = file.read(MOST_BYTES)
         rest = max(file.tell(), os.fstat(file.fileno()).st_size - MOST_BYTES)
         file.seek(rest)
         data = head + file.read(MOST_BYTES)
-    pieces = re.split(rb"[\r\n]+", data)
-    return [message for piece in pieces if (message := strip(clean_text(decode(piece)))[1].strip())]
+    redactor, block = Redactor(), OpenBlock()
+    lines = (redactor.line(clean_text(decode(piece)), block) for piece in re.split(rb"[\r\n]+", data))
+    return [message for line in lines if (message := strip(line)[1].strip())]
 
 
 def _step(messages: Sequence[str], text: str | None, out: TextIO, ask: Ask | None) -> StepForm | None:
