@@ -1,7 +1,7 @@
 """Tests that only wait for processes of their own are played at the same time, in a thread each.
 
-Mark them `side_by_side`, and with one `xdist_group` those of a module. The first of them plays all that were chosen; each tells
-its own end. They may use parameters and `tmp_path`.
+Mark them `side_by_side`, and with one `xdist_group` those of a module: each worker that gets one of them plays all. The first of
+them plays all that were chosen; each tells its own end. They may use parameters and `tmp_path`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if pyfuncitem.get_closest_marker(MARK) is None:
         return None
+    assert pyfuncitem.get_closest_marker("xdist_group") is not None, (
+        "without a group, each worker that gets one plays all of them"
+    )
     played = pyfuncitem.session.stash.setdefault(PLAYED, {})
     if pyfuncitem not in played:
         played |= _played([each for each in pyfuncitem.session.items if _is_beside(each, pyfuncitem)], pyfuncitem)

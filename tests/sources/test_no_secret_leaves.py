@@ -55,6 +55,7 @@ def kinds_left(text: str) -> set[str]:
     return {each.kind for each in everything if any(secret in text for secret in each.secrets)}
 
 
+@pytest.mark.xdist_group("secrets")
 @pytest.mark.side_by_side
 def test_a_bundle_has_none(tmp_path: Path) -> None:
     with run(tmp_path) as spec:
@@ -67,6 +68,7 @@ def test_a_bundle_has_none(tmp_path: Path) -> None:
     assert any("HF_TOKEN=[redacted]" in text for text in files.values())
 
 
+@pytest.mark.xdist_group("secrets")
 @pytest.mark.side_by_side
 def test_what_leaves_the_probe_has_none_and_so_no_screen_report_or_recording(tmp_path: Path) -> None:
     recording, out = tmp_path / "session.hangtop", io.StringIO()

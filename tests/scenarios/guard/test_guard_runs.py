@@ -14,6 +14,7 @@ from tests.scenarios.guard.unattended import LIMIT_S, faults_of_recovery, unatte
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only"),
+    pytest.mark.xdist_group("guard's runs"),
     pytest.mark.side_by_side,
 ]
 
