@@ -114,9 +114,10 @@ def judge(snapshot: Snapshot, *, watched: bool = True) -> Verdict:
     """The first rule that holds, or running. `watched`: what the members wait for was looked at, or will not be; until then no
     stack proves that anybody waits in vain."""
     holding = (said for said in _holding(snapshot) if watched or not _rests_on_stacks(said))
-    verdict = next(holding, None) or log_rules.running(snapshot)
-    verdict = ray_rules.with_sick_parts(snapshot, _doubted(snapshot, with_leftovers(snapshot.state, verdict)))
-    evidence = _with_host(snapshot, verdict.evidence if verdict.word in CALM else _with_gpus(snapshot, verdict.evidence))
+    said = next(holding, None) or log_rules.running(snapshot)
+    verdict = with_leftovers(snapshot.state, dead_rank_rules.as_death(snapshot, said))
+    verdict = ray_rules.with_sick_parts(snapshot, _doubted(snapshot, verdict))
+    evidence = _with_host(snapshot, verdict.evidence if said.word in CALM else _with_gpus(snapshot, verdict.evidence))
     if verdict.word in GOES_ON:
         own = beside_verdict(snapshot, slow=verdict.word == "slow")
         evidence = (*evidence, *(fact for fact in own if fact not in evidence))

@@ -46,7 +46,7 @@ def _open(policy: Policy, book: Book, seen: tuple[Seen, ...], now: float, minute
     """What was not done yet in these episodes, sure enough and at its hours."""
     done = {each.key for each in book.done if each.settled}
     for when in policy.when:
-        for event in (each for each in seen if each.event in when.events):
+        for event in (each for each in seen if each.is_among(when.events)):
             if SURENESS[event.confidence] < SURENESS[when.confidence] or not in_hours(when.hours, minute):
                 continue
             episode = book.episodes.get(event.event)

@@ -14,6 +14,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.diagnosis.facts.author_fate import at_work
 from hangtop.diagnosis.rules.end_rules import by_you, is_run
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.guard.policy import HARMFUL, Deed, Event
@@ -42,7 +43,8 @@ from here on the new one may have been."""
 class Seen(Struct, frozen=True):
     """An event that stands now. `news_at`: when the run last told anything new, in unix time; `None` where that is not known.
     `mark`: how far the run has come: it changes with what a run tells, not with a heartbeat. `attempt`: which start of it, in
-    its log; `started_at`: when the newest process that writes it was started."""
+    its log; `started_at`: when the newest process that writes it was started. `stands`: of a crash, some of its processes are
+    left, and nothing comes from them: what a policy does about a hang it does about these."""
 
     event: Event
     said: str
@@ -51,6 +53,11 @@ class Seen(Struct, frozen=True):
     mark: str = ""
     attempt: int = 1
     started_at: float = 0.0
+    stands: bool = False
+
+    def is_among(self, events: tuple[Event, ...]) -> bool:
+        """Whether an entry of the policy for these events is meant."""
+        return self.event in events or (self.stands and "hung" in events)
 
 
 class Episode(Struct, frozen=True):
@@ -129,8 +136,9 @@ def seen_of(snapshot: Snapshot, verdict: Verdict, signs: Mapping[Event, str]) ->
     news_at = None if verdict.silence_s is None else now - verdict.silence_s
     started_at = max((writer.started_at for writer in snapshot.procs.writers if is_run(writer)), default=0.0)
     told = mark_of(snapshot), snapshot.log.attempt, started_at
-    word = Seen(event_of(verdict), verdict.headline, verdict.confidence, news_at, *told)
-    return (word, *(replace(word, event=sign, said=said, confidence="likely") for sign, said in signs.items()))
+    stands = verdict.word == "crashed" and snapshot.is_quiet and bool(at_work(snapshot))
+    word = Seen(event_of(verdict), verdict.headline, verdict.confidence, news_at, *told, stands=stands)
+    return (word, *(replace(word, event=sign, said=said, confidence="likely", stands=False) for sign, said in signs.items()))
 
 
 def mark_of(snapshot: Snapshot) -> str:

@@ -193,7 +193,7 @@ class GuardWatch:
         minute = _minute()
         for each in due(self._policy, book, seen, now, minute):
             if each.deed in HARMFUL and not each.refused:
-                if not sure or (now < self._spared_until and each.seen.event in RESTS):
+                if not sure or (now < self._spared_until and (each.seen.event in RESTS or each.seen.stands)):
                     continue
                 each = replace(each, refused=self.told_to_end or self._may_harm(snapshot))
             self._at_work = asyncio.create_task(self._do(each, snapshot, verdict))

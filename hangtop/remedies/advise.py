@@ -45,7 +45,8 @@ def _advice(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[Adv
         return
     told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint" and finding.role != "noise"]
     crashed = verdict.word == "crashed"
-    fatal = next((finding for finding in told if crashed and finding.severity == "fatal"), None)
+    by_message = crashed and not (verdict.kind == "dead_process" and verdict.culprits)  # who is dead is named, not what was said
+    fatal = next((finding for finding in told if by_message and finding.severity == "fatal"), None)
     first = next((finding for finding in snapshot.findings if finding.cause and finding.id == verdict.message), fatal)
     seen = sightings(snapshot, verdict, known) if first is None or not crashed or first.id in STOPPED else Sightings((), ())
     others = [each for each in told if each is not first and not each.survived and each.role in ("cause", "victim", "evidence")]

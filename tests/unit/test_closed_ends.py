@@ -36,7 +36,7 @@ def said(own: WatchedProcess, lines: tuple[str, ...] = READS, loop: Loop = "asks
 
 def test_it_waits_for_the_dead_and_the_rank_that_is_gone_is_named() -> None:
     told = said(spins(), lost=True)
-    assert (told.word, told.kind, [culprit.rank for culprit in told.culprits]) == ("hung", "dead_process", [1])
+    assert (told.word, told.kind, [culprit.rank for culprit in told.culprits]) == ("crashed", "dead_process", [1])
     assert "rank 2 reads again and again in take (train.py:71) from a connection" in told.evidence[1].text
 
 

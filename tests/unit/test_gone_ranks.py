@@ -12,7 +12,7 @@ from hangtop.records.stack import Frame
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd, WaitObject
 from hangtop.state.run_state import RunState
-from tests.fakes.members import BUSY, IDLE, LOCK, NOW, PACK, SPEC, process, run, thread
+from tests.fakes.members import BUSY, IDLE, LOCK, NOW, PACK, SPEC, four, process, run, thread
 from tests.fakes.waited import waits, watch, watched
 
 PARENT = Process(99, 1.0, 1, 1, "python", "python parent.py", "S", recent=IDLE)
@@ -39,9 +39,18 @@ def told_of(*processes: Process, does: object = BARRIER, **state: object) -> Ver
 def test_a_zombie_that_failed_beside_numbered_siblings_is_the_rank_that_is_missing(place: int) -> None:
     others = [worker(number) for number in range(3) if number != place]
     verdict = told_of(*others, zombie(place, 1))
-    assert (verdict.word, verdict.kind) == ("hung", "dead_process")
+    assert (verdict.word, verdict.kind) == ("crashed", "dead_process")
     if place:  # without the first one the others may be numbered from 1
         assert [(culprit.rank, culprit.pid) for culprit in verdict.culprits] == [(place, 100 + place)]
+
+
+def test_a_rank_that_died_is_a_crash_and_one_that_was_done_early_leaves_a_hang() -> None:
+    assert [diagnose(four(LOCK, process(2, state="Z", exit_code=code)), SPEC, NOW).word for code in (-9, 1, None, 0)] == [
+        "crashed",
+        "crashed",
+        "crashed",
+        "hung",
+    ]
 
 
 def test_a_helper_that_ended_well_beside_the_ranks_is_none_that_died() -> None:
@@ -72,7 +81,7 @@ def left(does: object = BARRIER) -> RunState:
 
 def test_a_pid_that_the_log_names_beside_these_of_the_living_is_a_process_that_is_gone() -> None:
     verdict = named(left(), *UP)
-    assert (verdict.word, verdict.kind) == ("hung", "dead_process")
+    assert (verdict.word, verdict.kind) == ("crashed", "dead_process")
     assert [culprit.pid for culprit in verdict.culprits] == [101]
 
 
@@ -125,7 +134,7 @@ def pool(*does: object) -> Verdict:
 
 def test_a_worker_of_a_pool_that_is_gone_took_its_task_along_where_all_others_have_none() -> None:
     told = pool(NO_WORK, NO_WORK)
-    assert (told.word, told.kind, [culprit.pid for culprit in told.culprits]) == ("hung", "dead_process", [105])
+    assert (told.word, told.kind, [culprit.pid for culprit in told.culprits]) == ("crashed", "dead_process", [105])
     assert pool(NO_WORK, LOCK).kind != "dead_process", "one stands with its task"
     assert pool(NO_WORK, PACK).kind != "dead_process", "one may work on its task"
 
@@ -135,7 +144,7 @@ def test_a_lone_process_that_waits_for_a_child_that_failed_is_not_to_blame_itsel
     child = replace(zombie(1, -9), ppid=100)
     state = run({0: RECEIVES}, (parent, child), procs=ProcessReading(processes=(parent, child)))
     verdict = diagnose(replace(state, ranks={}), SPEC, NOW)
-    assert (verdict.word, verdict.kind) == ("hung", "dead_process")
+    assert (verdict.word, verdict.kind) == ("crashed", "dead_process")
     assert [culprit.pid for culprit in verdict.culprits] == [101]
 
 

@@ -21,7 +21,7 @@ from hangtop.guard.episodes import (
     stand,
     under_way,
 )
-from hangtop.guard.policy import Policy, Restarts, When
+from hangtop.guard.policy import WRAPPED, Policy, Restarts, When
 from hangtop.records.verdict import VerdictWord
 
 HUNG = Seen("hung", "Rank 3 stands.", "likely", news_at=100.0, mark="step 7")
@@ -192,3 +192,10 @@ def test_what_was_only_planned_when_the_guard_ended_is_done_by_the_next_one() ->
         book = opened_again(begin(book, Done("hung", first.began, "restart", 60.0, 260.0)))
     assert (book.done[0].outcome, book.done[0].went, book.starts) == (NOT_YET, False, ())
     assert deeds(RESTART, stands(300.0, book=book), 260.0 + AGAIN_S) == ["restart"]
+
+
+def test_what_is_done_about_a_hang_is_done_about_those_that_a_crash_left_behind() -> None:
+    left = Seen("crashed", "Rank 1 died; 3 ranks left alone.", "certain", 100.0, "step 7", stands=True)
+    assert deeds(WRAPPED, stands(200.0, left), 900.0, left)[-1] == "stop"
+    over = replace(left, stands=False)
+    assert deeds(WRAPPED, stands(200.0, over), 900.0, over) == ["notify"]

@@ -224,7 +224,7 @@ def test_a_quiet_run_names_the_actor_that_died_with_its_error():
     crash = Death("its __init__ raised", "RuntimeError: no model", ("RuntimeError: no model",))
     actors = (worker(0, "sync"), worker(1, None, state="dead", death=crash, since=NOW - 590))
     verdict = diagnose(*quiet_run(cluster(actors=actors)), NOW)
-    assert (verdict.word, verdict.kind) == ("hung", "dead_process")
+    assert (verdict.word, verdict.kind) == ("crashed", "dead_process")
     assert verdict.headline == "WorkerDict rank 1: dead: its __init__ raised, RuntimeError: no model."
     assert advised(cluster(actors=actors)).cause == "WorkerDict rank 1: dead: its __init__ raised, RuntimeError: no model"
 

@@ -47,7 +47,7 @@ def test_a_rank_was_killed_for_want_of_memory_when_the_kernel_killed_at_that_mom
     machine: HostReading, exit_code: int, starved: bool
 ) -> None:
     verdict = diagnose(without_rank_2(30, machine, exit_code=exit_code), SPEC, NOW)
-    assert (verdict.word, "want of memory" in verdict.headline) == ("hung", starved)
+    assert (verdict.word, "want of memory" in verdict.headline) == ("crashed", starved)
 
 
 def test_a_limit_that_killed_before_the_watch_is_told_beside_and_decides_nothing() -> None:

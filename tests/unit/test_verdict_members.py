@@ -124,7 +124,7 @@ def wrong_port() -> RunState:
         pytest.param(looping(None, silence_s=400), "hung", "python_loop", [2], id="in one line for three limits"),
         pytest.param(looping("endless", BELOW), "slow", None, [2], id="the loop is endless, but calls a library that works"),
         pytest.param(looping("endless", busy_children=True), "slow", None, [], id="an endless loop whose children work"),
-        pytest.param(left_over(0, 1, 3), "hung", "dead_process", [2], id="a rank between two others has no process"),
+        pytest.param(left_over(0, 1, 3), "crashed", "dead_process", [2], id="a rank between two others has no process"),
         pytest.param(left_over(0, 1), "hung", "cpu_collective", [], id="two of four are elsewhere, or gone: nobody is blamed"),
         pytest.param(most(LOCK), "hung", "cpu_collective", [1, 2, 3], id="three of four stand still, the fourth waits for them"),
         pytest.param(most(IDLE_WORKER), "stalled", "unknown", [], id="three idle workers are not to blame"),
@@ -154,7 +154,7 @@ def wrong_port() -> RunState:
         pytest.param(four(BROADCAST), "hung", "desync", [2], id="another collective than its peers"),
         pytest.param(four(ALL_REDUCE), "hung", "cpu_collective", [], id="all in one collective, none stands out"),
         pytest.param(four(LOCK, process(2, state="T")), "hung", "stopped", [2], id="stopped by a signal"),
-        pytest.param(four(LOCK, process(2, state="Z", exit_code=-9)), "hung", "dead_process", [2], id="a zombie"),
+        pytest.param(four(LOCK, process(2, state="Z", exit_code=-9)), "crashed", "dead_process", [2], id="a zombie"),
         pytest.param(
             four(
                 LOCK,

@@ -10,6 +10,7 @@ from hangtop.common.text import are, clock, rank_ranges
 from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.missing_ranks import missing_ranks_of
 from hangtop.diagnosis.facts.named_pids import gone_by_name
+from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.facts.stack_pauses import LONGEST_S
 from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.rules import log_rules
@@ -29,7 +30,7 @@ SOON_S = 10.0
 
 
 def dead(snapshot: Snapshot) -> Verdict | None:
-    """A rank is gone or a zombie while others live and wait for it.
+    """A rank is gone or a zombie while others live and wait for it: crashed, unless it left with exit code 0.
 
     A rank that left with exit code 0 may be done before its peers: they get the whole limit, and may work. So may processes that
     no launcher numbers: each may be a job of its own.
@@ -46,6 +47,19 @@ def dead(snapshot: Snapshot) -> Verdict | None:
         return None
     why, evidence = _death(snapshot, gone)
     return _verdict(snapshot, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
+
+
+def as_death(snapshot: Snapshot, verdict: Verdict) -> Verdict:
+    """The verdict of a run that stands because somebody is dead: crashed, and the dead is whom it names. Nothing goes on by
+    itself any more, whoever is left and waits. One that was seen to leave with exit code 0, or said that it was at its end, did
+    not die: those that miss it hang. So does a run where a part of Ray is to blame, and no process of its own."""
+    if verdict.word != "hung" or verdict.kind != "dead_process" or not verdict.culprits:
+        return verdict
+    left = (*snapshot.procs.ended, *(process for process in snapshot.procs.processes if process.exited))
+    pids = {process.pid for process in left if process.exit_code == 0}
+    ranks = {rank.rank for rank in snapshot.ranks if rank.stage == FINISH}
+    done = all(culprit.pid in pids or culprit.rank in ranks for culprit in verdict.culprits)
+    return verdict if done else replace(verdict, word="crashed")
 
 
 def _goes_alone(member: MemberStatus) -> bool:
@@ -95,7 +109,7 @@ def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evid
 
 def vanished(snapshot: Snapshot) -> Verdict | None:
     """A rank of this machine has no process any more, by the numbers of the ranks or by the pids that the log names, while all
-    others wait for their peers, or stand still. Nobody saw its exit.
+    others wait for their peers, or stand still. Nobody saw its exit: it is taken for dead, and the run for crashed.
 
     Stands before `desync`: those that are left wait for a rank that is gone, wherever they stand.
     """
