@@ -155,7 +155,7 @@ class Snapshot(Struct, frozen=True):
             if member.side is not None and (member.side.doubted or member.side.kind == "idle")
         )
         asked = [side.pid for side in ends if side.pid is not None]
-        looks = any(member.does in ("sleep", "idle") for member in self.members)
+        looks = any(member.does in ("sleep", "idle", "waits") for member in self.members)
         around = rest_around(self.state.waits) if looks and self.state.waits is not None else ()
         return tuple(dict.fromkeys(pid for pid in (*asked, *around) if pid not in known))[:MOST_ANSWERING]
 

@@ -31,6 +31,11 @@ GIVEN = frozenset({"get", "recv", "recv_bytes", "accept"})
 """What queue, multiprocessing and socket call the wait for what another gives. `get` of a dictionary has a key."""
 
 
+TAKE = frozenset({"pop", "popleft", "popitem"})
+PUT = frozenset({"add", "append", "appendleft", "extend", "insert", "put", "push", "setdefault", "update"})
+"""What takes out of a container of Python, and what puts into it."""
+
+
 def loop_at(source: str, line: int) -> Loop | None:
     """The loop around this line; `None` when the source cannot be read."""
     loops = _loops(source)
@@ -113,15 +118,44 @@ def _is_endless(loop: ast.While) -> bool:
 
 def _counts(loop: ast.While) -> bool:
     """Whether each of its rounds takes it nearer to a bound: `while steps < goal: …; steps += 1`, or where the bound is asked for
-    within, `if self.steps >= goal: break`. So it is a `for`."""
-    stepped = {
-        ast.unparse(statement.target)
-        for statement in loop.body
-        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add | ast.Sub)
-    }
+    within, `if self.steps >= goal: break`; or nearer to nothing, `while left: …; left -= 1`. So it is a `for`."""
+    stepped = {ast.unparse(target) for statement in loop.body for target in _stepped(statement)}
+    if (isinstance(loop.test, ast.Name | ast.Attribute) and ast.unparse(loop.test) in stepped) or _empties(loop):
+        return True
     leaves = (each for each in loop.body if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break | ast.Return))
     bounds = (*_parts(loop.test, ast.And), *(part for leaf in leaves for part in _parts(leaf.test, ast.Or)))
     return any(ast.unparse(side) in stepped for bound in bounds for side in (bound.left, *bound.comparators))
+
+
+def _stepped(statement: ast.stmt) -> Iterable[ast.expr]:
+    """What a statement makes larger or smaller: `left -= 1`, `left = left - 1`."""
+    match statement:
+        case ast.AugAssign(target=target, op=ast.Add() | ast.Sub()):
+            yield target
+        case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add() | ast.Sub())) if _alike(left, target):
+            yield target
+
+
+def _alike(one: ast.expr, other: ast.expr) -> bool:
+    return ast.unparse(one) == ast.unparse(other)
+
+
+def _empties(loop: ast.While) -> bool:
+    """Whether it goes on while a container holds anything, takes out of that in each round, and puts nothing back."""
+    held = ast.unparse(loop.test)
+    calls = [node.func for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    methods = {each.attr for each in calls if isinstance(each, ast.Attribute) and ast.unparse(each.value) == held}
+    taken = any(
+        isinstance(node, ast.Call) and _takes_of(node, held)
+        for each in loop.body
+        if not isinstance(each, ast.If)
+        for node in ast.walk(each)
+    )
+    return taken and methods.isdisjoint(PUT)
+
+
+def _takes_of(call: ast.Call, held: str) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in TAKE and ast.unparse(call.func.value) == held
 
 
 def _parts(test: ast.expr, joined_by: type[ast.boolop]) -> list[ast.Compare]:

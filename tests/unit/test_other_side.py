@@ -90,6 +90,15 @@ def test_the_process_at_the_other_end(other: WatchedProcess, kind: str) -> None:
     assert side(waits(1, at_lock(OUTSIDE), kind="file lock"), other) == (kind, OUTSIDE)
 
 
+def test_the_command_of_a_shell_that_ended_is_followed_by_the_next() -> None:
+    """The shell of a loop has the other end of a pipe: it was woken, and runs its next command."""
+    child = OtherEnd(WaitObject("child"), (9,))
+    over = watched(9, state="X")
+    at = waits(1, at_pipe(OUTSIDE), kind="read")
+    assert side(at, watched(OUTSIDE, waits(OUTSIDE, child, kind="child"), woken_in=2), over) == ("works", 9)
+    assert side(at, watched(OUTSIDE, waits(OUTSIDE, child, kind="child")), over) == ("dead", 9)
+
+
 def test_what_a_waiter_sends_is_no_work_of_the_other_end() -> None:
     asks = watched(1, waits(1, at_tcp(8, OUTSIDE), at_tcp(7), kind="poll"), sockets=(tcp(8, acked_in=4),))
     back = SocketMoves(TcpSocket(12, "127.0.0.1:2", "127.0.0.1:1", "established", 0), received_in=4, received_bytes=16)

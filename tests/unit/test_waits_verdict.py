@@ -250,6 +250,19 @@ def test_of_a_companion_in_an_event_loop_all_sleeps_tell_whether_it_goes_on() ->
     assert (word("ends"), word("ends", "beats"), word("ends", timers=0)) == ("slow", "hung", "hung")
 
 
+def test_any_process_of_the_job_that_goes_on_may_send_the_signal_that_is_waited_for() -> None:
+    def word(loop: Loop) -> str:
+        state = poller(watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), woken_in=3), loop)
+        pauses = Stack(100, NOW, (thread(Frame("main", USER, 6)),), started_ticks=7)
+        looks = tuple(replace(look, stacks=(pauses, look.stacks[-1])) for look in state.looks)
+        assert state.waits is not None
+        own = watched(100, waits(100, kind="signal"))
+        reading = replace(state.waits, processes=(own, *state.waits.processes[1:]), near=(), beside=(OUTSIDE,))
+        return diagnose(replace(state, looks=looks, waits=reading), SPEC, NOW).word
+
+    assert (word("ends"), word("asks")) == ("slow", "hung")
+
+
 def test_who_has_the_lock_and_rests_in_a_loop_that_ends_gives_it_back() -> None:
     locked = thread(Frame("take", USER, 5), wait="file")
     holder = watched(OUTSIDE, waits(OUTSIDE, kind="sleep"), woken_in=3)

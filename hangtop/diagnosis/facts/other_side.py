@@ -78,6 +78,9 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     if process is None:
         return None
     here, name = (*path[1:], pid), named(process)
+    if process.state in "ZX" and _went_on(watch, path[-1]):
+        late = watch.reading.started_at + watch.reading.seconds > watch.pauses_end_at
+        return None if late else OtherSide("works", f"{name} and what comes after it", pid, here, doubted=True)
     if process.state in "ZX" or (process.state in "Tt" and process.stood):
         kind: SideKind = "stopped" if process.state in "Tt" else "dead"
         return OtherSide(kind, f"{name}, which is {kind}", pid, here)
@@ -107,6 +110,14 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     if path[-1] in watch.processes and _gathers(process, watch.processes[path[-1]]):
         return OtherSide("idle", f"{name}, which waits for others to connect", pid, here, gathers=True)
     return OtherSide("idle", f"{name}, which {_idles(first)}", pid, here)
+
+
+def _went_on(watch: Watch, pid: int) -> bool:
+    """Whether a process that waited for the end of a child was woken: a shell between two commands waits for the next one."""
+    waiter = watch.processes.get(pid)
+    if waiter is None or not waiter.threads or waiter.state in "ZX":
+        return False
+    return waiter.threads[0].call.kind == "child" and bool(waiter.woken_in or waiter.changed_in)
 
 
 def _all_told(process: WatchedProcess) -> bool:

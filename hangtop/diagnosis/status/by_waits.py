@@ -145,7 +145,7 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
         return replace(member, status="works", text=f"{member.text}, and a thread of it {does}", doubted=True)
     if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread, sources)) is not None:
         return resting
-    if _looks_for_something(watch, member, process, sources):
+    if _looks_for_something(watch, member, process, thread, sources):
         return _looking(watch, member)
     if _asks_for_lock(member, thread, sources):
         return _at_lock(watch, member, process, thread, members)
@@ -255,10 +255,15 @@ def _stands(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -
     return member.status == "unknown" and member.activity is None and process.stood and thread.call.kind in NEVER_LEFT
 
 
-def _looks_for_something(watch: Watch, member: MemberStatus, process: WatchedProcess, sources: Sources) -> bool:
-    """Whether it sleeps in a loop that asks for what another process may give, such as a file, or a coroutine of it may."""
+def _looks_for_something(
+    watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, sources: Sources
+) -> bool:
+    """Whether it sleeps in a loop that asks for what another process may give, such as a file, or a coroutine of it may; or
+    waits for a signal, which any may send."""
     if member.activity is None or member.status != "waits":
         return False
+    if thread.call.kind == "signal":
+        return True
     if member.does == "idle":
         return bool(watch.timers.get(member.pid)) and process.woken_in >= AGAIN
     return member.does == "sleep" and loop_around(member.activity, sources) in LOOKS_AGAIN
