@@ -10,6 +10,9 @@ from hangtop.query.database import QueryError
 from hangtop.query.requests import ChartAsk
 
 MOST_POINTS = 2_000
+SIGNS = "●▲■○✓▸◂"
+PLAIN_SIGNS = "*^#o+><"
+"""Of several series; a line of braille cannot be told from another without colours."""
 TICKS = 5
 NO_PLOTEXT = "a chart needs plotext: pip install 'hangtop[query]'"
 
@@ -20,17 +23,22 @@ def chart_lines(ask: ChartAsk) -> list[str]:
         import plotext
     except ImportError as error:
         raise QueryError(NO_PLOTEXT) from error
-    points = ask.points[:: max(1, len(ask.points) // MOST_POINTS)]
-    if len(points) < 2:
+    thin = max(1, sum(len(points) for _, points in ask.series) // MOST_POINTS)
+    series = [(name, points[::thin]) for name, points in ask.series if points]
+    every = [point for _, points in series for point in points]
+    if len(every) < 2:
         raise QueryError("a chart needs two columns of numbers, and two rows with both")
-    xs, ys = [x for x, _ in points], [y for _, y in points]
+    xs = [x for x, _ in every]
     plotext.clear_figure()
     plotext.limit_size(False, False)  # of the terminal, which the child has not
     plotext.plot_size(ask.width, ask.height)
     plotext.theme("clear")
-    marker = "*" if ask.plain else "braille"
-    in_order = all(before <= after for before, after in pairwise(xs))
-    (plotext.plot if in_order else plotext.scatter)(xs, ys, marker=marker)
+    for nth, (name, points) in enumerate(series):
+        signs = PLAIN_SIGNS if ask.plain else SIGNS
+        marker = signs[nth % len(signs)] if len(series) > 1 else "*" if ask.plain else "braille"
+        in_order = all(before[0] <= after[0] for before, after in pairwise(points)) and len(series) == 1
+        draw = plotext.plot if in_order else plotext.scatter
+        draw([x for x, _ in points], [y for _, y in points], marker=marker, label=name if len(series) > 1 else None)
     plotext.xlabel(ask.names[0])
     plotext.ylabel(ask.names[1])
     if ask.time:

@@ -11,6 +11,10 @@ LIMIT_S = 120.0
 """What takes longer is for the command line, `hangtop query`."""
 
 
+MOST_SERIES = 16
+"""Of one chart."""
+
+
 class SqlAsk(Struct, frozen=True, tag="sql"):
     """A question in SQL. Behind it comes a recording. `files`: logs of which lines and steps are read, if any."""
 
@@ -27,10 +31,11 @@ class TimelineAsk(Struct, frozen=True, tag="timeline"):
 
 
 class ChartAsk(Struct, frozen=True, tag="chart"):
-    """Two columns as a chart of so many cells. `time`: the first is unix time. `plain`: in ASCII."""
+    """Two columns as a chart of so many cells: several series side by side, each with the words that tell it from the others.
+    `time`: the first column is unix time. `plain`: in ASCII."""
 
     names: tuple[str, str]
-    points: tuple[tuple[float, float], ...]
+    series: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
     width: int
     height: int
     time: bool = False
@@ -73,13 +78,15 @@ Asked = CoursesAsk | SqlAsk | TimelineAsk | ChartAsk | DiffAsk
 
 class Shown(Struct, frozen=True):
     """A table as it is shown: its cells as text, cleaned. `points`: of all rows, evenly thinned, the columns that are numbers
-    or moments (unix time), `None` elsewhere. `moments`: which columns are moments. `more`: rows that have no cells here."""
+    or moments (unix time), `None` elsewhere. `moments`: which columns are moments. `words`: of the columns with few different
+    texts, these; their points are places in it. `more`: rows that have no cells here."""
 
     names: tuple[str, ...] = ()
     right: tuple[bool, ...] = ()
     cells: tuple[tuple[str, ...], ...] = ()
     points: tuple[tuple[float | None, ...], ...] = ()
     moments: tuple[int, ...] = ()
+    words: dict[int, tuple[str, ...]] = {}
     more: int = 0
 
 

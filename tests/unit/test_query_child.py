@@ -12,6 +12,7 @@ from hangtop.feeds.seen import LEFT_OUT, Seen
 from hangtop.query.completion import complete
 from hangtop.query.requests import ChartAsk, SqlAsk, TimelineAsk
 from hangtop.records import wire
+from hangtop.tui.widgets.result_table import ResultTable
 
 duckdb = pytest.importorskip("duckdb")
 from hangtop.query.child import MOST_ROWS, answer  # noqa: E402
@@ -79,10 +80,33 @@ def test_a_long_answer_is_cut_and_its_points_are_of_all_rows(seen, tmp_path):
 def test_a_chart_fills_its_cells_and_is_plain_where_the_terminal_is(tmp_path):
     pytest.importorskip("plotext")
     points = tuple((float(n), float(n * n)) for n in range(50))
-    told = answer(ChartAsk(("step", "loss"), points, 100, 20, plain=True), b"", tmp_path).lines
+    told = answer(ChartAsk(("step", "loss"), (("", points),), 100, 20, plain=True), b"", tmp_path).lines
     assert max(map(len, told)) == 100
     assert len(told) == 20
     assert any("*" in line for line in told)
+
+
+def test_ranks_runs_and_metrics_are_series_of_their_own_in_one_chart(seen, tmp_path):
+    tables = "range(30) t(i), range(3) u(r), (VALUES ('loss'), ('lr')) v(m)"
+    sql = f"SELECT i AS step, r AS rank, m AS name, i * r AS value FROM {tables}"
+    told = answer(SqlAsk(sql), seen, tmp_path).table
+    assert told is not None
+    table = ResultTable(told)
+    assert table.pair(0) == (0, 3)
+    assert table.pair(1) is None
+    series = dict(table.series(0, 3))
+    assert sorted(series) == sorted(f"{name} rank {rank}" for name in ("loss", "lr") for rank in range(3))
+    assert series["lr rank 2"][:3] == ((0.0, 0.0), (1.0, 2.0), (2.0, 4.0))
+    pytest.importorskip("plotext")
+    drawn = "\n".join(answer(ChartAsk(("step", "value"), table.series(0, 3), 100, 20), b"", tmp_path).lines)
+    assert all(sign in drawn for sign in ("● loss rank 0", "lr rank 2", "✓"))
+
+
+def test_two_columns_are_one_series_whatever_they_are_called(seen, tmp_path):
+    told = answer(SqlAsk("SELECT i AS rank, i * i AS value FROM range(9) t(i)"), seen, tmp_path).table
+    assert told is not None
+    assert ResultTable(told).pair(0) == (0, 1)
+    assert [len(points) for _, points in ResultTable(told).series(0, 1)] == [9]
 
 
 def test_the_whole_run_of_what_was_seen_has_verdicts_and_ranks(seen, tmp_path):
@@ -119,4 +143,7 @@ def test_without_duckdb_the_command_that_installs_it_is_said_and_the_whole_run_i
     assert answer(SqlAsk("FROM gpus"), seen, tmp_path).problem == "duckdb is not installed: pip install 'hangtop[query]'"
     assert answer(TimelineAsk(), seen, tmp_path).run is not None
     monkeypatch.setitem(sys.modules, "plotext", None)
-    assert "pip install 'hangtop[query]'" in answer(ChartAsk(("a", "b"), ((0.0, 1.0), (1.0, 2.0)), 80, 20), b"", tmp_path).problem
+    assert (
+        "pip install 'hangtop[query]'"
+        in answer(ChartAsk(("a", "b"), (("", ((0.0, 1.0), (1.0, 2.0))),), 80, 20), b"", tmp_path).problem
+    )

@@ -188,9 +188,9 @@ class QueryScreen(PageScreen):
             self.show(self.hangtop.view)
             return
         (x, y), size, shown = pair, self.body.size, self._table.shown
-        points = tuple((row[x], row[y]) for row in shown.points if row[x] is not None and row[y] is not None)
+        series = self._table.series(x, y)
         names = (shown.names[x], shown.names[y])
-        ask = ChartAsk(names, points, size.width, size.height - 1, x in shown.moments, self.hangtop.ascii)  # type: ignore[arg-type]
+        ask = ChartAsk(names, series, size.width, size.height - 1, x in shown.moments, self.hangtop.ascii)
         self._charting = True
         self.run_worker(self._show_chart(ask), name="chart", group="chart")
 
