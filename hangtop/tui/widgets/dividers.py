@@ -17,11 +17,13 @@ Places = Mapping[str, Region]
 
 
 class Divider(Struct, frozen=True):
-    """Between panes, by id: those above and those below it; of an `upright` one those to the left and those to the right."""
+    """Between panes, by id: those above and those below it; of an `upright` one those to the left and those to the right.
+    `between`: lines between it and the panes above: empty panes, of one line each, have no size."""
 
     upright: bool
     before: tuple[str, ...]
     behind: tuple[str, ...]
+    between: int = 0
 
 
 def divider_at(panes: Places, x: int, y: int) -> Divider | None:
@@ -30,9 +32,15 @@ def divider_at(panes: Places, x: int, y: int) -> Divider | None:
     right = [id_ for id_, place in panes.items() if place.y <= y < place.bottom and x < place.x]
     if left and right:
         return Divider(True, tuple(left), tuple(right))
-    before = [id_ for id_, place in panes.items() if place.bottom == y and place.height > 1]
-    behind = [id_ for id_, place in panes.items() if place.y == y + 1]
-    return Divider(False, tuple(before), tuple(behind)) if before and behind else None
+    above = [place.bottom for place in panes.values() if place.bottom <= y and place.height > 1]
+    one_line = [place.y for place in panes.values() if place.height == 1 and place.y < y]
+    ends = max(above, default=0)
+    between = sum(at > ends for at in one_line)
+    if not above or y != ends + between + (between > 0) or any(place.y <= y < place.bottom for place in panes.values()):
+        return None
+    before = tuple(id_ for id_, place in panes.items() if place.bottom == ends and place.height > 1)
+    behind = tuple(id_ for id_, place in panes.items() if place.y == y + 1)
+    return Divider(False, before, behind, y - ends) if behind else None
 
 
 def dragged(choice: PaneChoice, divider: Divider, panes: Places, x: int, y: int, heads: int) -> PaneChoice:
@@ -42,9 +50,9 @@ def dragged(choice: PaneChoice, divider: Divider, panes: Places, x: int, y: int,
         room = right.right - left.x - LEAST_COLUMN
         width = min(room, max(LEAST_COLUMN, x - left.x))
         return replace(choice, left=round(width / (right.right - left.x), 3))
-    if LOG in divider.before:
+    if LOG in divider.before and LOG not in divider.behind:
         return _sized(choice, divider.behind, panes[divider.behind[0]].bottom - y - 1 + heads)
-    return _sized(choice, divider.before, y - panes[divider.before[0]].y + heads)
+    return _sized(choice, divider.before, y - divider.between - panes[divider.before[0]].y + heads)
 
 
 def higher(choice: PaneChoice, id_: str, by: int, panes: Places, heads: int) -> PaneChoice:
