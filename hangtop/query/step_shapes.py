@@ -33,7 +33,8 @@ _WRITTEN_BY_A_LOGGER = r"^|(?<=^[\[(])|(?<=\] )|(?<=\]: )"
 _BEHIND_A_LEVEL = "|".join(rf"(?<=\b{level} )" for level in LEVELS)
 _PIECE = re.compile(
     rf"(?P<stamp>{_DATE}{_ZONE}?)|(?P<clock>(?=[0-2]\d:)(?:{_WRITTEN_BY_A_LOGGER}){CLOCK}(?=[\]),\s|]))"
-    rf"|(?P<yearless>(?=[01]\d[-/\d]|[A-Z][a-z][a-z] )(?:{_WRITTEN_BY_A_LOGGER}|{_BEHIND_A_LEVEL}|(?<=^[DIWEF])){YEARLESS}(?=[\]),\s|]))"
+    rf"|(?P<yearless>(?=[01]\d[-/\d]|[A-Z][a-z][a-z] )(?:{_WRITTEN_BY_A_LOGGER}|{_BEHIND_A_LEVEL}|(?<=^[DIWEF]))"
+    rf"{YEARLESS}(?=[\]),\s|]))"
     rf"|(?P<number>(?<![\d.]){NUMBER})|(?P<bar>[ {BARS}]*[{BARS}][ {BARS}]*)|(?P<blank>\s+)"
 )
 _KEY = re.compile(r"(?P<key>[A-Za-z_][\w/.@-]*(?: [A-Za-z][\w()]*){0,3})[\"']?\s*[:=]\s*[\"']?$")

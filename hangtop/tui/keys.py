@@ -68,7 +68,7 @@ IN_A_PANE: tuple[Key, ...] = (
     Key(shown="o", help="another order (processes, actors)", of=("order",)),
     Key(shown="a", help="all training processes; of Ray its nodes", of=("everything",)),
     Key(shown="x", help="hide this pane; its number shows it again", of=("hide",)),
-    Key(shown="+ -", help="this pane higher, lower; the mouse: drag the gap", of=("higher", "lower")),
+    Key(shown="+ -", help="this pane higher, lower; or drag the gap", of=("higher", "lower")),
     Key(shown="Shift-← →", help="the left pane narrower, wider; or drag", of=("divide_left", "divide_right")),
     Key(shown="{ }", help="this pane earlier, later; or drag its head", of=("pane_earlier", "pane_later")),
     Key(shown="0", help="all panes in their usual order and size", of=("usual_panes",)),
