@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WHEEL_ROWS = 3
 GAP_CELLS = 8
-"""Equal cells between two changed ones are rewritten too, up to so many: moving the cursor costs as much."""
+"""Equal cells of one style between two changed ones are rewritten too, up to so many: moving the cursor costs as much."""
 
 
 class RowWidget(Widget):
@@ -196,11 +196,13 @@ def _changed(before: Strip, after: Strip) -> list[tuple[int, int]]:
     while olds and news and olds[-1] == news[-1]:
         olds, news = olds[:-1], news[:-1]
     begin = sum(cell_len(segment.text) for segment in islice(before, alike))
-    for at, (old, new) in enumerate(zip_longest(_cells(olds), _cells(news), fillvalue=(" ", None)), begin):
+    cells = _cells(news)
+    for at, (old, new) in enumerate(zip_longest(_cells(olds), cells, fillvalue=(" ", None)), begin):
         if old == new:
             continue
-        if stretches and at - stretches[-1][1] < GAP_CELLS:
-            stretches[-1] = (stretches[-1][0], at + 1)
+        end = stretches[-1][1] if stretches else -GAP_CELLS
+        if at == end or (at - end < GAP_CELLS and len({style for _, style in cells[end - 1 - begin : at + 1 - begin]}) == 1):
+            stretches[-1] = (stretches[-1][0], at + 1)  # texts of other styles would be written apart (`SpanUpdate`)
         else:
             stretches.append((at, at + 1))
     return stretches
