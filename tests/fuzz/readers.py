@@ -31,6 +31,7 @@ from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.linux import parse_stat
 from tests.fakes.ray_dashboard import FakeDashboard
 from tests.fakes.read_log import INDEX
+from tests.fuzz import far_readers as far
 from tests.fuzz import forests
 from tests.planted.plant import harmless, planted
 
@@ -158,5 +159,10 @@ READERS = (
     Reader("stat", parse_stat, lambda: [Path("/proc/self/stat").read_bytes()], (ValueError, IndexError)),
     Reader("forest", forests.judged, lambda: SEEDS),
     Reader("plan", forests.planned, lambda: SEEDS),
+    Reader("node", far.node, far.node_lines),
+    Reader("agent", far.agent, lambda: [b'{"output":"x","well":true,"took_s":0.1}\n'], far.NO_ANSWER),
+    Reader("debug server", far.debug_server, lambda: [b'{"entries":[{"state":"x"}],"version":"2.1"}', b"n1:2000 rank 0"]),
+    Reader("picture", far.picture, _recordings, far.REFUSED),
+    Reader("picture of a log", far.picture_of_log, _logs, far.REFUSED),
     Reader("secrets", _redact, lambda: [each.text.encode() for each in planted(1, 5)] + [line.encode() for line in harmless(5)]),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hangtop.probe.nodes.node_gpus import CLOCK, INDEX, PSTATE, TOTAL, USED, NodeGpusTold, gpu_reading
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.records import wire
 from tests.fuzz import forests
@@ -33,6 +34,13 @@ def test_an_answer_that_is_not_utf8_is_of_unknown_shape(body: bytes) -> None:
         api_schema.data_of(body, dict[str, int])
     with pytest.raises(msgspec.DecodeError):
         api_schema.jobs_of(body)
+
+
+@pytest.mark.parametrize(("column", "word"), [(USED, "inf"), (TOTAL, "nan"), (CLOCK, "1e999"), (PSTATE, "Pinf"), (INDEX, "²")])
+def test_a_gpu_of_a_node_has_finite_numbers_or_none(column: int, word: str) -> None:
+    row = ["0", "GPU-1", "H100", "0000:01", "9", "3", "100", "81559", "70", "700", "33", "1980", "1980", "P0", "570"]
+    row[column] = word
+    gpu_reading(NodeGpusTold(1.0, (tuple(row),), (("GPU-1", "²", "inf", True),)), 1, 0.0, None)
 
 
 @pytest.mark.parametrize("number", [0, 370])

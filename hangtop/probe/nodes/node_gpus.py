@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import msgspec
 
 from hangtop.common.clean_text import clean_text
@@ -30,7 +32,7 @@ def gpu_reading(told: NodeGpusTold, node: int, offset_s: float, before: GpuReadi
     at = told.at - offset_s
     if told.late:
         return msgspec.structs.replace(before or GpuReading(), stuck_since=at, stuck_in="nvidia-smi")
-    rows = [row for row in told.rows if len(row) > DRIVER and row[INDEX].isdigit()]
+    rows = [row for row in told.rows if len(row) > DRIVER and row[INDEX].isdecimal()]
     hidden = bool(told.held) and not any(seen for *_, seen in told.held)
     gpus = tuple(_gpu(row, told, node, at) for row in rows)
     return GpuReading(gpus, driver=clean_text(rows[0][DRIVER]) if rows else None, pids_hidden=hidden)
@@ -39,7 +41,7 @@ def gpu_reading(told: NodeGpusTold, node: int, offset_s: float, before: GpuReadi
 def _gpu(row: tuple[str, ...], told: NodeGpusTold, node: int, at: float) -> Gpu:
     words = " ".join(row).lower()
     status: GpuStatus = next((status for said, status in LOST.items() if said in words), "ok")
-    held = [(pid, _number(used), seen) for uuid, pid, used, seen in told.held if uuid == row[UUID] and pid.isdigit()]
+    held = [(pid, _number(used), seen) for uuid, pid, used, seen in told.held if uuid == row[UUID] and pid.isdecimal()]
     processes = (GpuProcess(on_node(node, int(pid)), _bytes(used), visible=seen) for pid, used, seen in held)
     clock, most, pstate = _number(row[CLOCK]), _number(row[CLOCK_MAX]), _number(row[PSTATE].removeprefix("P"))
     return Gpu(
@@ -64,11 +66,12 @@ def _gpu(row: tuple[str, ...], told: NodeGpusTold, node: int, at: float) -> Gpu:
 
 
 def _number(word: str) -> float | None:
-    """`None` for `[N/A]` and the like."""
+    """`None` for `[N/A]` and the like, and for what is no finite number."""
     try:
-        return float(word)
+        number = float(word)
     except ValueError:
         return None
+    return number if isfinite(number) else None
 
 
 def _bytes(mebibytes: float | None) -> int | None:
