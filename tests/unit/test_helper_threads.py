@@ -19,10 +19,15 @@ HELPER = Thread("judge", (Frame("judge", USER, 40),), 999, state="S", wait="slee
 
 
 def said(
-    helper: ThreadWait, *others: WatchedProcess, loop: Loop | None = "none", silence_s: float = 200.0, beats: bool = False
+    helper: ThreadWait,
+    *others: WatchedProcess,
+    loop: Loop | None = "none",
+    silence_s: float = 200.0,
+    beats: bool = False,
+    main: ThreadWait | None = None,
 ) -> Verdict:
-    """`loop`: what the source around the line of the thread says."""
-    state = four(EVENT, silence_s=silence_s)
+    """`loop`: what the source around the line of the thread says. `main`: where the first thread waits, else for an event."""
+    state = four(EVENT if main is None else thread(Frame("step", USER, 11), wait="poll"), silence_s=silence_s)
     excerpts = () if loop is None else (Excerpt(USER, 38, ("", "", "time.sleep(pause)"), at=40, loop=loop),)
     looks = tuple(
         replace(
@@ -34,7 +39,7 @@ def said(
         )
         for look in state.looks
     )
-    own = watched(102, waits(102, kind="futex"), helper, moves=(ThreadMoves(999, 1, 60),))
+    own = watched(102, main or waits(102, kind="futex"), helper, moves=(ThreadMoves(999, 1, 60),))
     assert state.log is not None
     if beats:
         log = replace(
@@ -62,6 +67,15 @@ def test_a_thread_that_sleeps_in_a_loop_that_ends_or_takes_work_may_wake_the_oth
     told = said(asleep(50.0), loop=loop)
     assert (told.word, told.at_work) == (word, (2,) if word == "slow" else ())
     assert said(asleep(0.3), loop=loop).word == word, "it sleeps for moments, and goes on"
+
+
+def test_a_pipe_of_which_only_its_own_threads_have_an_end_is_filled_by_one_of_them() -> None:
+    def at(*pids: int) -> ThreadWait:
+        return waits(102, OtherEnd(WaitObject("pipe", reads=True, inode=4), pids), kind="poll")
+
+    assert said(asleep(0.3), loop="ends", main=at(102)).word == "slow"
+    assert said(asleep(0.3), loop="asks", main=at(102)).word == "hung"
+    assert said(asleep(0.3), loop="ends", main=at(102, OUTSIDE)).word == "hung", "another process may have to fill it"
 
 
 def test_a_sleep_explains_silence_for_no_longer_than_a_run_may_rest() -> None:

@@ -141,7 +141,7 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
     sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") or _is_unseen(member) else None
     if sleep is not None and not _comes_back(member, thread, sources):
         return _asleep(watch, member, sleep)
-    if _waits_for_helpers(member) and (does := helper_at_work(watch, process)) is not None:
+    if _waits_for_helpers(member, thread) and (does := helper_at_work(watch, process)) is not None:
         return replace(member, status="works", text=f"{member.text}, and a thread of it {does}", doubted=True)
     if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread, sources)) is not None:
         return resting
@@ -164,10 +164,14 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
     return member
 
 
-def _waits_for_helpers(member: MemberStatus) -> bool:
-    """Whether only another thread of its own can end its wait, or also one, as of an event loop."""
+def _waits_for_helpers(member: MemberStatus, thread: ThreadWait) -> bool:
+    """Whether only another thread of its own can end its wait, as at a pipe of which no other process has an end, or also one, as
+    of an event loop."""
     known = member.activity
-    return member.status == "waits" and known is not None and (known.kind == "idle" or waits_within(known))
+    if member.status != "waits" or known is None:
+        return False
+    inside = thread.call.kind in ("poll", "read", "receive") and bool(thread.ends) and not outer_ends(thread)
+    return inside or known.kind == "idle" or waits_within(known)
 
 
 def _reads_terminal(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
