@@ -21,6 +21,8 @@ LEAST_STEPS_S = 500_000.0
 
 
 def rows(options: Options) -> Iterator[Row]:
+    from duckdb import connect  # an optional extra
+
     steps = max(100_000, options.size // BYTES_A_STEP)
     index = LiteralIndex(load())
     with TemporaryDirectory() as folder, Database(Path(folder)) as database:
@@ -31,7 +33,8 @@ def rows(options: Options) -> Iterator[Row]:
         took_s = time.perf_counter() - began
         (count,) = database.ask("SELECT count(*) FROM steps").rows[0]
         began = time.perf_counter()
-        database.ask(f"CREATE TABLE beside AS SELECT * FROM read_csv({quoted(str(table))})")
+        with connect() as beside:  # a question to hangtop's own reads no other file
+            beside.execute(f"CREATE TABLE beside AS SELECT * FROM read_csv({quoted(str(table))})")
         beside_s = time.perf_counter() - began
     yield Row(f"query: {steps:,} step lines with 4 metrics: of these read", 100 * count / steps, "%")
     yield Row("query: steps a second", steps / took_s, "/s", LEAST_STEPS_S, at_least=True)
