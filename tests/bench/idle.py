@@ -33,7 +33,7 @@ def rows(options: Options) -> Iterator[Row]:
             yield from _rows("quiet log, no GPU", _watched(log, None, options.seconds)[0], gpus=False)
             window, calls_s = _watched(log, driver, options.seconds)
             yield from _rows("quiet log, 8 GPUs", window, gpus=True)
-            yield Row("quiet log, 8 GPUs: NVML calls", calls_s, "/s", 100)
+            yield Row("quiet log, 8 GPUs: NVML calls", calls_s, "/s", 50)
         for name in OTHERS:
             if program := shutil.which(name):
                 other, calls_s = _other(program, driver, options.seconds)
@@ -67,12 +67,13 @@ def _calls(driver: StandInDriver | None) -> int:
 
 
 def _rows(what: str, window: Window, *, gpus: bool) -> Iterator[Row]:
-    yield Row(f"{what}: to the terminal", window.bytes_s, "B/s", 600)
+    yield Row(f"{what}: to the terminal", window.bytes_s, "B/s", 300)
     yield Row(f"{what}: CPU of screen and probe", _cpu(window), "%", BUDGET_PERCENT if gpus else None)
     yield Row(f"{what}: CPU of the screen", window.ui.cpu_percent, "%")
     yield Row(f"{what}: CPU of the probe", window.probe.cpu_percent, "%")
-    yield Row(f"{what}: RSS of the screen", window.ui.rss_mib, "MiB", 60)
-    yield Row(f"{what}: RSS of the probe", window.probe.rss_mib, "MiB", 40)
+    yield Row(f"{what}: RSS of the screen", window.ui.rss_mib, "MiB")
+    yield Row(f"{what}: RSS of the probe", window.probe.rss_mib, "MiB")
+    yield Row(f"{what}: RSS of both", window.ui.rss_mib + window.probe.rss_mib, "MiB", 65)
 
 
 def _other(program: str, driver: StandInDriver, seconds: float) -> tuple[Window, float]:
