@@ -75,13 +75,14 @@ def _says_more(other: Finding, finding: Finding, signature: Signature, catalog: 
     """Whether another message of the same file tells what this one leaves open: what the rank died of, the fault beside the mere
     kind of a fault, what failed further in."""
     ahead = finding.offset - other.offset
+    last_ahead = finding.last_offset - other.offset  # a wrapper may come again behind the reason
     same = other.rank == finding.rank
     if signature.general and same and abs(ahead) <= BESIDE_BYTES and _names_the_fault(other, catalog):
         return True
     if signature.obituary and ((finding.rank is not None and same and ahead > 0) or _is_own_word(other, finding, catalog)):
         return True
     near = same or None in (other.rank, finding.rank)
-    return signature.wrapper and near and ahead >= -BESIDE_BYTES and _is_told(other, catalog)
+    return signature.wrapper and near and max(ahead, last_ahead) >= -BESIDE_BYTES and _is_told(other, catalog)
 
 
 def _is_own_word(other: Finding, finding: Finding, catalog: Catalog) -> bool:

@@ -74,7 +74,10 @@ def _of_hints(snapshot: Snapshot, verdict: Verdict, known: Places) -> Iterator[A
     """The places, and the pages of messages, that the hints beside a verdict name, in their order; each once."""
     named = {fact.page: fact for fact in reversed(verdict.evidence) if fact.page}
     seen = of_run(snapshot, verdict)
-    for page, fact in reversed(named.items()):
+    said = {finding.id for finding in snapshot.findings}
+    told = list(reversed(named.items()))
+    told.sort(key=lambda each: each[0] not in said)  # a message names the cause itself
+    for page, fact in told:
         if page in known:
             yield from _of_place(snapshot, Sighting(known[page], f"{fact.source}: {fact.text}", seen))
         for finding in (finding for finding in snapshot.findings if finding.id == page):

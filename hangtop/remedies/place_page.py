@@ -29,6 +29,9 @@ BLANKS = {
     "parted": "rank I in one collective, rank J in another", "branch": "rank I says one thing, the others another",
     "fewer": "collective number N, not number M", "alone_of": "N", "asked_gpus": "N GPUs on a node",
     "engine_stands": "N requests", "unknown_name": "HOST", "idle_engine": "N", "alike": "N processes",
+    "parted_modules": "rank I in one module, rank J in another", "odd_call": "rank I N numbers, the others M",
+    "together_in": "a collective", "apart_in_log": "rank I elsewhere", "few_microbatches": "N for M stages", "steps_done": "N",
+    "failed_in": "FUNCTION", "removed": "removing FOLDER", "exit_lock": "FILE",
     "copier": "kubectl", "copier_pid": "PID", "own_copier_pid": "PID", "run_place": "behind it",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""

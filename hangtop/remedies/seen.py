@@ -27,6 +27,7 @@ from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd
 from hangtop.records.watch_spec import plain_file
 from hangtop.remedies.seen_in_log import of_log
+from hangtop.remedies.seen_in_stacks import was_forked
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import owner
 
@@ -101,6 +102,8 @@ def of_member(snapshot: Snapshot, member: MemberStatus) -> Seen:
         seen["in_collective"] = "yes"
     if member.process.tracer_pid:  # with the node behind it no command here takes it for a pid of ours
         seen["tracer"] = str(member.process.tracer_pid) + (f" on {member.host}" if node_of(member.pid) else "")
+    if was_forked(member.frames):
+        seen["in_fork"] = "yes"
     if member.activity is not None:
         seen |= {"own": member.activity.own.name, "where": member.activity.where}
         if any("multiprocessing/synchronize" in frame.file for frame in member.frames):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from hangtop.common.grouped import grouped
 from hangtop.diagnosis.facts.missing_voice import other_ways
-from hangtop.diagnosis.facts.stacks_in_log import parted
+from hangtop.diagnosis.facts.nccl_calls import odd_call
+from hangtop.diagnosis.facts.stacks_in_log import left_alone, parted, printed
 from hangtop.diagnosis.facts.timed_out import TimedOut, timed_out
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.logs.finding_order import began_after
@@ -23,6 +24,7 @@ FEW_NUMBERS = 64
 sums in the corpus 17 are of 1 number, the others of 4,096 and more."""
 LONGER = 1.3
 """Answers that grew by this factor explain steps that did."""
+FEW_LINES = 8
 SET_UP = 4
 """The first collectives of a group belong to its set-up."""
 _COUNT = re.compile(
@@ -30,6 +32,12 @@ _COUNT = re.compile(
     r"(?P<what>[Bb]atches|[Ss]amples|[Ee]xamples|[Ss]teps_per_epoch|[Pp]arameters|[Pp]arams)\b\W{1,4}(?P<number>\d[\d,]{0,15})\b"
 )
 """`rank 2: number of batches 8`, `[rank1] num_samples = 1,204`."""
+_OF_WEIGHTS = re.compile(
+    r"(?i)weights?[ _-]?(?:update|sync|transfer|broadcast)"
+    r"|(?:updat|sync|transfer|broadcast|send|push)\w{0,4}[ _-](?:\w{1,20}[ _-])?weights?"
+)
+"""`awex_weights_update`, `updating weights`, `sync_weights`."""
+_RAN_OUT = re.compile(r"\bcollective operation timeout\b")
 OF_SEVERAL = ("nccl.", "dist.", "mark.nccl_", "mark.zero3", "mark.fsdp", "mark.reducer", "mark.member", "mark.elastic")
 """How the ids of messages begin that only a run of several ranks writes."""
 ALONE = frozenset({"generic", "tqdm"})
@@ -57,9 +65,19 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield from (("operation", collective.operation), ("seq", f"{collective.seq:,}"))
     yield from ((name, "yes") for name in _kinds(timed_out(snapshot)))
     yield from _behind(timed_out(snapshot))
+    if any(_OF_WEIGHTS.search(f"{each.group}") for each in timed_out(snapshot)) or _sent_weights(snapshot.state.tail):
+        yield "sends_weights", "yes"
     yield from of_words(snapshot)
     if together := parted(snapshot):
         yield "parted", together
+        if any(each.gathers_weights for each in printed(snapshot)):
+            yield "parted_modules", together
+    if (odd := odd_call(snapshot)) is not None:
+        yield "odd_call", odd.text
+    yield from _few_microbatches(snapshot.findings)
+    apart, together = ("", "") if together else left_alone(snapshot)
+    if apart:
+        yield from (("apart_in_log", apart), ("together_in", together))
     for rank, (own, others) in list(other_ways(snapshot).items())[:1]:
         yield "branch", f"rank {rank}: “{own}”, the others: “{others}”"
 
@@ -77,10 +95,24 @@ def said_last(snapshot: Snapshot, finding: Finding) -> bool:
     return near and (stage is None or not began_after(stage, finding))
 
 
+def _few_microbatches(findings: Iterable[Finding]) -> Iterator[tuple[str, str]]:
+    """Whether a pipeline was told to have fewer micro batches than stages."""
+    for finding in findings:
+        told = finding.groups
+        if finding.id == "mark.pipeline" and int(told.get("micro", 0)) < int(told.get("stages", 0)):
+            yield "few_microbatches", f"{told['micro']} for {told['stages']} stages"
+
+
 def _of_several(snapshot: Snapshot) -> bool:
     """Whether anything says that the run has several ranks."""
     told = any(finding.id.startswith(OF_SEVERAL) for finding in snapshot.findings)
     return told or (snapshot.log.world or 0) > 1 or len(snapshot.ranks) > 1
+
+
+def _sent_weights(lines: Sequence[LogLine]) -> bool:
+    """Whether weights were sent right before the first collective ran out of time."""
+    place = next((place for place, line in enumerate(lines) if _RAN_OUT.search(line.text)), 0)
+    return any(_OF_WEIGHTS.search(line.text) for line in lines[max(0, place - FEW_LINES) : place])
 
 
 def _ends_round(progress: Progress) -> bool:

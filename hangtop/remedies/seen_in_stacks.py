@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.stacks_in_log import Printed
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE
-from hangtop.records.stack import Stack, Thread
+from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import owner
 
 TAKES_GIL = frozenset({"take_gil", "PyEval_AcquireThread", "PyEval_RestoreThread", "PyGILState_Ensure"})
 """Functions of CPython in which a thread waits for the GIL (Python/ceval_gil.c)."""
+FORK = ("multiprocessing/popen_fork.py", "multiprocess/popen_fork.py")
 WORKER_LOOP = "torch/utils/data/_utils/worker.py"
 FEW_ALIKE = 3
 """Two processes may stand at one line by chance."""
@@ -28,6 +29,8 @@ def of_printed(printed: Printed) -> dict[str, str]:
         seen["in_collective"] = "yes"
     if known.waits_for_peers and not PAIRWISE.isdisjoint(frame.name for frame in known.thread.frames):
         seen["between_two"] = "yes"
+    if was_forked(known.thread.frames):
+        seen["in_fork"] = "yes"
     if any(frame.file.endswith(WORKER_LOOP) for frame in known.thread.frames):
         seen["in_data_worker"] = "yes"
     if known.kind == "gpu" and known.thread.owns_gil and any(map(_takes_gil, printed.stack.threads)):
@@ -35,6 +38,11 @@ def of_printed(printed: Printed) -> dict[str, str]:
     if known.kind == "lock" and (second := another_at_a_lock(printed.stack, known)) is not None:
         seen["second"] = f"{second.own.name} ({second.where})"
     return seen
+
+
+def was_forked(frames: Iterable[Frame]) -> bool:
+    """Whether this stack began in a fork of a Python process."""
+    return any(frame.file.endswith(FORK) for frame in frames)
 
 
 def of_all_printed(told: Sequence[Printed]) -> dict[str, str]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.last_words import said_over
+from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.logs.finding_order import is_after
 from hangtop.records.log import Finding, LogLine
 
 LAST_BYTES = 4096
@@ -34,6 +36,7 @@ _HOST = re.compile(
 )
 _OF_A_CLUSTER = re.compile(r"^[\w-]+$|\.(?:svc(?:\.cluster\.local)?|local|internal|lan|localdomain)$")
 """A name that only a cluster or a network of its own gives: any other may be a server of the internet."""
+LOCK_WAIT = "fs.lock_wait"
 UNRESOLVED = ("net.dns", "dist.dns")
 
 
@@ -48,6 +51,7 @@ def of_words(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield from _unknown_name(snapshot.findings)
     if said_over(snapshot):
         yield "end_said", "yes"
+    yield from _exit_lock(snapshot)
 
 
 def _came_alone(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
@@ -83,6 +87,15 @@ def _asked(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
     told = {found["name"]: int(found["number"]) for line in lines for found in _ASKED.finditer(line.text)}
     if told and (most := max(told, key=lambda name: told[name])) and told[most]:
         yield "asked_gpus", f"{some(told[most], 'GPU')} on a node ({most})"
+
+
+def _exit_lock(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """The file whose lock is waited for since the run was over."""
+    stage = snapshot.stage
+    for finding in snapshot.findings:
+        path = next((value for name, value in finding.groups.items() if name.startswith("path")), None)
+        if finding.id == LOCK_WAIT and path and stage is not None and stage.id == FINISH and is_after(finding, stage):
+            yield "exit_lock", path.rstrip(",")
 
 
 def _right_before(snapshot: Snapshot, finding: Finding) -> bool:

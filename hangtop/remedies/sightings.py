@@ -20,6 +20,7 @@ from hangtop.remedies.place import Place
 from hangtop.remedies.seen import Seen, evidence_of, kernel_ends, of_member, of_run, since_words
 from hangtop.remedies.seen_in_log import said_last
 from hangtop.remedies.seen_in_stacks import of_all_printed, of_printed
+from hangtop.remedies.seen_of_exception import of_exception
 from hangtop.stacks.activity import Activity
 
 IDLE = frozenset({"idle", "loader_worker"})
@@ -79,9 +80,10 @@ def sightings(snapshot: Snapshot, verdict: Verdict, places: Places) -> Sightings
 
 def explained(snapshot: Snapshot, verdict: Verdict, finding: Finding, places: Places) -> Iterator[Sighting]:
     """The places that tell more of this message than its own page."""
-    seen = of_run(snapshot, verdict)
+    seen = of_run(snapshot, verdict) | dict(of_exception(snapshot, finding))
+    names = {finding.id, finding.groups.get("kind", finding.id)}
     for place in places.values():
-        if finding.id in place.explains:
+        if not names.isdisjoint(place.explains):
             yield Sighting(place, f"the log says: {first_line(finding.text)}", seen)
 
 
@@ -99,13 +101,15 @@ def _printed(snapshot: Snapshot, run: Seen, places: Places) -> Iterator[Sighting
     """The places of stacks that somebody printed into the log, of those first that do not wait for others."""
     told = printed(snapshot)
     trains = snapshot.plan is not None and snapshot.plan.steady  # the model is loaded, so that what is read is data
-    for each in sorted(told, key=lambda each: each.waits or each.does.kind in IDLE)[:MOST_MEMBERS]:
+    found: list[Sighting] = []
+    for each in sorted(told, key=lambda each: each.waits or each.does.kind in IDLE):
         known = replace(each.does, phase=None) if trains and each.does.phase == "load" else each.does
         seen = run | of_printed(each) | ({"one_stack": "yes"} if len(told) == 1 else {}) | of_all_printed(told)
-        found = list(_places_of(known.thread.frames, known.kind, known, places))
-        for place in sorted(found, key=lambda place: known.phase not in place.phases):
+        fitting = list(_places_of(known.thread.frames, known.kind, known, places))
+        for place in sorted(fitting, key=lambda place: known.phase not in place.phases):
             who = "" if each.stack.rank is None else f"rank {each.stack.rank}: "
-            yield Sighting(place, f"{who}a stack in the log: {each.words}", seen)
+            found.append(Sighting(place, f"{who}a stack in the log: {each.words}", seen))
+    yield from sorted(found, key=lambda sighting: not sighting.place.files)  # what a frame names tells more than its kind
 
 
 def _by_stage(snapshot: Snapshot, seen: Seen, places: Places, known: Iterable[Sighting]) -> Iterator[Sighting]:

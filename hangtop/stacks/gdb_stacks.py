@@ -11,6 +11,8 @@ from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.printed_stacks import MAIN
 
 _THREAD = late_pattern(r"^Thread (?P<number>\d{1,6}) \((?:Thread 0x[0-9a-f]{1,16} )?\(?LWP (?P<tid>\d{1,10})\)")
+_CHOSEN = late_pattern(r"^\(gdb\) (?:thread|t) (?P<number>\d{1,6})\s*$")
+"""What a person typed; the frames of that thread follow behind `bt`."""
 _FRAME = late_pattern(
     r"^#(?P<place>\d{1,3})\s{1,3}(?:0x[0-9a-f]{1,16} in )?(?P<function>[\w:~<>@.]{1,200}) ?\(.{0,2000}\)"
     r"(?: (?:at|from) (?P<file>\S{1,300}?)(?::(?P<line>\d{1,7}))?)?\s*$"
@@ -24,6 +26,8 @@ def gdb_stacks(lines: Iterable[str]) -> Iterator[Stack]:
         if (thread := _THREAD.match(line)) is not None:
             name = MAIN if thread["number"] == "1" else ""
             threads.append(Thread(name, (), tid=int(thread["tid"]), state="S"))
+        elif (chosen := _CHOSEN.match(line)) is not None:
+            threads.append(Thread(MAIN if chosen["number"] == "1" else "", (), state="S"))
         elif (frame := _FRAME.match(line)) is not None:
             if frame["place"] == "0" and (not threads or threads[-1].frames):
                 yield from _stack(threads)

@@ -13,19 +13,28 @@ from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.frames import table
 
 _PROCESS = late_pattern(r"^\s*Process (?P<pid>\d{1,10}): (?P<title>.*)")
-_RANK = late_pattern(r"(?i)\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?P<part>\d{1,4})\b|\(task (?P<task>\d{1,5})\)")
+_RANK = late_pattern(r"(?i)(?<!local )\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?P<part>\d{1,4})\b|\(task (?P<task>\d{1,5})\)")
 """In the title or the command of a process: `train.py (rank 5)`, `--node_rank` does not look so; `sglang::scheduler_TP3`,
 `VLLM::Worker_TP3`; `train.py (task 5)`."""
 _PYTHON = late_pattern(r"^\s*Python v\d")
-_THREAD = late_pattern(r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?\s*$')
+_NOTE = r"\s*(?:\s(?:#|//|<-|\[|\()[^\r\n]{0,200})?$"
+"""What a person wrote behind a line of a stack, as `# rank 3` or `[rank 3]`."""
+_THREAD = late_pattern(
+    r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?(?P<note>'
+    + _NOTE[:-1]
+    + ")$"
+)
 """py-spy: `Thread 31422 (idle): "MainThread"`, with `active+gil` for one that runs."""
 _DUMP = late_pattern(r"^\s*(?:Current thread|Thread) 0x[0-9a-f]{1,16}(?: \[[^\]]{1,40}\])? \(most recent call first\):\s*$")
 """faulthandler. Its last thread is the main one."""
 _PYSPY_FRAME = late_pattern(
-    r"^\s{2,12}(?P<function>[\w<>.:~,*&$@\[\]]{1,200}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)\s*$"
+    r"^\s{2,12}(?P<function>[\w<>.:~,*&$@\[\]]{1,200}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)" + _NOTE
 )
 _DUMP_FRAME = late_pattern(r'^\s{0,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
 MAIN = "MainThread"
+_HEADING = late_pattern(r"(?i)^\s*(?:[-=#>*$+\[(~]|(?:local |global )?rank\b|pid\b|process\b)[^\r\n]{0,200}$")
+_PID = late_pattern(r"(?i)(?:--pid|\s-p|\bpid)[ =:#]{0,2}(?P<pid>\d{1,10})\b")
+"""Above a stack without a title: `-- stage 0, rank 0, pid 38400`, `$ py-spy dump --pid 1500  # rank 3`."""
 
 
 def begins_stack(text: str) -> bool:
@@ -38,7 +47,7 @@ def printed_stacks(lines: Iterable[str]) -> tuple[Stack, ...]:
     py-spy puts below the name of one."""
     stacks: list[tuple[int, int | None, list[Thread]]] = []
     frames: list[Frame] | None = None
-    apart = True
+    apart, above = True, ""
     for line in lines:
         thread, dump = _THREAD.match(line), _DUMP.match(line)
         frame = _PYSPY_FRAME.match(line) or _DUMP_FRAME.match(line) if frames is not None else None
@@ -46,17 +55,27 @@ def printed_stacks(lines: Iterable[str]) -> tuple[Stack, ...]:
             stacks.append((int(process["pid"]), _rank_in(process["title"]), []))
             frames, apart = None, False
         elif thread is not None or dump is not None:
-            stacks += [(0, None, [])] if apart or not stacks else []
+            stacks += [(*_headed(above), [])] if apart or not stacks else []
             stacks[-1][2].append(_begun(thread))
+            if thread is not None and stacks[-1][1] is None and (rank := _rank_in(thread["note"])) is not None:
+                stacks[-1] = (stacks[-1][0], rank, stacks[-1][2])
             frames, apart = [], False
         elif frame is not None and frames is not None:
             frames.append(Frame(frame["function"], _located(frame["file"]), int(frame["line"] or 0)))
             threads = stacks[-1][2]
             threads[-1] = replace(threads[-1], frames=tuple(frames))
         elif line.strip() and _PYTHON.match(line) is None:
-            frames, apart = None, True
+            frames, apart, above = None, True, line
     told = [each for each in stacks if any(thread.frames for thread in each[2])]
     return tuple(Stack(pid, 0.0, tuple(_one_main(threads)), rank=rank) for pid, rank, threads in told)
+
+
+def _headed(line: str) -> tuple[int, int | None]:
+    """The pid (0: not told) and the rank that a line names of which the stack below is."""
+    if _HEADING.match(line) is None:
+        return 0, None
+    pids = {found["pid"] for found in _PID.finditer(line)}
+    return (int(pids.pop()) if len(pids) == 1 else 0), _rank_in(line)
 
 
 def _rank_in(title: str) -> int | None:

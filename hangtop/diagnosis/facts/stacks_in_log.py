@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,10 +16,10 @@ from hangtop.common.text import numbered
 from hangtop.diagnosis.members.parallel_groups import PAIRWISE
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
-from hangtop.records.stack import Stack
+from hangtop.records.stack import Frame, Stack
 from hangtop.records.verdict import Culprit
 from hangtop.stacks.activity import Activity, activity_of, waits_within
-from hangtop.stacks.frames import rule
+from hangtop.stacks.frames import owner, rule
 from hangtop.stacks.gdb_stacks import gdb_stacks
 from hangtop.stacks.interrupted import interrupted_stacks
 from hangtop.stacks.printed_stacks import printed_stacks
@@ -29,8 +30,12 @@ _DUMPED = re.compile(r"\bPID (\d{1,10})\b")
 """SGLang says so before what py-spy prints: `Pyspy dump for PID 812:`."""
 WAIT = "wait"
 """The handle of any collective: the frames around it tell of which."""
+_OF_LIBRARY = re.compile(r"(?:^|/)(?:deepspeed|torch)/")
 OF_ZERO = "deepspeed/runtime/zero/partition_parameters.py"
 MOST_NAMED = 4
+PLAIN = frozenset({"user", "waits", "collective", "backward", "gpu"})
+ANYONE = frozenset({"forward", "__call__", "_call_impl", "forward_impl"})
+"""Names that the functions of all modules have: only the line tells one from another."""
 
 
 class Printed(Struct, frozen=True):
@@ -60,10 +65,18 @@ class Printed(Struct, frozen=True):
         return self.called == WAIT and self.does.call.file.endswith(OF_ZERO)
 
     @property
+    def module(self) -> Frame:
+        """The function of the module whose weights it gathers: the innermost one outside of the libraries that gather them."""
+        frames = self.does.thread.frames
+        if owner(self.does.own.file) == "user":
+            return self.does.own
+        return next((frame for frame in frames if not _OF_LIBRARY.search(frame.file)), self.does.own)
+
+    @property
     def words(self) -> str:
         """`in all_reduce (loss.py:12)`."""
         if self.gathers_weights:
-            return f"gathers weights in {self.does.own.name} ({self.does.where})"
+            return f"gathers weights in {self.module.name} ({_where(self.module)})"
         text = f"in {self.called}" if self.does.kind == "collective" else self.does.text
         return f"{text} ({self.does.where})"
 
@@ -115,11 +128,38 @@ def parted(snapshot: Snapshot) -> str:
     return ", ".join(f"{_names(group)} {group[0].words}" for group in places.values()) if len(places) > 1 else ""
 
 
+def left_alone(snapshot: Snapshot) -> tuple[str, str]:
+    """Those that are accused by the stacks in the log with where they stand, and where all others wait together: `rank 0 in
+    step (train.py:40)`, `barrier (save.py:12)`; empty where nothing is told."""
+    told = printed(snapshot)
+    odd = {(one.rank, one.pid) for one in printed_apart(snapshot)}
+    apart = [each for each in told if (each.stack.rank, each.stack.pid or None) in odd]
+    others = [each for each in told if each not in apart]
+    joint = {(each.called, each.does.where) for each in others if each.does.waits_for_peers}
+    if any(each.does.kind not in PLAIN for each in apart):  # which its own place explains
+        return "", ""
+    if not apart or len(others) <= len(apart) or len(joint) != 1 or not all(each.does.waits_for_peers for each in others):
+        return "", ""
+    call, where = joint.pop()
+    stand = ", ".join(f"{each.name} {_stands(each)}" for each in apart[:MOST_NAMED])
+    return stand, f"{call} ({where})"
+
+
+def _stands(each: Printed) -> str:
+    return each.words if each.waits else f"in {each.does.own.name} ({each.does.where})"
+
+
 def _way(each: Printed) -> str:
     """What it waits in. Of the wait for the weights of a module (ZeRO-3), in which function of the program."""
     if not each.does.waits_for_peers:
         return each.does.text
-    return each.does.own.name if each.gathers_weights else each.called
+    if not each.gathers_weights:
+        return each.called
+    return _where(each.module) if each.module.name in ANYONE else each.module.name
+
+
+def _where(frame: Frame) -> str:
+    return f"{PurePath(frame.file).name}:{frame.line}"
 
 
 def _names(group: Iterable[Printed]) -> str:
@@ -146,9 +186,13 @@ def _other_than_most(told: Sequence[Printed]) -> list[Printed]:
     calls = Counter(each.called for each in told)
     most, size = calls.most_common(1)[0]
     ahead = any(each.does.kind == "gpu" for each in told)  # its kernels run on, so that its place in the program tells nothing
-    if ahead or 2 * size <= len(told) or not (PAIRWISE | {WAIT}).isdisjoint(calls):
+    if ahead or 2 * size <= len(told) or most in PAIRWISE | {WAIT} or WAIT in calls:
         return []
-    return [each for each in told if each.called != most]
+    odd = [each for each in told if each.called != most]
+    if any(each.called in PAIRWISE for each in odd):  # of which the other end may be in this collective: then all but it are
+        joint = len({each.does.where for each in told if each.called == most}) == 1
+        return odd if len(odd) == 1 and size > 1 and joint else []
+    return odd
 
 
 def _accused(snapshot: Snapshot, whom: Iterable[Printed]) -> tuple[Culprit, ...]:

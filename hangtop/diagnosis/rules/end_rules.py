@@ -166,7 +166,15 @@ def _waited_in_vain(snapshot: Snapshot) -> bool:
     """After the last step ranks said that they had waited for another one until a limit ran out."""
     stage = snapshot.stage
     waited = (each for each in snapshot.findings if each.severity == "fatal" and each.hang == "hang-then-crash")
-    return any(stage is not None and is_after(each, stage) and not each.survived for each in waited)
+    return any(stage is not None and is_after(each, stage) and not each.survived for each in waited) or _holds_on(snapshot)
+
+
+def _holds_on(snapshot: Snapshot) -> bool:
+    """Whether a wait for a lock is the last that was said since the end, and somebody printed a stack behind it."""
+    stage = snapshot.stage
+    waits = (each for each in snapshot.findings if (each.severity, each.role, each.hang) == ("warning", "cause", "hang"))
+    told = any(stage is not None and is_after(each, stage) and not each.survived for each in waits)
+    return told and bool(printed(snapshot))
 
 
 def _finished(headline: str, sure: Confidence, *evidence: Evidence, refute: str = "new output after the last line") -> Verdict:

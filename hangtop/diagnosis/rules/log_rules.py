@@ -10,6 +10,7 @@ from hangtop.common.text import pace as pace_words
 from hangtop.diagnosis.facts.message_evidence import found, last_error_line, said_last, sentence
 from hangtop.diagnosis.facts.missing_voice import missing_voices, unfinished
 from hangtop.diagnosis.facts.named_voices import named_voices
+from hangtop.diagnosis.facts.nccl_calls import odd_callers
 from hangtop.diagnosis.facts.node_voices import silent_nodes
 from hangtop.diagnosis.facts.silence_limits import work_until
 from hangtop.diagnosis.facts.stacks_in_log import printed_apart
@@ -144,6 +145,7 @@ def stalled(snapshot: Snapshot) -> Verdict | None:
         snapshot,
         launched_fewer(snapshot)
         or printed_apart(snapshot)
+        or odd_callers(snapshot)
         or stragglers(snapshot)
         or missing_voices(snapshot)
         or silent_nodes(snapshot),

@@ -146,6 +146,7 @@ _BRACKET = _Forms(
     r"\[(?i:local[ _-]?rank)[ :=_-]{0,2}(?P<local_rank>\d+)\]:?\s?",
     rf"\[{_WORKER}\]:?\s?",
     rf"\[{_LEVEL}\]:?\s+",
+    r"\[(?!rank)[a-z][\w-]{2,30}\] (?=Traceback \(most recent| {2,4}(?:File \"|\S)|[A-Za-z_][\w.]*(?:Error|Exception): )",
 )
 _PAREN = _Forms(
     rf"\({_WORKER}\):? ?",
