@@ -108,3 +108,34 @@ def test_what_one_rank_ignores_hides_no_error_of_another() -> None:
     lines = "[rank3]: Exception ignored in: <function f at 0x7f>\n[rank0]: RuntimeError: real death\n"
     kept = without_ignored(state_of(lines).tail)
     assert [line.text for line in kept] == ["RuntimeError: real death"]
+
+
+STEPS = "".join(f"{number}00 ms INFO epoch {number} mse 0.{90 - number}\n" for number in range(12))
+KEPT = "9000 ms INFO best is epoch 11 (0.79), kept in best.pt\n"
+FRAMES = 'Traceback (most recent call last):\n  File "train.py", line 42, in main\n    tell()\n'
+LOGGED = f"9100 ms ERROR the chat could not be told\n{FRAMES}"
+REFUSED = "ConnectionRefusedError: [Errno 111] Connection refused\n"
+
+
+def test_an_error_of_what_python_runs_at_its_exit_is_none_of_the_program() -> None:
+    assert over(STEPS + "training complete\n" + "Error in atexit._run_exitfuncs:\n" + raised("closed")).word == "finished"
+
+
+@pytest.mark.parametrize("stamp", ["{}00 ms ", "09:41:{:02d} ", "2026-11-28 09:41:{:02d},101 - train - "])
+def test_an_error_that_a_logger_wrote_behind_the_end_was_caught(stamp: str) -> None:
+    text = (STEPS + KEPT + LOGGED).splitlines()
+    stamped = (line if "ms " not in line else stamp.format(at) + line.partition("ms ")[2] for at, line in enumerate(text))
+    assert over("".join(f"{line}\n" for line in stamped) + REFUSED).word == "finished"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(STEPS + LOGGED + REFUSED, id="nothing was said of an end"),
+        pytest.param(STEPS + KEPT + LOGGED.replace("in main", "in <module>") + REFUSED, id="nobody was above to catch it"),
+        pytest.param(STEPS + KEPT + FRAMES + REFUSED, id="no logger wrote it"),
+        pytest.param(STEPS + KEPT + LOGGED + REFUSED + raised("not finite"), id="another one came"),
+    ],
+)
+def test_without_an_end_before_it_or_with_another_one_behind_it_was_the_end(text: str) -> None:
+    assert over(text).word == "crashed"

@@ -12,7 +12,11 @@ from hangtop.common.late_pattern import late_pattern
 from hangtop.records.log import LogLine
 
 _HEAD = late_pattern(r"\bTraceback \(most recent call last\):\s*$")
-_IGNORED = late_pattern(r"^Exception ignored (?:in|while|on)\b")
+_IGNORED = late_pattern(r"^Exception ignored (?:in|while|on)\b|^Error in atexit\._run_exitfuncs:")
+_RECORD = late_pattern(r"(?:^|[\s\[|:])(?:ERROR|WARNING|WARN|CRITICAL|EXCEPTION)\b")
+"""A logger's line on an error. It prints the traceback right below (logging.Logger.exception)."""
+_OUTERMOST = late_pattern(r"in (?:<module>|_run_code|_run_module_as_main|_bootstrap\w*)\s*$")
+"""The first frame of an error that nobody caught: that of the program, or of the thread, itself."""
 _NUMBERS = late_pattern(r"[\d\s]+")
 """Numbers with the blanks that set them in columns: what is left is the form of a line."""
 
@@ -30,6 +34,27 @@ def without_ignored(lines: Sequence[LogLine]) -> tuple[LogLine, ...]:
         elif not (_HEAD.search(line.text) or _belongs(line.text)):
             inside.discard(writer)  # the error itself
     return tuple(kept)
+
+
+def before_logged(lines: Sequence[LogLine]) -> tuple[LogLine, LogLine] | None:
+    """The last line before the errors that a logger wrote at the very end, and the first line of these. Such a traceback stands
+    below a record, and begins at the frame that caught the error: one that nobody caught begins at the program's own."""
+    kept = [line for line in without_ignored(lines) if line.text.strip()]
+    cut = len(kept)
+    while (begins := _logged_last(kept[:cut])) is not None:
+        cut = begins
+    return (kept[cut - 1], kept[cut]) if 0 < cut < len(kept) else None
+
+
+def _logged_last(lines: Sequence[LogLine]) -> int | None:
+    """The place of the record whose traceback these lines end with."""
+    head = next((place for place in range(len(lines) - 1, 0, -1) if _HEAD.search(lines[place].text)), None)
+    if head is None or not _RECORD.search(f"{lines[head - 1].prefix} {lines[head - 1].text}"):
+        return None
+    if _OUTERMOST.search(lines[min(head + 1, len(lines) - 1)].text):
+        return None
+    behind = [line for line in lines[head + 1 :] if not _belongs(line.text)]
+    return head - 1 if len(behind) == 1 and behind[0] is lines[-1] else None
 
 
 def caught(lines: Sequence[LogLine]) -> int:

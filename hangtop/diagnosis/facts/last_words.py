@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hangtop.common.late_pattern import late_pattern
-from hangtop.diagnosis.facts.caught_errors import caught, without_ignored
+from hangtop.diagnosis.facts.caught_errors import before_logged, caught, without_ignored
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot
@@ -44,6 +44,7 @@ _DIED = late_pattern(
     r"|\b(?:end(?:ed|s)?|finished|stopped|gone|dead|died|left|returned|failed|over|terminated)\W{1,3}(?:with )?(?:an? )?"
     r"(?:exit |return )?(?:code|status|rc)[ :=]{0,3}-?[1-9]"
     r"|\b(?:killed by|caught|received|got|died (?:of|from|with)) signal[ :]+\d|\b(?:killed by|died of) SIG[A-Z]+"
+    r"|^=+ (?:\d+ passed, )?\d+ (?:failed|errors?)\b.* in [\d.]+s"
     r"|^(?:FATAL|CRITICAL|PANIC|panic|fatal(?: error)?)\b[ :]"
 )
 _LEAKED = late_pattern(r"resource_tracker: There appear to be \d+ leaked|leaked (?:semaphore|shared_memory) objects")
@@ -57,6 +58,8 @@ _EARLY = late_pattern(
     r"|\bpatience (?:of \d+ )?(?:is |was )?(?:exhausted|exceeded|over|ran out)"
     r"|\btraining (?:is |was |has been )?stopped(?!.*\b(?:error|exception|fail|crash|abort|signal|killed))"
     r"|\btime(?: limit| budget)? (?:is |was |has been )?(?:over|up|reached|spent|used up)\b"
+    r"|\bexiting (?:the )?(?:program|training|run) (?:at|after)\b|\breached (?:the )?max\w*[ _](?:steps?|epochs?|iter\w*|time)\b"
+    r"|^stopping\. best (?:iteration|epoch|step)\b"
     r"|^\W{0,4}(?:solved|converged)\b|\b(?:target|goal|threshold)(?: \w+)? (?:was |has been )?(?:reached|met)\b"
 )
 """Its last words where a run ends before its last step because it has what it wanted, or the time that it was given is over."""
@@ -66,6 +69,7 @@ _RUN_DONE = late_pattern(
     r"(?:done|finished|completed?|ended|over)\b"
     r"|\b(?:finished|completed|ended|done) (?:all|the run|training)\b"
     r"|\b(?:saved|wrote|written|exported|saving) (?:the )?(?:final|last|trained)\b|\bfinal (?:model|checkpoint|weights)\b"
+    r"|\b(?:job|run|trial|task) ['\"]?[\w.-]{1,60}['\"]? succeeded\b|^=+ \d+ passed\b.* in [\d.]+s"
     r"|\btotal (?:training |run |elapsed )?time\b|全部完成|训练完成|运行结束"
     r'|"(?:event|type|status|state|phase|msg|message)": ?"(?:(?:run|train|training|job|fit|pipeline|experiment)[_.:/-])?'
     r'(?:end(?:ed)?|finish(?:ed)?|done|complete[d]?|success(?:ful)?|succeeded)"'
@@ -80,7 +84,7 @@ _KEPT = late_pattern(r"(?i)\b(?:saved|written|wrote|exported|stored|kept|uploade
 """Said of what a run leaves. One that was killed says nothing behind its last step."""
 _LEFT_BEHIND = late_pattern(
     r"(?i)^(?!.*\b(?:crash|emergenc|core|dump|traceback|post-?mortem|debug|diagnos|logs?\b))"
-    r".*\b(?:saved|written|wrote|exported|stored|uploaded)\b"
+    r".*\b(?:saved|written|wrote|exported|stored|uploaded|kept (?:in|as|at|under))\b"
 )
 """A report of what a good end leaves. A crash leaves logs, dumps and emergency checkpoints."""
 _BEGINS = late_pattern(
@@ -148,7 +152,7 @@ def unheard(snapshot: Snapshot) -> bool:
 def died_saying(snapshot: Snapshot) -> LogLine | None:
     """The first of the last lines, after the last step or stage, that tells of a death; none where all steps were counted out and
     the run told of a good end after it."""
-    if said_zero(snapshot):
+    if said_zero(snapshot) or _ended_before_logged(snapshot) is not None:
         return None
     done, told = _done(snapshot), None
     last = (ended_saying(snapshot) if _counted_out(snapshot) else None) or reported(snapshot)
@@ -168,6 +172,9 @@ def outlived(snapshot: Snapshot, finding: Finding) -> bool:
     to its end. All steps were counted out, the last line tells of code 0, or it is a report."""
     if _alone_s(snapshot) < 0.0:
         return False
+    logged = _ended_before_logged(snapshot)
+    if logged is not None and logged.file == finding.file and finding.offset >= logged.offset:
+        return True
     counted = _counted_out(snapshot) or said_zero(snapshot)
     line = (ended_saying(snapshot) if counted else None) or reported(snapshot)
     return line is not None and line.file == finding.file and line.offset > finding.last_offset
@@ -234,9 +241,21 @@ def reported(snapshot: Snapshot) -> LogLine | None:
     """The last line of all, where it tells what the run leaves, and all steps were counted out or the program had gone on after
     errors before: it caught the last one too. What a death leaves behind the traceback is the noise of others."""
     line = next(_last(snapshot, steps=True), None)
+    if (logged := _ended_before_logged(snapshot)) is not None:
+        return logged
     if line is None or _falls_short(snapshot) or _LEFT_BEHIND.search(line.text) is None:
         return None
     return line if _counted_out(snapshot) or caught(snapshot.state.tail) >= OFTEN else None
+
+
+def _ended_before_logged(snapshot: Snapshot) -> LogLine | None:
+    """The first line of the errors that a logger wrote at the very end, where the line before tells of an end, or of what the run
+    leaves: it had done its work, and caught what came then."""
+    if _falls_short(snapshot) or (found := before_logged(snapshot.state.tail[-TRACEBACK_LINES:])) is None:
+        return None
+    before, first = found
+    ended = any(pattern.search(before.text) for pattern in (_RUN_DONE, _EARLY, _LEFT_BEHIND, _PART_DONE))
+    return first if ended and before.kind not in ("progress", "stage") else None
 
 
 def said_over(snapshot: Snapshot) -> bool:

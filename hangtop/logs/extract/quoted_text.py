@@ -60,6 +60,7 @@ _HEADING_ABOVE = 40
 
 _HANDLED = late_pattern(
     r"(?i)\b(?:skipp(?:ing|ed)|ignor(?:ing|ed)|retrying|(?:will|to) (?:be )?retr(?:y|ied)|falling back|continuing"
+    r"|error in atexit\._run_exitfuncs"  # the interpreter tells of it, and leaves with the code that it has (atexit)
     r"|suppress(?:ing|ed)|non-fatal|recovered from|(?:safe(?:ly)?|can) (?:to )?(?:be )?ignored?)\b"
 )
 _ADVICE = late_pattern(
