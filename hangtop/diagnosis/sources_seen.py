@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from hangtop.common.text import clock, duration, some
-from hangtop.diagnosis.facts.ray_health import stale_since
+from hangtop.diagnosis.facts.ray_health import api_refusal, stale_since
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, said_of, strangers
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.records.health import SourceHealth
@@ -93,9 +93,12 @@ def _old_ray(state: RunState, now: float) -> Iterator[str]:
     for cluster in clusters_of_run(state):
         if (since := stale_since(cluster, now)) is None:
             continue
-        answers = cluster.api.answer == "ok"
-        whose = "the GCS does not answer" if answers and cluster.api.gcs_ok is False else "the dashboard tells nothing new"
-        yield f"its data is of {clock(since)}: {whose if answers else 'the dashboard does not answer'}"
+        refusal, api = api_refusal(cluster), cluster.api
+        if refusal is not None and api.actors_at is None and api.tables_at is None:  # it never gave any
+            yield refusal
+            continue
+        whose = "the GCS does not answer" if api.gcs_ok is False else "the dashboard tells nothing new"
+        yield f"its data is of {clock(since)}: {refusal or whose}"
 
 
 def _lacking_ray(state: RunState, now: float) -> Iterator[str]:

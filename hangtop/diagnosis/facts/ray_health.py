@@ -152,13 +152,20 @@ API_WORDS = {
 """Answer → part, text, mend."""
 
 
+def api_refusal(cluster: RayCluster) -> str | None:
+    """What the dashboard answers instead of data; `None` where it gives some, and where there is none."""
+    api = cluster.api
+    if api.answer not in API_WORDS:
+        return None
+    return API_WORDS[api.answer][1].format(at=api.address, problem=api.problem, version=api.version or "of this version")
+
+
 def _sick_api(cluster: RayCluster) -> Iterator[RayTrouble]:
     api, known = cluster.api, _broken(cluster)
     version = api.version or "of this version"
-    if api.answer in API_WORDS:
-        part, text, mend = API_WORDS[api.answer]
+    if (said := api_refusal(cluster)) is not None:
+        part, _, mend = API_WORDS[api.answer]
         mend = BY_TABLES if _told_by_tables(cluster) else mend
-        said = text.format(at=api.address, problem=api.problem, version=version)
         if part != "dashboard":
             yield RayTrouble(part, said, mend)
         elif "dashboard" not in known:

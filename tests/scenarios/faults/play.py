@@ -128,8 +128,9 @@ def _looked_at(row: Row, size: tuple[int, int], terminal: Terminal, driver: Stan
     if not (row.exits or row.plain):
         key_s = _seconds_until(terminal, b"?", r"Esc")
         wrong += [] if key_s < SAID_WITHIN_S else ["? is not answered"]
+        helped = terminal.shown()
         terminal.press(b"\x1b")
-        terminal.read(0.3)
+        _until_left(terminal, helped)
     terminal.press(b"" if row.exits else b"q")
     began = time.monotonic()
     while terminal.process.poll() is None and time.monotonic() - began < ENDED_WITHIN_S:
@@ -146,6 +147,14 @@ def _looked_at(row: Row, size: tuple[int, int], terminal: Terminal, driver: Stan
 
 def _comes(terminal: Terminal, said: str) -> bool:
     return _seconds_until(terminal, b"", said) < SAID_WITHIN_S
+
+
+def _until_left(terminal: Terminal, page: str) -> None:
+    """Until something else stands there: Escape and `q` in one breath are another key."""
+    end = time.monotonic() + ENDED_WITHIN_S
+    terminal.read(0.3)
+    while terminal.shown() == page and time.monotonic() < end:
+        terminal.read(0.1)
 
 
 def _seconds_until(terminal: Terminal, key: bytes, said: str) -> float:
