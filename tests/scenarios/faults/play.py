@@ -56,6 +56,7 @@ class Row(Struct, frozen=True, forbid_unknown_fields=True):
     root: bool = False
     files: dict[str, str] = {}
     logs: tuple[str, ...] = ()
+    keys: str = ""
 
 
 class Played(Struct, frozen=True):
@@ -120,11 +121,18 @@ def _looked_at(row: Row, size: tuple[int, int], terminal: Terminal, driver: Stan
             driver.says(row.driver_then)
         for step in row.log_then:
             take(step, log)
+    if row.keys:
+        _comes(terminal, "step:2/400")
+        terminal.read(SETTLED_S)
+        terminal.press(row.keys.encode())
     wrong += [f"does not say {said!r}" for said in row.shows if not _comes(terminal, said)]
     said_s, shown = time.monotonic() - began, terminal.shown()
     wrong += [f"shows {hidden!r}" for hidden in row.hides if hidden in shown]
     wrong += ["a traceback"] if b"Traceback" in terminal.output else []
     key_s = 0.0
+    if row.keys:  # back from its page
+        terminal.press(b"\x1b")
+        _until_left(terminal, shown)
     if not (row.exits or row.plain):
         key_s = _seconds_until(terminal, b"?", r"Esc")
         wrong += [] if key_s < SAID_WITHIN_S else ["? is not answered"]
