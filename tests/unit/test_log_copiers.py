@@ -62,6 +62,11 @@ def test_a_shell_that_starts_a_client_again_and_again_only_waits() -> None:
     assert not only_copy([], set(), 100)
 
 
+def test_what_its_parent_forked_off_is_no_client_also_where_the_parent_writes_elsewhere() -> None:
+    assert only_copy([CLIENT], {7}, 100, parent="bash")
+    assert not only_copy([CLIENT], {7}, 100, parent=CLIENT.name)
+
+
 def judged(writer: Writer, state: str = "S", now: float = 1_500.0) -> tuple[RunState, Verdict]:
     log = LogReading((LogFile("/data/train.log", size_bytes=9),), last_output_at=1_000.0, progress=Progress(step=3, total=9))
     process = Process(7, 900.0, 100, 1, "kubectl", "kubectl logs -f trainer-0", state)

@@ -34,11 +34,12 @@ def copies(stat: Stat, details: Details, files: Collection[OpenFile], ticks_per_
     )
 
 
-def only_copy(tree: Collection[Stat], copying: Collection[int], ticks_per_s: int) -> bool:
+def only_copy(tree: Collection[Stat], copying: Collection[int], ticks_per_s: int, parent: str | None = None) -> bool:
     """Whether all at the ends of this tree of living processes copy, and those above them only wait, as a shell in a loop does.
     A client is a program of its own: a process that its parent forked off without one begins with counters at nought, and what it
-    would have read to start its parent has read. `copying`: pids."""
+    would have read to start its parent has read. `copying`: pids. `parent`: the name of the process that started the first."""
     above, names = {stat.ppid for stat in tree}, {stat.pid: stat.name for stat in tree}
+    names |= {stat.ppid: parent for stat in tree if parent is not None and stat.ppid not in names}
     ends = [stat for stat in tree if stat.pid not in above]
     waits = all(stat.cpu_ticks / ticks_per_s <= START_S for stat in tree if stat.pid in above)
     return bool(ends) and all(stat.pid in copying and names.get(stat.ppid) != stat.name for stat in ends) and waits

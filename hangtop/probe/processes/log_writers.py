@@ -175,7 +175,9 @@ class LogWriters:
         ticks = self._table.ticks_per_s
         copying = {each.pid for each in told.keys() & held.keys() if copies(few[each], told[each], held[each], ticks)}
         for identity, tree in living.items():
-            self._writers[identity] = replace(self._writers[identity], copies=only_copy(tree, copying, ticks))
+            parents = (table.stats.get(stat.ppid) for stat in tree if stat.identity == identity)
+            parent = next((stat.name for stat in parents if stat is not None), None)
+            self._writers[identity] = replace(self._writers[identity], copies=only_copy(tree, copying, ticks, parent))
 
     def _command(self, stat: Stat) -> str:
         words = self._commands.known({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
