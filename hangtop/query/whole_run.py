@@ -68,8 +68,12 @@ class WholeRun(Struct, frozen=True):
     ranks_left_out: int = 0
 
 
+LATEST = 253_000_000_000.0
+"""In the year 9987: no calendar goes beyond 9999."""
+
+
 class NoTimeError(ValueError):
-    """Nothing in it has a time."""
+    """Nothing in it has a time that can be drawn."""
 
 
 def whole_run(rows: Iterable[Row]) -> WholeRun:
@@ -93,6 +97,8 @@ def whole_run(rows: Iterable[Row]) -> WholeRun:
     if not times:
         raise NoTimeError("nothing in it has a time")
     begin, end = min(times), max(times)
+    if not 0 <= begin <= end <= LATEST:
+        raise NoTimeError("a time in it is no date")
     courses = _courses(ranks, begin, end)
     return WholeRun(
         begin=begin,

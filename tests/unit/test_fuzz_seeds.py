@@ -7,6 +7,8 @@ import pytest
 
 from hangtop.probe.nodes.node_gpus import CLOCK, INDEX, PSTATE, TOTAL, USED, NodeGpusTold, gpu_reading
 from hangtop.probe.ray.dashboard import api_schema
+from hangtop.query.tables import Step
+from hangtop.query.whole_run import NoTimeError, whole_run
 from hangtop.records import wire
 from tests.fuzz import forests
 from tests.fuzz.__main__ import tried
@@ -41,6 +43,12 @@ def test_a_gpu_of_a_node_has_finite_numbers_or_none(column: int, word: str) -> N
     row = ["0", "GPU-1", "H100", "0000:01", "9", "3", "100", "81559", "70", "700", "33", "1980", "1980", "P0", "570"]
     row[column] = word
     gpu_reading(NodeGpusTold(1.0, (tuple(row),), (("GPU-1", "²", "inf", True),)), 1, 0.0, None)
+
+
+@pytest.mark.parametrize("at", [-1.0, 1e12, 1e300])
+def test_a_time_beyond_every_calendar_is_not_drawn(at: float) -> None:
+    with pytest.raises(NoTimeError):
+        whole_run([Step("run", 1_768_000_000.0, 0, 1, None, None, "step"), Step("run", at, 0, 2, None, None, "step")])
 
 
 @pytest.mark.parametrize("number", [0, 370])

@@ -82,6 +82,10 @@ class ChartsScreen(PageScreen):
         self._read()
         self.show(self.hangtop.view)
 
+    def on_run_line_left(self) -> None:
+        self.query_one(RunLine).remove()
+        self.set_focus(self.body, scroll_visible=False)
+
     def _look(self, window: Window) -> None:
         self._window = window
         self.show(self.hangtop.view)

@@ -50,6 +50,10 @@ class DiffScreen(PageScreen):
             self._compare()
             self.show(self.hangtop.view)
 
+    async def on_run_line_left(self) -> None:
+        """Without a good run there is nothing on this page."""
+        await self.hangtop.action_back()
+
     def head(self, view: View) -> Row:
         return ((say(f"beside {Path(self._good).name}" if self._good else "beside a good run"), "muted"),)
 
