@@ -166,7 +166,7 @@ class DiskSpace(Struct, frozen=True):
     number: int
     size_bytes: int
     free_bytes: int
-    files_free_part: float | None
+    files_free_part: float | None = None
 
 
 def _space(pid: int | None, path: str) -> DiskSpace:

@@ -188,6 +188,13 @@ def test_other_last_words_are_no_death(text: str) -> None:
     assert ended_with("loading", text).word != "crashed"
 
 
+@pytest.mark.parametrize("text", ["22 of 30 files sent, the rest could not be sent (code 23)", "gave up after 4 tries"])
+def test_without_steps_a_last_line_that_gives_up_is_a_possible_crash(text: str) -> None:
+    ended = ended_with("sending 30 files", text)
+    assert (ended.word, ended.confidence) == ("crashed", "possible")
+    assert ended_with(text, "going on").word == "running"
+
+
 @pytest.mark.parametrize(
     "text",
     [

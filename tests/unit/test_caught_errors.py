@@ -68,6 +68,17 @@ def test_an_error_with_nothing_behind_it_or_what_a_death_leaves_was_the_end(text
     assert over(text).word == "crashed"
 
 
+def test_an_error_that_a_loop_caught_and_printed_is_no_end_when_a_report_follows_it() -> None:
+    trials = f"trial 1/4 loss 0.4\ntrial 2/4 failed\n{raised('one')}trial 3/4 loss 0.2\ntrial 4/4 failed\n"
+    report = "rate  loss  status\n4 trials, 2 failed\n"
+    assert over(trials + raised("two") + report).word == "finished"
+    nobody_caught = raised("two").replace("in trial", "in <module>")
+    assert over(trials + nobody_caught + report).word == "crashed"
+    chained = f"{raised('two')}\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert over(trials + chained + nobody_caught + report).word == "crashed"
+    assert over(trials + chained + raised("three") + report).word == "crashed"
+
+
 def test_a_single_error_after_all_steps_is_outlived_by_a_report() -> None:
     steps = "".join(f"step {step}/40 loss=1.{step}\n" for step in range(1, 41))
     assert over(steps + raised("evaluation") + "model saved to out/model.pt\n").word == "finished"

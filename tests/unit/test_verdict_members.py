@@ -202,6 +202,12 @@ def test_who_is_only_probably_of_the_run_makes_nothing_certain(recent: RecentAct
     assert diagnose(state, SPEC, NOW).confidence != "possible"
 
 
+def test_a_rank_whose_share_of_a_core_is_limited_by_stop_and_continue_is_alive() -> None:
+    verdict = diagnose(four(LOCK, process(2, state="T", cpu_percent=15.0)), SPEC, NOW)
+    assert verdict.kind != "stopped"
+    assert verdict.word in ("running", "slow")
+
+
 def test_who_is_held_by_another_look_at_its_stack_is_not_stopped() -> None:
     held = process(2, state="t", tracer_pid=77)
     at_once = diagnose(four(LOCK, replace(held, state_since=NOW - 0.5)), SPEC, NOW)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.long_sleeps import sleep_of
-from hangtop.diagnosis.facts.other_side import COMPUTES, OtherSide, computes, named
+from hangtop.diagnosis.facts.other_side import COMPUTES, OtherSide, computes, named, stands_stopped
 from hangtop.diagnosis.facts.rests_between import RESTS, first_at_rest, rests_between
 from hangtop.diagnosis.facts.wait_graph import dead_locks, wait_graph
 from hangtop.diagnosis.facts.wait_moves import Watch, look_of
@@ -50,7 +50,7 @@ def _goes_on(watch: Watch, process: WatchedProcess) -> str | None:
 def stuck_beside(watch: Watch) -> OtherSide | None:
     """Those that can never go on: stopped, or in a circle of waits for each other. One that idles may have nothing to do."""
     beside = _beside(watch)
-    if stopped := next((process for process in beside if process.state in "Tt" and process.stood), None):
+    if stopped := next((process for process in beside if stands_stopped(process)), None):
         return OtherSide(
             "stopped", f"{named(stopped)}, of the same job, which is stopped", stopped.pid, (stopped.pid,), doubted=True
         )

@@ -15,8 +15,9 @@ _HEAD = late_pattern(r"\bTraceback \(most recent call last\):\s*$")
 _IGNORED = late_pattern(r"^Exception ignored (?:in|while|on)\b|^Error in atexit\._run_exitfuncs:")
 _RECORD = late_pattern(r"(?:^|[\s\[|:])(?:ERROR|WARNING|WARN|CRITICAL|EXCEPTION)\b")
 """A logger's line on an error. It prints the traceback right below (logging.Logger.exception)."""
-_OUTERMOST = late_pattern(r"in (?:<module>|_run_code|_run_module_as_main|_bootstrap\w*)\s*$")
-"""The first frame of an error that nobody caught: that of the program, or of the thread, itself."""
+_OUTERMOST = late_pattern(r"in (?:<module>|_run_code|_run_module_as_main|_bootstrap\w*|_wrap|_?worker\w*|_process_worker)\s*$")
+"""The first frame of an error that nobody caught: that of the program, of the thread, or of the worker of a pool, itself."""
+_CHAIN = late_pattern(r"^(?:During handling of the above exception|The above exception was the direct cause)\b")
 _NUMBERS = late_pattern(r"[\d\s]+")
 """Numbers with the blanks that set them in columns: what is left is the form of a line."""
 
@@ -55,6 +56,18 @@ def _logged_last(lines: Sequence[LogLine]) -> int | None:
         return None
     behind = [line for line in lines[head + 1 :] if not _belongs(line.text)]
     return head - 1 if len(behind) == 1 and behind[0] is lines[-1] else None
+
+
+def caught_last(lines: Sequence[LogLine]) -> bool:
+    """Whether the program caught the error of the last traceback, and went on to the last line of all: it had gone on after one
+    before, and this traceback begins at the frame that caught it, too, and is not the first part of another."""
+    kept = [line for line in without_ignored(lines) if line.text.strip()]
+    head = next((place for place in range(len(kept) - 2, 0, -1) if _HEAD.search(kept[place].text)), None)
+    if head is None or _OUTERMOST.search(kept[head + 1].text) or _CHAIN.match(kept[head - 1].text):
+        return False
+    raised = next((place for place in range(head + 1, len(kept)) if not _belongs(kept[place].text)), len(kept))
+    behind = kept[raised + 1 :]
+    return bool(behind) and all(line.rank == kept[head].rank for line in behind) and caught(lines) > 0
 
 
 def caught(lines: Sequence[LogLine]) -> int:

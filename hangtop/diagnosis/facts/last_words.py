@@ -6,10 +6,11 @@ middle of a log prove nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from hangtop.common.late_pattern import late_pattern
-from hangtop.diagnosis.facts.caught_errors import before_logged, caught, without_ignored
+from hangtop.diagnosis.facts.caught_errors import before_logged, caught, caught_last, without_ignored
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot
@@ -82,11 +83,9 @@ _PART_DONE = late_pattern(
 """Said of the run or of a part of it. In a line that marks a stage, or above one or above a step that is begun, it was a part."""
 _KEPT = late_pattern(r"(?i)\b(?:saved|written|wrote|exported|stored|kept|uploaded|best)\b")
 """Said of what a run leaves. One that was killed says nothing behind its last step."""
-_LEFT_BEHIND = late_pattern(
-    r"(?i)^(?!.*\b(?:crash|emergenc|core|dump|traceback|post-?mortem|debug|diagnos|logs?\b))"
-    r".*\b(?:saved|written|wrote|exported|stored|uploaded|kept (?:in|as|at|under))\b"
-)
-"""A report of what a good end leaves. A crash leaves logs, dumps and emergency checkpoints."""
+_LEAVES = late_pattern(r"(?i)\b(?:saved|written|wrote|exported|stored|uploaded|kept (?:in|as|at|under))\b")
+_OF_A_DEATH = late_pattern(r"(?i)\b(?:crash|emergenc|core|dump|traceback|post-?mortem|debug|diagnos|logs?\b)")
+"""A crash leaves logs, dumps and emergency checkpoints."""
 _BEGINS = late_pattern(
     r"(?:^|[-:|>\]] )\W{0,3}(?!Warn|Miss|Dur|Noth|Everyth|Sav|Stor|Writ|Upload|Export|Sync|Clean|Clos|Shut|Stopp|Exit|Leav"
     r"|Destroy|Delet|Remov|Releas|Finish|Finali|End)[A-Z][a-z]{2,}ing\b(?!.*(?i:\b(?:done|finish|complet|ended|success|over)))"
@@ -99,6 +98,10 @@ _COMPLAINS = late_pattern(
     r"|\b(?:is|are|was|became|got|to|=|:) ?(?:nan|inf)\b|错误|失败|异常|无法|放弃|失敗|エラー"
 )
 """What a program says of its own trouble, in no form that a signature knows. The last words of one that has left: it is why."""
+_GAVE_UP = late_pattern(
+    r"(?i)(?<!0 )\b(?:can ?not|can't|could ?n[o']t|unable to|giving up|gave up|gives up)\b"
+    r"|\b(?:code|status|rc)[ :=]{0,3}-?[1-9]\d*\W*$|无法|放弃|できません"
+)
 _CODES = late_pattern(r"(?i)\b(?:return(?:ed|code)?s?|exit(?:ed|code)?s?|codes?|status(?:es)?)\b[^\d\n]{0,24}\b0(?:\W+0)*\W*$")
 """What a launcher says last of the processes that it waited for: "trainers returned [0, 0]"."""
 
@@ -238,12 +241,17 @@ def ended_saying(snapshot: Snapshot) -> LogLine | None:
 
 
 def reported(snapshot: Snapshot) -> LogLine | None:
-    """The last line of all, where it tells what the run leaves, and all steps were counted out or the program had gone on after
-    errors before: it caught the last one too. What a death leaves behind the traceback is the noise of others."""
+    """The last line of all, where the program caught the error above it; or where it tells what the run leaves, and all steps
+    were counted out or the program had gone on after errors before. What a death leaves behind the traceback is the noise of
+    others."""
     line = next(_last(snapshot, steps=True), None)
     if (logged := _ended_before_logged(snapshot)) is not None:
         return logged
-    if line is None or _falls_short(snapshot) or _LEFT_BEHIND.search(line.text) is None:
+    if line is None or _falls_short(snapshot):
+        return None
+    if _OF_A_DEATH.search(line.text) is None and caught_last(snapshot.state.tail):
+        return line
+    if not _leaves(line.text):
         return None
     return line if _counted_out(snapshot) or caught(snapshot.state.tail) >= OFTEN else None
 
@@ -254,7 +262,7 @@ def _ended_before_logged(snapshot: Snapshot) -> LogLine | None:
     if _falls_short(snapshot) or (found := before_logged(snapshot.state.tail[-TRACEBACK_LINES:])) is None:
         return None
     before, first = found
-    ended = any(pattern.search(before.text) for pattern in (_RUN_DONE, _EARLY, _LEFT_BEHIND, _PART_DONE))
+    ended = _leaves(before.text) or any(pattern.search(before.text) for pattern in (_RUN_DONE, _EARLY, _PART_DONE))
     return first if ended and before.kind not in ("progress", "stage") else None
 
 
@@ -271,9 +279,36 @@ def begun_last(snapshot: Snapshot) -> bool:
 
 
 def complaint(snapshot: Snapshot) -> LogLine | None:
-    """The first of the last lines that complains, by its words or by the level that its logger gave it."""
-    told = [line for line in _last(snapshot) if line.kind == "error" or _COMPLAINS.search(line.text)]
+    """The first of the last lines that complains, by its words or by the level that its logger gave it, and behind which the run
+    does not say that it is over, or what it leaves: it went on to its end."""
+    told: list[LogLine] = []
+    for line in _last(snapshot):
+        if line.kind == "error" or _COMPLAINS.search(line.text):
+            told.append(line)
+        elif _RUN_DONE.search(line.text) or _leaves(line.text):
+            break
     return next((line for line in reversed(told) if not _handled(line.text.strip())), None)
+
+
+def _leaves(text: str) -> bool:
+    """Whether it reports what a good end leaves."""
+    return _LEAVES.search(text) is not None and _OF_A_DEATH.search(text) is None
+
+
+def complained_last(snapshot: Snapshot) -> LogLine | None:
+    """The last line of all, if it tells of an error by the level that its logger gave it, or that something was given up."""
+    last = next(_last(snapshot, steps=True), None)
+    complains = last is not None and (last.kind == "error" or _GAVE_UP.search(last.text) is not None)
+    return last if complains and last is not None and not _handled(last.text.strip()) else None
+
+
+def new_last(snapshot: Snapshot) -> bool:
+    """Whether the last line of all is in words that no line before it has, while others come again and again: what a run says in
+    its course, at each step or beside it, it had said before."""
+    from hangtop.logs.extract.line_values import said_in  # as in `_handled`
+
+    words = [said_in(line.text).words for line in snapshot.state.tail if line.text.strip()]
+    return bool(words) and words[-1] not in words[:-1] and any(times > ALIKE for times in Counter(words[:-1]).values())
 
 
 def any_end_said(snapshot: Snapshot) -> bool:

@@ -73,6 +73,11 @@ def _nobody(end: OtherEnd) -> OtherSide | None:
     return OtherSide("nobody", f"a {other} of {end.object.path}, which no process{seen} has open")
 
 
+def stands_stopped(process: WatchedProcess) -> bool:
+    """Stopped for the whole watch; what limits its share of a core stops it and lets it go on by turns."""
+    return process.state in "Tt" and process.stood and not process.busy_in
+
+
 def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     process = watch.processes.get(pid)
     if process is None:
@@ -81,7 +86,7 @@ def _side(watch: Watch, pid: int, path: tuple[int, ...]) -> OtherSide | None:
     if process.state in "ZX" and _went_on(watch, path[-1]):
         late = watch.reading.started_at + watch.reading.seconds > watch.pauses_end_at
         return None if late else OtherSide("works", f"{name} and what comes after it", pid, here, doubted=True)
-    if process.state in "ZX" or (process.state in "Tt" and process.stood):
+    if process.state in "ZX" or stands_stopped(process):
         kind: SideKind = "stopped" if process.state in "Tt" else "dead"
         return OtherSide(kind, f"{name}, which is {kind}", pid, here)
     if (doing := _work(watch, _without_links(watch, process, path))) is not None:

@@ -12,10 +12,12 @@ from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
 from hangtop.diagnosis.facts.last_words import (
     any_end_said,
     begun_last,
+    complained_last,
     complaint,
     died_saying,
     ended_saying,
     left,
+    new_last,
     over,
     reported,
     steps_last,
@@ -302,20 +304,27 @@ def broke_off(snapshot: Snapshot) -> Verdict | None:
 
 
 def left_with_words(snapshot: Snapshot) -> Verdict | None:
-    """Nobody writes the log any more, which is proven, and behind its last step, of no known total, the run said something that
-    no other rule knows. What was killed says nothing there: a complaint tells why it left, anything else that it was done.
-    Nobody saw how it left, so that neither is more than possible.
+    """Nobody writes the log any more, which is proven, and behind its last step the run said something that no other rule knows.
+    What was killed says nothing there: a complaint tells why it left, anything else that it was done. With a known total, or
+    where only a part is counted, that something must be new: what follows each step in the run's course tells nothing. Of a run
+    without steps only a complaint counts, as the last line of all. Nobody saw how it left: neither is more than possible.
 
     Stands before `driver_gone`: what a log says of its own end needs no look at Ray.
     """
-    progress, is_counted = snapshot.log.progress, snapshot.log.progress.total is not None
-    if progress.step is None or progress.partial or is_counted or snapshot.log.ray is not None or snapshot.procs.writers:
+    progress = snapshot.log.progress
+    if snapshot.log.ray is not None or snapshot.procs.writers:
         return None
-    if not (over(snapshot) if any_end_said(snapshot) else left(snapshot)) or steps_last(snapshot) or begun_last(snapshot):
+    line = complained_last(snapshot) if progress.step is None else complaint(snapshot)
+    says_why = any_end_said(snapshot) or (progress.step is None and line is not None)
+    if not (over(snapshot) if says_why else left(snapshot)) or steps_last(snapshot) or begun_last(snapshot):
+        return None
+    if progress.step is None and line is None:
+        return None
+    if (progress.partial or progress.total is not None) and not new_last(snapshot):
         return None
     nobody = Evidence("procs", "no process here writes the log any more")
-    if (line := complaint(snapshot)) is None:
-        headline = f"The run ended after {some(progress.step, 'step')}, and did not say how."
+    if line is None:
+        headline = f"The run ended after {some(progress.step or 0, 'step')}, and did not say how."
         return _finished(headline, "possible", nobody, snapshot.last_output, refute="its exit code was not 0")
     return Verdict(
         word="crashed",

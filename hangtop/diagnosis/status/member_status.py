@@ -307,7 +307,7 @@ def _telling(process: Process, stacks: Looks) -> Looks:
 def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:
     by_state: Mapping[str, Status] = {"Z": "gone", "X": "gone", "T": "stopped", "t": "stopped"}
     if process.state in by_state:
-        return by_state[process.state]
+        return "works" if let_go(process) else by_state[process.state]
     if is_blocked(process):
         return "blocked"
     if known is None:
@@ -321,6 +321,12 @@ def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:
         return "works" if busy or _is_called(stacks) else "waits"
     idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
     return "works" if works(process) or (_moved(stacks) and not idles) else "waits"
+
+
+def let_go(process: Process) -> bool:
+    """Whether a process that is seen stopped ran since the sample before: somebody stops it and lets it go on by turns, as a
+    limiter of its share of a core does, or it was stopped a moment ago, which the next sample tells."""
+    return process.state == "T" and bool(process.cpu_percent)
 
 
 def works_itself(process: Process) -> bool:
