@@ -31,6 +31,9 @@ GIVEN = frozenset({"get", "recv", "recv_bytes", "accept"})
 """What queue, multiprocessing and socket call the wait for what another gives. `get` of a dictionary has a key."""
 
 
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+ENTERED = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try)
+"""Blocks that are entered whatever holds, but for a `for` over nothing."""
 TAKE = frozenset({"pop", "popleft", "popitem"})
 PUT = frozenset({"add", "append", "appendleft", "extend", "insert", "put", "push", "setdefault", "update"})
 """What takes out of a container of Python, and what puts into it."""
@@ -119,21 +122,23 @@ def _is_endless(loop: ast.While) -> bool:
 def _counts(loop: ast.While) -> bool:
     """Whether each of its rounds takes it nearer to a bound: `while steps < goal: …; steps += 1`, or where the bound is asked for
     within, `if self.steps >= goal: break`; or nearer to nothing, `while left: …; left -= 1`. So it is a `for`."""
-    stepped = {ast.unparse(target) for statement in loop.body for target in _stepped(statement)}
-    if (isinstance(loop.test, ast.Name | ast.Attribute) and ast.unparse(loop.test) in stepped) or _empties(loop):
+    down = {ast.unparse(each) for each in _stepped(loop.body, (ast.Sub,))}
+    if (isinstance(loop.test, ast.Name | ast.Attribute) and ast.unparse(loop.test) in down) or _empties(loop):
         return True
+    stepped = {ast.unparse(each) for each in _stepped(loop.body, (ast.Add, ast.Sub))}
     leaves = (each for each in loop.body if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break | ast.Return))
     bounds = (*_parts(loop.test, ast.And), *(part for leaf in leaves for part in _parts(leaf.test, ast.Or)))
     return any(ast.unparse(side) in stepped for bound in bounds for side in (bound.left, *bound.comparators))
 
 
-def _stepped(statement: ast.stmt) -> Iterable[ast.expr]:
-    """What a statement makes larger or smaller: `left -= 1`, `left = left - 1`."""
-    match statement:
-        case ast.AugAssign(target=target, op=ast.Add() | ast.Sub()):
-            yield target
-        case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add() | ast.Sub())) if _alike(left, target):
-            yield target
+def _stepped(body: Iterable[ast.stmt], by: tuple[type[ast.operator], ...]) -> Iterable[ast.expr]:
+    """What the statements of a round add to or take from: `left -= 1`, `left = left - 1`."""
+    for statement in body:
+        match statement:
+            case ast.AugAssign(target=target, op=op) if isinstance(op, by):
+                yield target
+            case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=op)) if isinstance(op, by) and _alike(left, target):
+                yield target
 
 
 def _alike(one: ast.expr, other: ast.expr) -> bool:
@@ -143,19 +148,37 @@ def _alike(one: ast.expr, other: ast.expr) -> bool:
 def _empties(loop: ast.While) -> bool:
     """Whether it goes on while a container holds anything, takes out of that in each round, and puts nothing back."""
     held = ast.unparse(loop.test)
-    calls = [node.func for statement in loop.body for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    methods = {each.attr for each in calls if isinstance(each, ast.Attribute) and ast.unparse(each.value) == held}
-    taken = any(
-        isinstance(node, ast.Call) and _takes_of(node, held)
-        for each in loop.body
-        if not isinstance(each, ast.If)
-        for node in ast.walk(each)
-    )
-    return taken and methods.isdisjoint(PUT)
+    nodes = (node for statement in loop.body for node in ast.walk(statement))
+    return _surely_takes(loop.body, held) and not any(_calls(node, held, PUT) or _written(node) == held for node in nodes)
 
 
-def _takes_of(call: ast.Call, held: str) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in TAKE and ast.unparse(call.func.value) == held
+def _surely_takes(body: Iterable[ast.stmt], held: str) -> bool:
+    """Whether these statements take out of it whatever holds: neither within an `if` nor behind a `continue`, which may wait for
+    something."""
+    for statement in body:
+        blocks = (ast.stmt, ast.ExceptHandler, ast.match_case)
+        own = (child for child in ast.iter_child_nodes(statement) if not isinstance(child, blocks))
+        if any(_calls(node, held, TAKE) for child in own for node in ast.walk(child)):
+            return True
+        if isinstance(statement, ENTERED) and _surely_takes(statement.body, held):
+            return True
+        if not isinstance(statement, LOOPS) and any(isinstance(node, ast.Continue) for node in ast.walk(statement)):
+            return False
+    return False
+
+
+def _written(node: ast.AST) -> str:
+    """What `jobs += [job]` or `jobs[place] = job` puts something into; empty for all else."""
+    match node:
+        case ast.AugAssign(target=held) | ast.Subscript(value=held, ctx=ast.Store()):
+            return ast.unparse(held)
+    return ""
+
+
+def _calls(node: ast.AST, held: str, names: frozenset[str]) -> bool:
+    """Whether it calls one of these methods of what is held."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in names and ast.unparse(called.value) == held
 
 
 def _parts(test: ast.expr, joined_by: type[ast.boolop]) -> list[ast.Compare]:
