@@ -146,6 +146,8 @@ def test_an_error_that_a_logger_wrote_behind_the_end_was_caught(stamp: str) -> N
         pytest.param(STEPS + KEPT + LOGGED.replace("in main", "in <module>") + REFUSED, id="nobody was above to catch it"),
         pytest.param(STEPS + KEPT + FRAMES + REFUSED, id="no logger wrote it"),
         pytest.param(STEPS + KEPT + LOGGED + REFUSED + raised("not finite"), id="another one came"),
+        pytest.param(KEPT.replace("11", "3") + STEPS + KEPT + LOGGED + REFUSED, id="it keeps what is best so far"),
+        pytest.param(STEPS + "9000 ms INFO validation done in 3.1 s\n" + LOGGED + REFUSED, id="a part was done"),
     ],
 )
 def test_without_an_end_before_it_or_with_another_one_behind_it_was_the_end(text: str) -> None:

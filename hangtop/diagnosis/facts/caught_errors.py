@@ -7,6 +7,7 @@ raise, as in a destructor, it prints under "Exception ignored" and goes on (CPyt
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from hangtop.common.late_pattern import late_pattern
 from hangtop.records.log import LogLine
@@ -70,6 +71,17 @@ def caught_last(lines: Sequence[LogLine]) -> bool:
     return bool(behind) and all(line.rank == kept[head].rank for line in behind) and caught(lines) > 0
 
 
+def is_new(lines: Sequence[LogLine], line: LogLine) -> bool:
+    """Whether no line before this one of them has its form: what a run says at its end it says once, and of its parts again."""
+    before = takewhile(lambda each: each is not line, lines)
+    return form_of(line) not in map(form_of, before)
+
+
+def form_of(line: LogLine) -> str:
+    """What all lines have in common that differ in numbers alone."""
+    return _NUMBERS.sub(" ", line.text)
+
+
 def caught(lines: Sequence[LogLine]) -> int:
     """After how many tracebacks their writer went on before its next one: with a step, a stage, or a line of a form that it had
     written before the first. A message may have lines of its own, and these are none of the program's. Of a traceback without a
@@ -80,7 +92,7 @@ def caught(lines: Sequence[LogLine]) -> int:
     for line in without_ignored(lines):
         state = open_of.get(line.rank, "")
         if line.rank not in open_of:
-            forms.setdefault(line.rank, set()).add(_NUMBERS.sub(" ", line.text))
+            forms.setdefault(line.rank, set()).add(form_of(line))
         if _HEAD.search(line.text):
             open_of[line.rank] = "frames"
         elif state == "frames" and not _belongs(line.text):
@@ -93,7 +105,7 @@ def caught(lines: Sequence[LogLine]) -> int:
 
 
 def _goes_on(line: LogLine, forms: set[str]) -> bool:
-    return line.kind in ("progress", "stage") or _NUMBERS.sub(" ", line.text) in forms
+    return line.kind in ("progress", "stage") or form_of(line) in forms
 
 
 def _belongs(text: str) -> bool:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hangtop.common.late_pattern import late_pattern
-from hangtop.diagnosis.facts.caught_errors import before_logged, caught, caught_last, without_ignored
+from hangtop.diagnosis.facts.caught_errors import before_logged, caught, caught_last, is_new, without_ignored
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.diagnosis.snapshot import Snapshot
@@ -59,7 +59,8 @@ _EARLY = late_pattern(
     r"|\bpatience (?:of \d+ )?(?:is |was )?(?:exhausted|exceeded|over|ran out)"
     r"|\btraining (?:is |was |has been )?stopped(?!.*\b(?:error|exception|fail|crash|abort|signal|killed))"
     r"|\btime(?: limit| budget)? (?:is |was |has been )?(?:over|up|reached|spent|used up)\b"
-    r"|\bexiting (?:the )?(?:program|training|run) (?:at|after)\b|\breached (?:the )?max\w*[ _](?:steps?|epochs?|iter\w*|time)\b"
+    r"|\bexiting (?:the )?(?:program|training|run) (?:at (?:iter\w*|step|epoch)|after (?:receiving|[\d.]+ (?:min|h|s|iter|step|epoch)))"
+    r"|\breached (?:the )?max\w*[ _](?:steps?|epochs?|iter\w*|time)\b"
     r"|^stopping\. best (?:iteration|epoch|step)\b"
     r"|^\W{0,4}(?:solved|converged)\b|\b(?:target|goal|threshold)(?: \w+)? (?:was |has been )?(?:reached|met)\b"
 )
@@ -70,7 +71,7 @@ _RUN_DONE = late_pattern(
     r"(?:done|finished|completed?|ended|over)\b"
     r"|\b(?:finished|completed|ended|done) (?:all|the run|training)\b"
     r"|\b(?:saved|wrote|written|exported|saving) (?:the )?(?:final|last|trained)\b|\bfinal (?:model|checkpoint|weights)\b"
-    r"|\b(?:job|run|trial|task) ['\"]?[\w.-]{1,60}['\"]? succeeded\b|^=+ \d+ passed\b.* in [\d.]+s"
+    r"|\bjob ['\"]?[\w.-]{1,60}['\"]? succeeded\b|^=+ \d+ passed\b.* in [\d.]+s"
     r"|\btotal (?:training |run |elapsed )?time\b|全部完成|训练完成|运行结束"
     r'|"(?:event|type|status|state|phase|msg|message)": ?"(?:(?:run|train|training|job|fit|pipeline|experiment)[_.:/-])?'
     r'(?:end(?:ed)?|finish(?:ed)?|done|complete[d]?|success(?:ful)?|succeeded)"'
@@ -258,12 +259,16 @@ def reported(snapshot: Snapshot) -> LogLine | None:
 
 def _ended_before_logged(snapshot: Snapshot) -> LogLine | None:
     """The first line of the errors that a logger wrote at the very end, where the line before tells of an end, or of what the run
-    leaves: it had done its work, and caught what came then."""
+    leaves: it had done its work, and caught what came then. Where not all steps were counted out, such a line may be of a part:
+    then it tells of an end only if it is the first of its form, and says so of the run itself."""
     if _falls_short(snapshot) or (found := before_logged(snapshot.state.tail[-TRACEBACK_LINES:])) is None:
         return None
     before, first = found
-    ended = _leaves(before.text) or any(pattern.search(before.text) for pattern in (_RUN_DONE, _EARLY, _PART_DONE))
-    return first if ended and before.kind not in ("progress", "stage") else None
+    counted_out = _counted_out(snapshot)
+    if before.kind in ("progress", "stage") or not (counted_out or is_new(snapshot.state.tail, before)):
+        return None
+    words = (_RUN_DONE, _EARLY, *((_PART_DONE,) if counted_out else ()))
+    return first if _leaves(before.text) or any(pattern.search(before.text) for pattern in words) else None
 
 
 def said_over(snapshot: Snapshot) -> bool:
