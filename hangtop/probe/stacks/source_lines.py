@@ -16,6 +16,7 @@ from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
 from hangtop.stacks.frames import NO_FILE, own
 from hangtop.stacks.loop_exits import awaited_sleeps, loop_at, loop_line
+from hangtop.system.processes.roles import code
 
 AROUND = 4
 MAX_FRAMES = 6
@@ -96,11 +97,9 @@ def read(frame: Frame, pid: int) -> Excerpt | None:
 def _given(pid: int) -> str | None:
     """The program that this process was given on its command line."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-    except OSError:
+        return code(psutil.Process(pid).cmdline())
+    except psutil.Error:  # gone, or no right
         return None
-    at = next((nth for nth, word in enumerate(words[1:], 1) if word in ("-c", "-uc") or not word.startswith("-")), None)
-    return words[at + 1] if at is not None and words[at].startswith("-") and at + 1 < len(words) else None
 
 
 def _is_of(text: str, frame: Frame) -> bool:

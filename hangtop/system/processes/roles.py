@@ -29,6 +29,8 @@ RELAYS = frozenset(
 )
 """Programs that only pass on what others write. Not `nohup`, which becomes the program it starts."""
 PYTHON = late_pattern(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
+WITH_CODE = late_pattern(r"^-[bBdEiIOPqsSuvx]*c$")
+"""`-c`, and flags without a value that stand before it in one word, such as `-uc` (python(1))."""
 FORKED = late_pattern(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 SERVICE = late_pattern(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
 
@@ -63,14 +65,28 @@ def role_by_name(name: str, command: Sequence[str]) -> ProcessRole | None:
 
 def program(command: Sequence[str]) -> str:
     """The program without its arguments: `train.py --launcher torchrun` is no launcher. Of `ray`, two words more."""
-    words = list(command)
-    if words and PYTHON.search(words[0]):
-        words = words[1:]
-        while words and words[0].startswith("-") and words[0] not in ("-m", "-c"):
-            words = words[2 if words[0] in ("-W", "-X") else 1 :]
-        words = words[1:] if words[:1] == ["-m"] else words
+    words = _given_to_python(command) if _is_python(command) else list(command)
+    words = words[1:] if words[:1] == ["-m"] else words
     titled = bool(words) and words[0].endswith(":")  # `slurmstepd: [77.0]`: a title, not arguments
     return " ".join(words[: 3 if words and words[0].endswith("ray") else 2 if titled or words[:1] == ["-c"] else 1])
+
+
+def code(command: Sequence[str]) -> str | None:
+    """The program itself, where it stands on the command line: `python -c 'while True: …'`."""
+    words = _given_to_python(command) if _is_python(command) else []
+    return words[1] if words[:1] == ["-c"] and len(words) > 1 else None
+
+
+def _is_python(command: Sequence[str]) -> bool:
+    return bool(command) and PYTHON.search(command[0]) is not None
+
+
+def _given_to_python(command: Sequence[str]) -> list[str]:
+    """Its script, `-m` or `-c`, and what follows that."""
+    words = list(command[1:])
+    while words and words[0].startswith("-") and words[0] != "-m" and not WITH_CODE.search(words[0]):
+        words = words[2 if words[0] in ("-W", "-X") else 1 :]
+    return ["-c", *words[1:]] if words and WITH_CODE.search(words[0]) else words
 
 
 def is_hangtop(command: Sequence[str]) -> bool:
