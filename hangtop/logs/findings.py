@@ -61,14 +61,9 @@ def _explained(finding: Finding, others: Sequence[Finding], catalog: Catalog) ->
         return replace(finding, role="summary")
     if any(came_before(other, finding) and _makes(other, signature, catalog) for other in told):
         return replace(finding, role="consequence")
-    if _is_wait(finding) and any(came_before(finding, other) and _is_fault(other, catalog) for other in told):
+    if finding.is_wait and any(came_before(finding, other) and _is_fault(other, catalog) for other in told):
         return replace(finding, role="evidence")
     return finding
-
-
-def _is_wait(finding: Finding) -> bool:
-    """Whether it says that the run waits: no cause of what broke afterwards."""
-    return (finding.severity, finding.role, finding.hang) == ("warning", "cause", "hang")
 
 
 def _says_more(other: Finding, finding: Finding, signature: Signature, catalog: Catalog) -> bool:

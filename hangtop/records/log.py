@@ -243,6 +243,11 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     patient: bool = False
     witness: bool = False
 
+    @property
+    def is_wait(self) -> bool:
+        """Whether it says that the run waits: no cause of what broke afterwards."""
+        return (self.severity, self.role, self.hang) == ("warning", "cause", "hang")
+
 
 class RaySpeaker(Struct, frozen=True, array_like=True):
     """A Ray worker that wrote lines into the log: `(TaskRunner pid=1234, ip=10.0.0.4)`. `ip` is empty on the driver's own node.

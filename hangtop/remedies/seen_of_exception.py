@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hangtop.diagnosis.facts.message_evidence import short
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.records.log import TRACEBACK, Finding
+from hangtop.records.log import TRACEBACK, Finding, LogLine
 
 _REMOVES = re.compile(
     r"(?i)\b(?:remov|delet|unlink|clean(?:ed|ing|s)? ?up|purg|evict|prun)\w{0,4}\b[^\r\n]{0,120}?(?P<path>/[^\s'\",;)]{2,300})"
@@ -28,12 +28,13 @@ def of_exception(snapshot: Snapshot, finding: Finding) -> Iterator[tuple[str, st
         yield from (("steps_done", f"{progress.step:,}"), ("failed_in", function["name"]))
     missed = _PATH.search(finding.text)
     if missed is not None and finding.groups.get("kind") == "kind.no_file":
-        yield from _removed(snapshot, missed["path"])
+        before = (line for line in reversed(snapshot.state.tail) if line.file != finding.file or line.offset < finding.offset)
+        yield from _removed(before, missed["path"])
 
 
-def _removed(snapshot: Snapshot, path: str) -> Iterator[tuple[str, str]]:
-    """The last line that says that this path, or a folder around it, is removed."""
-    for line in reversed(snapshot.state.tail):
+def _removed(lines: Iterable[LogLine], path: str) -> Iterator[tuple[str, str]]:
+    """The first of these lines that says that this path, or a folder around it, is removed."""
+    for line in lines:
         found = _REMOVES.search(line.text)
         if found is not None and f"{path}/".startswith(f"{found['path'].rstrip('/')}/"):
             yield "removed", short(line.text, LONGEST)

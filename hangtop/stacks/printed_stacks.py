@@ -17,18 +17,18 @@ _RANK = late_pattern(r"(?i)(?<!local )\brank[ =:#]{0,2}(?P<rank>\d{1,5})\b|_TP(?
 """In the title or the command of a process: `train.py (rank 5)`, `--node_rank` does not look so; `sglang::scheduler_TP3`,
 `VLLM::Worker_TP3`; `train.py (task 5)`."""
 _PYTHON = late_pattern(r"^\s*Python v\d")
-_NOTE = r"\s*(?:\s(?:#|//|<-|\[|\()[^\r\n]{0,200})?$"
+_NOTE = r"\s*(?:\s(?:#|//|<-|\[|\()[^\r\n]{0,200})?"
 """What a person wrote behind a line of a stack, as `# rank 3` or `[rank 3]`."""
 _THREAD = late_pattern(
-    r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?(?P<note>'
-    + _NOTE[:-1]
-    + ")$"
+    r'^\s*Thread (?:(?:0x)?[0-9a-fA-F]{1,16} )?\((?P<state>[\w+]{1,20})\)(?:: "(?P<name>[^"]{1,80})")?'
+    rf"(?P<note>{_NOTE})$"
 )
 """py-spy: `Thread 31422 (idle): "MainThread"`, with `active+gil` for one that runs."""
 _DUMP = late_pattern(r"^\s*(?:Current thread|Thread) 0x[0-9a-f]{1,16}(?: \[[^\]]{1,40}\])? \(most recent call first\):\s*$")
 """faulthandler. Its last thread is the main one."""
 _PYSPY_FRAME = late_pattern(
-    r"^\s{2,12}(?P<function>[\w<>.:~,*&$@\[\]]{1,200}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)" + _NOTE
+    r"^\s{2,12}(?P<function>[\w<>.:~,*&$@\[\]]{1,200}) \((?P<file>[^()\r\n]{1,300}?)(?::(?P<line>\d{1,7}))?\)"
+    rf"{_NOTE}$"
 )
 _DUMP_FRAME = late_pattern(r'^\s{0,12}File "(?P<file>[^"]{1,300})", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,120})\s*$')
 MAIN = "MainThread"

@@ -67,3 +67,4 @@ def test_a_file_that_the_run_removed_is_told_with_the_line_that_says_so() -> Non
     missing = RAISED.format("reload", "FileNotFoundError: No such file or directory: '/w/v41/shard_0.bin'")
     assert "purged old snapshot /w/v41" in told(f"{HALF}purged old snapshot /w/v41\n{missing}")[0]
     assert "before it was read" not in told(f"{HALF}purged old snapshot /w/v4\n{missing}")[0]
+    assert "before it was read" not in told(f"{HALF}{missing}cleaned up /w/v41\n")[0], "removed behind the failure"

@@ -10,6 +10,11 @@ COUNTED = (
     "    while True:\n        number += 1\n        time.sleep(1)\n        if number >= goal {} flag.done:\n            break\n"
 )
 BEFORE = "def work(flag, jobs):\n"
+JOBS = "    while jobs:\n"
+BACK = JOBS + "        job = jobs.pop()\n        time.sleep(0.2)\n        jobs += [] if job.ok else [job]\n"
+READY = JOBS + "        for job in list(jobs):\n            if job.ok:\n                jobs.pop(job)\n        time.sleep(1)\n"
+AGAIN = JOBS + "        if not jobs[0].ok:\n            time.sleep(1)\n            continue\n        jobs.pop()\n"
+LOCKED = JOBS + "        with lock:\n            job = jobs.pop()\n        if job.bad:\n            continue\n        play()\n"
 
 
 @pytest.mark.parametrize(
@@ -33,10 +38,10 @@ BEFORE = "def work(flag, jobs):\n"
         ("    while left > 0:\n        time.sleep(0.2)\n        left = left - 1\n", 3, "ends"),
         ("    while jobs:\n        play(jobs.pop())\n        time.sleep(0.2)\n", 4, "ends"),
         ("    while jobs:\n        job = jobs.pop()\n        time.sleep(0.2)\n        job.ok or jobs.append(job)\n", 4, "asks"),
-        ("    while jobs:\n        job = jobs.pop()\n        time.sleep(0.2)\n        jobs += [] if job.ok else [job]\n", 4, "asks"),
-        ("    while jobs:\n        for job in list(jobs):\n            if job.ok:\n                jobs.pop(job)\n        time.sleep(1)\n", 6, "asks"),
-        ("    while jobs:\n        if not jobs[0].ok:\n            time.sleep(1)\n            continue\n        jobs.pop()\n", 4, "asks"),
-        ("    while jobs:\n        with lock:\n            job = jobs.pop()\n        if job.bad:\n            continue\n        play()\n", 7, "ends"),
+        (BACK, 4, "asks"),
+        (READY, 6, "asks"),
+        (AGAIN, 4, "asks"),
+        (LOCKED, 7, "ends"),
         ("    while jobs:\n        for job in jobs.popleft():\n            time.sleep(1)\n", 4, "ends"),
         ("    while jobs:\n        time.sleep(1)\n        jobs.append(jobs.pop(0))\n", 3, "asks"),
         ("    while spins:\n        time.sleep(1)\n        spins += 1\n", 3, "asks"),

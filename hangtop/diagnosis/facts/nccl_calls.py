@@ -18,7 +18,7 @@ _CALL = re.compile(
     r"datatype (?P<type>\d{1,3}) .{0,60}?\[nranks=(?P<ranks>\d{1,6})\]"
 )
 """src/enqueue.cc: `AllReduce: opCount 2fa sendbuff … count 64 datatype 7 op 0 root 0 comm 0x… [nranks=4] stream 0x…`."""
-_WRITER = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d{1,10}):\d{1,10} \[(?P<device>\d{1,3})\] ?$")
+_WRITER = re.compile(r"(?P<host>[\w.-]{1,120}):(?P<pid>\d{1,10}):\d{1,10} \[(?P<device>\d{1,3})\] ?$")
 LEAST = 3
 """Of two nothing tells which is the usual one."""
 

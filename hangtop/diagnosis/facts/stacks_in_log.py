@@ -186,7 +186,7 @@ def _other_than_most(told: Sequence[Printed]) -> list[Printed]:
     calls = Counter(each.called for each in told)
     most, size = calls.most_common(1)[0]
     ahead = any(each.does.kind == "gpu" for each in told)  # its kernels run on, so that its place in the program tells nothing
-    if ahead or 2 * size <= len(told) or most in PAIRWISE | {WAIT} or WAIT in calls:
+    if ahead or 2 * size <= len(told) or most in PAIRWISE or WAIT in calls:
         return []
     odd = [each for each in told if each.called != most]
     if any(each.called in PAIRWISE for each in odd):  # of which the other end may be in this collective: then all but it are

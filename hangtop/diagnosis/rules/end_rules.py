@@ -172,10 +172,9 @@ def _waited_in_vain(snapshot: Snapshot) -> bool:
 
 
 def _holds_on(snapshot: Snapshot) -> bool:
-    """Whether a wait for a lock is the last that was said since the end, and somebody printed a stack behind it."""
+    """Whether something is waited for since the end, as its message says, and a stack of one that stands is in the log."""
     stage = snapshot.stage
-    waits = (each for each in snapshot.findings if (each.severity, each.role, each.hang) == ("warning", "cause", "hang"))
-    told = any(stage is not None and is_after(each, stage) and not each.survived for each in waits)
+    told = any(stage is not None and each.is_wait and is_after(each, stage) and not each.survived for each in snapshot.findings)
     return told and bool(printed(snapshot))
 
 
