@@ -170,8 +170,10 @@ def _surely_takes(body: Iterable[ast.stmt], held: str) -> bool:
 def _written(node: ast.AST) -> str:
     """What `jobs += [job]` or `jobs[place] = job` puts something into; empty for all else."""
     match node:
-        case ast.AugAssign(target=held) | ast.Subscript(value=held, ctx=ast.Store()):
-            return ast.unparse(held)
+        case ast.AugAssign(target=target):
+            return ast.unparse(target)
+        case ast.Subscript(value=value, ctx=ast.Store()):
+            return ast.unparse(value)
     return ""
 
 

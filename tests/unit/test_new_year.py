@@ -30,6 +30,13 @@ def test_a_full_date_says_the_year_of_those_beside_it() -> None:
     ]  # fmt: skip
 
 
+def test_a_year_that_is_found_later_is_that_of_the_dates_behind_it() -> None:
+    clock = LogClock()
+    assert told(clock, "03-21 10:00:00") == ["2024-03-21"], "no year is known yet"
+    clock.look_for_year(b"begun at 2026-03-20 09:00:00\n")
+    assert told(clock, "03-21 10:00:01", "03-22 10:00:01") == ["2026-03-21", "2026-03-22"]
+
+
 def test_the_silence_over_new_year_is_short() -> None:
     digest = Digest(load(), 0, clock_shift_s=0.0, year=2026, written_by=WRITTEN_BY)
     digest.feed(b"INFO 12-31 23:59:50 [a.py:1] step 1\nINFO 01-01 00:00:20 [a.py:1] step 2\n")

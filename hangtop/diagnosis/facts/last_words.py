@@ -258,6 +258,7 @@ def reported(snapshot: Snapshot) -> LogLine | None:
     return line if _counted_out(snapshot) or caught(snapshot.state.tail) >= OFTEN else None
 
 
+@memoized
 def _ended_before_logged(snapshot: Snapshot) -> LogLine | None:
     """The first line of the errors that a logger wrote at the very end, where the line before tells of an end, or of what the run
     leaves: it had done its work, and caught what came then. Where not all steps were counted out, such a line may be of a part:

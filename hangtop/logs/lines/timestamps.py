@@ -191,6 +191,7 @@ class LogClock:
         if self.year is None and self._looked < self.YEAR_WITHIN:
             self._looked += len(data)
             self.year = year_in(data[: self.YEAR_WITHIN])
+            self._read_last = None if self.year is not None else self._read_last  # that one was of no year
 
     def arrived(self, at: float | None, since: float | None = None) -> None:
         """The bytes that follow arrived at unix time `at`, and were not there at `since`; `None`: they are history."""
