@@ -25,6 +25,7 @@ sums in the corpus 17 are of 1 number, the others of 4,096 and more."""
 LONGER = 1.3
 """Answers that grew by this factor explain steps that did."""
 FEW_LINES = 8
+"""So many lines before a collective ran out of time may tell what it was for."""
 SET_UP = 4
 """The first collectives of a group belong to its set-up."""
 _COUNT = re.compile(

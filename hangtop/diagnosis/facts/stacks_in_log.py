@@ -34,6 +34,7 @@ _OF_LIBRARY = re.compile(r"(?:^|/)(?:deepspeed|torch)/")
 OF_ZERO = "deepspeed/runtime/zero/partition_parameters.py"
 MOST_NAMED = 4
 PLAIN = frozenset({"user", "waits", "collective", "backward", "gpu"})
+"""What a process may be in while its peers wait elsewhere, that tells of no reason of its own."""
 ANYONE = frozenset({"forward", "__call__", "_call_impl", "forward_impl"})
 """Names that the functions of all modules have: only the line tells one from another."""
 
