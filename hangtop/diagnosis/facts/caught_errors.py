@@ -74,10 +74,10 @@ def caught_last(lines: Sequence[LogLine]) -> bool:
 def is_new(lines: Sequence[LogLine], line: LogLine) -> bool:
     """Whether no line before this one of them has its form: what a run says at its end it says once, and of its parts again."""
     before = takewhile(lambda each: each is not line, lines)
-    return form_of(line) not in map(form_of, before)
+    return _form(line) not in map(_form, before)
 
 
-def form_of(line: LogLine) -> str:
+def _form(line: LogLine) -> str:
     """What all lines have in common that differ in numbers alone."""
     return _NUMBERS.sub(" ", line.text)
 
@@ -92,7 +92,7 @@ def caught(lines: Sequence[LogLine]) -> int:
     for line in without_ignored(lines):
         state = open_of.get(line.rank, "")
         if line.rank not in open_of:
-            forms.setdefault(line.rank, set()).add(form_of(line))
+            forms.setdefault(line.rank, set()).add(_form(line))
         if _HEAD.search(line.text):
             open_of[line.rank] = "frames"
         elif state == "frames" and not _belongs(line.text):
@@ -105,7 +105,7 @@ def caught(lines: Sequence[LogLine]) -> int:
 
 
 def _goes_on(line: LogLine, forms: set[str]) -> bool:
-    return line.kind in ("progress", "stage") or form_of(line) in forms
+    return line.kind in ("progress", "stage") or _form(line) in forms
 
 
 def _belongs(text: str) -> bool:

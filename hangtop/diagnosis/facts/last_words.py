@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hangtop.common.late_pattern import late_pattern
+from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.caught_errors import before_logged, caught, caught_last, is_new, without_ignored
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
