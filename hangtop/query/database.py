@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,11 @@ OWN = "_rows"
 """Behind the name of a table: the rows that are kept. The name itself is a view."""
 LONGEST_ROW_BYTES = 64 << 20
 AT_ONCE = 10_000
-OTHER_FILES = "a query reads and writes no files but those named before it; -o FILE writes its answer, hangtop export every table"
+OTHER_FILES = "a query reads no files but those named before it, and writes none; -o FILE writes its answer, hangtop export every table"
+IN_MEMORY = frozenset("SELECT CREATE DROP INSERT UPDATE DELETE MERGE_INTO ALTER".split())
+"""Kinds of statements that touch tables alone. DuckDB's word for others is not enough: what it may read, `COPY … TO` may write."""
+WITH_OTHERS = frozenset(("MULTI", "EXPLAIN"))
+"""Kinds that hold further statements: PIVOT is made of several."""
 NOT_INSTALLED = "duckdb is not installed: pip install 'hangtop[query]'"
 
 
@@ -69,7 +74,7 @@ class Database:
         self._shut = False
 
     def may_read(self, path: Path) -> None:
-        """A query may read this file, which a view names; any other, and all writing, is refused from the first question on."""
+        """A query may read this file, which a view names; any other is refused from the first question on."""
         self._files.append(str(path))
 
     def _shut_in(self) -> None:
@@ -110,7 +115,20 @@ class Database:
         return len(self._views.get(table, ()))
 
     def ask(self, sql: str) -> Answer:
-        """The answer to one query, which reads and writes no other file. Raises `QueryError`, in one line."""
+        """The answer to one query, which reads no other file and writes none. Raises `QueryError`, in one line."""
+        import duckdb
+
+        try:
+            kinds = {statement.type.name for statement in self.connection.extract_statements(sql)}
+        except duckdb.Error as error:
+            raise QueryError(" ".join(str(error).split())) from error
+        if kinds & WITH_OTHERS and not re.search("copy|export", sql, re.IGNORECASE):
+            kinds -= WITH_OTHERS
+        if kinds - IN_MEMORY:
+            raise QueryError(OTHER_FILES)
+        return self._answer(sql)
+
+    def _answer(self, sql: str) -> Answer:
         import duckdb
 
         self._shut_in()
@@ -154,7 +172,7 @@ class Database:
         self._clean_in_order()
         asked = sql.rstrip().rstrip(";")
         clean = _without_secrets(asked, self.ask(f"DESCRIBE {asked}").rows)
-        self.ask(f"COPY ({clean}) TO {quoted(str(own))} (FORMAT parquet)")
+        self._answer(f"COPY ({clean}) TO {quoted(str(own))} (FORMAT parquet)")
         shutil.copyfile(own, path)
         own.unlink()
 

@@ -49,6 +49,30 @@ def test_another_file_is_neither_read_nor_written(sql: str, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [secret]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    (
+        "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "SELECT 1; COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "COPY (PIVOT steps ON step USING sum(step)) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+        "PREPARE p AS COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false); EXECUTE p",
+    ),
+)
+def test_nor_is_the_log_that_is_asked_written(sql: str, log: Path, tmp_path: Path) -> None:
+    before = log.read_bytes()
+    for wanted in (Wanted(), Wanted(wanted="parquet", output=tmp_path / "a.parquet")):
+        assert query.run([str(log), sql.format(log)], wanted, None) == 2
+    assert log.read_bytes() == before
+
+
+def test_what_touches_tables_alone_is_a_query_too() -> None:
+    with Database() as database:
+        asked = "CREATE TEMP TABLE mine AS SELECT 1 AS x, 'a' AS y; PIVOT mine ON y USING sum(x)"
+        assert database.ask(asked).names[-1] == "a"
+        assert database.ask("SUMMARIZE steps").names[0] == "column_name"
+
+
 def test_nor_by_the_command_line_as_text_or_as_parquet(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = set(tmp_path.iterdir())
     for wanted in (Wanted(), Wanted(wanted="parquet", output=tmp_path / "a.parquet")):
