@@ -245,7 +245,8 @@ def test_slurm_tasks_of_the_same_job_belong_to_an_srun_that_writes_the_log(tmp_p
         path.symlink_to(sys.executable)
     job = os.getpid()  # a number of our own: every srun of a job has all its steps on this machine
     environ = {**os.environ, "SLURM_JOB_ID": str(job)}
-    task = f"import os, subprocess; os.environ['SLURM_PROCID'] = '3'; subprocess.run([{sys.executable!r}, '-c', {SLEEP!r}])"
+    numbered = "os.environ.update(SLURM_PROCID='3', SLURM_STEP_ID='0')"
+    task = f"import os, subprocess; {numbered}; subprocess.run([{sys.executable!r}, '-c', {SLEEP!r}])"
     daemon = f"exec -a 'slurmstepd: [{job}.0]' {copy['slurmstepd']} -c \"$TASK\""
     with (
         log.open("wb") as out,
@@ -263,7 +264,7 @@ SRUN = """
 import os, socket, subprocess, sys, time
 server = socket.create_server(("127.0.0.1", 0))
 step = sys.argv[1]
-environ = dict(os.environ, SLURM_SRUN_COMM_PORT=str(server.getsockname()[1]), SLURM_PROCID=step)
+environ = dict(os.environ, SLURM_SRUN_COMM_PORT=str(server.getsockname()[1]), SLURM_PROCID=step, SLURM_STEP_ID=step)
 title = f"slurmstepd: [{sys.argv[4]}.{step}]"
 task = "import subprocess, sys; subprocess.run([" + repr(sys.argv[3]) + ", '-c', 'import time; time.sleep(600)'])"
 daemon = ["bash", "-c", f'exec -a "{title}" {sys.argv[2]} -c "$TASK"']

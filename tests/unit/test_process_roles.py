@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.system.processes.roles import code, is_hangtop, program
+from hangtop.system.processes.environments import ProcessFacts
+from hangtop.system.processes.roles import RANKS, code, is_hangtop, number, program
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,9 @@ def test_the_options_of_python_are_no_part_of_its_program() -> None:
         "",
         "torchrun",
     ]
+
+
+def test_the_shell_of_a_batch_script_of_slurm_is_no_rank_and_a_task_of_a_step_is() -> None:
+    script = {"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
+    assert number(ProcessFacts.of("bash", ("bash",), script).environ, RANKS) is None
+    assert number(ProcessFacts.of("bash", ("bash",), {**script, "SLURM_STEP_ID": "0"}).environ, RANKS) == 0

@@ -37,6 +37,8 @@ class ProcessFacts(Struct, frozen=True):
     @classmethod
     def of(cls, name: str, command: tuple[str, ...], environ: Mapping[str, str], denied: bool = False) -> ProcessFacts:
         line = command_line(command) or f"[{clean_words(name)}]"
+        if "SLURM_PROCID" in environ and not environ.get("SLURM_STEP_ID"):  # the shell of a batch script: no task of a step
+            environ = {variable: value for variable, value in environ.items() if variable != "SLURM_PROCID"}
         return cls(name, command, environ, denied, line, role_by_name(name, command), is_forked(command))
 
 

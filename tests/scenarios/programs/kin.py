@@ -187,7 +187,7 @@ def srun(folder: Path) -> None:
         "SLURM_PROCID",
         "SLURM_NTASKS",
     )
-    line = f"for r in 0 1 2 3; do SLURM_NTASKS=4 SLURM_LOCALID=$r SLURM_PROCID=$r {sys.executable} -u train.py & done; wait"
+    line = f"for r in 0 1 2 3; do SLURM_STEP_ID=0 SLURM_NTASKS=4 SLURM_LOCALID=$r SLURM_PROCID=$r {sys.executable} -u train.py & done; wait"
     subprocess.run(["bash", "-c", line], cwd=folder)
 
 
