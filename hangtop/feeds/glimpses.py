@@ -10,7 +10,7 @@ from hangtop.records import wire
 from hangtop.records.reading import Reading
 
 _LINE = re.compile(
-    rb'\{"source":"[^"]*","host":("[^"]*"),"at":([0-9.e+]+),"value":\{"type":"(procs|gpu|host|checkpoints|ray|log|changed)"'
+    rb'\{"source":"[^"]*","host":("[^"]*"),"at":([0-9]+(?:\.[0-9]+)?),"value":\{"type":"(procs|gpu|host|checkpoints|ray|log|changed)"'
 )
 """How the wire writes a reading that comes by the clock; each is whole, so one may be left out."""
 LOG_EVERY_S = 60.0

@@ -27,9 +27,11 @@ OWN = "_rows"
 """Behind the name of a table: the rows that are kept. The name itself is a view."""
 LONGEST_ROW_BYTES = 64 << 20
 AT_ONCE = 10_000
-OTHER_FILES = "a query reads no files but those named before it, and writes none; -o FILE writes its answer, hangtop export every table"
+OTHER_FILES = (
+    "a query reads no files but those named before it, and writes none; -o FILE writes its answer, hangtop export every table"
+)
 IN_MEMORY = frozenset("SELECT CREATE DROP INSERT UPDATE DELETE MERGE_INTO ALTER".split())
-"""Kinds of statements that touch tables alone. DuckDB's word for others is not enough: what it may read, `COPY … TO` may write."""
+"""Kinds of statements that touch tables alone. Of a file that it may read DuckDB says no more: `COPY … TO` may write it."""
 WITH_OTHERS = frozenset(("MULTI", "EXPLAIN"))
 """Kinds that hold further statements: PIVOT is made of several."""
 NOT_INSTALLED = "duckdb is not installed: pip install 'hangtop[query]'"

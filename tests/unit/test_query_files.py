@@ -51,18 +51,26 @@ def test_another_file_is_neither_read_nor_written(sql: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "sql",
-    (
+    [
         "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
         "SELECT 1; COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
         "COPY (PIVOT steps ON step USING sum(step)) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
         "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
         "PREPARE p AS COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false); EXECUTE p",
-    ),
+    ],
 )
 def test_nor_is_the_log_that_is_asked_written(sql: str, log: Path, tmp_path: Path) -> None:
     before = log.read_bytes()
     for wanted in (Wanted(), Wanted(wanted="parquet", output=tmp_path / "a.parquet")):
         assert query.run([str(log), sql.format(log)], wanted, None) == 2
+    assert log.read_bytes() == before
+
+
+@pytest.mark.parametrize("wanted", ["csv", "parquet"])
+def test_nor_does_an_answer_replace_it(wanted: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = log.read_bytes()
+    assert query.run([str(log), "SELECT step FROM steps"], Wanted(wanted=wanted, output=log), None) == 2
+    assert "another file" in capsys.readouterr().err
     assert log.read_bytes() == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -47,6 +48,13 @@ def run(words: Sequence[str], options: Wanted, live: WatchSpec | None) -> int:
     """Print the answer. Exit code 2, with one line, for what cannot be answered."""
     try:
         sql, paths = _question(words, options, is_live=live is not None)
+        out = options.output
+        if (
+            out is not None
+            and os.path.exists(out)
+            and any(os.path.exists(path) and os.path.samefile(path, out) for path in paths)
+        ):
+            raise QueryError(f"{out} is what is asked: name another file for the answer")
         with Database() as database:
             if live is not None:
                 database.fill(rows_of(LIVE, live, asyncio.run(_look(live))))
