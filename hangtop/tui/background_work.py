@@ -16,7 +16,9 @@ from hangtop.records.plan import Plan, Step
 from hangtop.system.hangtop_child import hangtop_command
 from hangtop.translations import say
 
-WRITE = 'umask 077; cat > "$1"'
+WRITE = '''umask 077; new="$1.$$"; trap 'rm -f "$new"' EXIT
+cat > "$new" && [ "$(wc -c < "$new")" -eq "$2" ] && mv -f "$new" "$1"'''
+"""Whole or not at all: who quits meanwhile closes the pipe, and two that write it at once must not mix."""
 WRITE_LIMIT_S = 10.0
 CHILD_ENDS_S = 5.0
 """After its own limit a child ends by itself."""
@@ -96,12 +98,14 @@ async def answered(ask: Asked, data: bytes = b"") -> ChildAnswer:
 
 async def written(path: Path, text: str) -> str:
     """Write a file in a process of its own: a dead file system must not hold the screen. Gives what went wrong, or nothing."""
+    data = text.encode()
     process = await asyncio.create_subprocess_exec(
         "sh",
         "-c",
         WRITE,
         "sh",
         str(path),
+        str(len(data)),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -109,7 +113,7 @@ async def written(path: Path, text: str) -> str:
     )
     try:
         async with asyncio.timeout(WRITE_LIMIT_S):
-            _, complaint = await process.communicate(text.encode())
+            _, complaint = await process.communicate(data)
     except TimeoutError:
         return say(f"not saved: {path.parent} does not answer")
     return say("" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}")

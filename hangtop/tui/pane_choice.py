@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hangtop.records.watch_spec import WatchSpec
@@ -56,10 +57,12 @@ class PaneChoice(Struct, frozen=True):
 
 
 class _Kept(Struct, frozen=True, omit_defaults=True):
+    """A file that says more than a screen can be is damaged."""
+
     hidden: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-    lines: dict[str, int] = {}
-    left: float | None = None
+    lines: dict[str, Annotated[int, Meta(ge=2, le=1_000)]] = {}
+    left: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
 
 
 def pane_choice(spec: WatchSpec) -> PaneChoice:
@@ -73,6 +76,6 @@ def pane_choice(spec: WatchSpec) -> PaneChoice:
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
-    except (OSError, msgspec.DecodeError):  # nothing was chosen, or by a later version
+    except (OSError, ValueError, RecursionError):  # nothing was chosen, by a later version, or the file is damaged
         kept = _Kept()
     return PaneChoice(frozenset(kept.hidden), kept.order, kept.lines, kept.left, path)

@@ -40,6 +40,14 @@ async def test_the_gap_below_a_pane_is_dragged_and_keys_do_the_same(size, tmp_pa
         await until(pilot, lambda: not pane_choice(spec).lines)
 
 
+async def test_a_pane_that_has_the_whole_screen_has_no_size_to_change():
+    async with on_screen("healthy", size=(120, 40)) as (app, pilot, *_):
+        await pilot.press("2", "2", "plus", "minus")
+        await settle(pilot, app)
+        assert app.watch_screen.enlarged
+        assert not app.watch_screen.chosen.lines
+
+
 async def test_the_gap_between_two_panes_is_dragged_and_keys_do_the_same(tmp_path):
     spec = WatchSpec(logs=(str(tmp_path / "train.log"),))
     async with on_screen("fleet_hung", size=(120, 40), panes=pane_choice(spec)) as (app, pilot, *_):

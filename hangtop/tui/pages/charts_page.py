@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar
@@ -75,7 +76,7 @@ class ChartsScreen(PageScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         typed = event.value.strip()
-        self._other = str(Path(typed).expanduser()) if typed else ""
+        self._other = os.path.expanduser(typed)
         self._answer, self._window = None, Window()
         self.query_one(RunLine).remove()
         self.set_focus(self.body, scroll_visible=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from textual.app import ComposeResult
@@ -45,7 +46,7 @@ class DiffScreen(PageScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if typed := event.value.strip():
-            self._good, self._answer = str(Path(typed).expanduser()), None
+            self._good, self._answer = os.path.expanduser(typed), None
             self.set_focus(self.body, scroll_visible=False)
             self._compare()
             self.show(self.hangtop.view)

@@ -160,7 +160,7 @@ class WatchScreen(LiveScreen):
         self.panes: tuple[Pane, ...] = (self.ranks_pane, self.gpus_pane, self.processes_pane, RayPane(), self.log_pane)
         self.active = "ranks"
         self.enlarged = False
-        self._asking = self._jumps = False
+        self._asking = self._jumps = self._keeping = False
         self._held: Divider | None = None
         self._carried: str | None = None
         self._filtered: LogPane | TablePane[Any] | None = None
@@ -211,11 +211,14 @@ class WatchScreen(LiveScreen):
         self.enlarged = False
         self.active = "log" if self.active in chosen.hidden else self.active
         self.show(self.hangtop.view)
-        if chosen.path is not None:
-            self.run_worker(self._keep(chosen.path), name="panes", group="panes", exclusive=True)
+        if chosen.path is not None and not self._keeping:
+            self._keeping = True
+            self.run_worker(self._keep(chosen.path), name="panes", group="panes")
 
     def size_pane(self, id_: str, by: int) -> None:
-        """So many lines more for this pane."""
+        """So many lines more for this pane; one that has the whole screen has its size from that."""
+        if self.enlarged:
+            return
         self.choose(higher(self.chosen, id_, by, self._pane_places, self._heads))
 
     def divide(self, by: int) -> None:
@@ -271,8 +274,14 @@ class WatchScreen(LiveScreen):
         return say("drag: the width of these panes" if divider.upright else "drag: the height of these panes")
 
     async def _keep(self, path: Path) -> None:
-        if problem := await written(path, self.chosen.text):
-            self.log_pane.model.said = problem
+        """Once more where it was changed meanwhile: one process at a time writes it."""
+        told = ""
+        while told != self.chosen.text:
+            told = self.chosen.text
+            if problem := await written(path, told):
+                self.log_pane.model.said = problem
+                break
+        self._keeping = False
 
     def open_log(self) -> None:
         """The keys act on the log from now on."""

@@ -25,10 +25,10 @@ class RanksPane(SelectablePane):
 
     def __init__(self) -> None:
         super().__init__()
+        self._ranks: tuple[RankRow, ...] = ()
         self._shape: GridShape | None = None
-        self._grid_top = self._odd_from = (
-            0  # the line, with the head, at which the grid begins; the cell at which odd ranks stand
-        )
+        self._grid_top = self._odd_from = 0
+        """The line, with the head, at which the grid begins; the cell at which odd ranks stand."""
 
     def want(self, view: View, width: int) -> PaneNeed:
         ranks = len(view.ranks)
@@ -40,7 +40,7 @@ class RanksPane(SelectablePane):
         return PaneNeed(len(self._grid(view, rank_rows(view, self.chosen), width, lines + HEAD_LINES)), wide=True)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
-        rows = rank_rows(view, self.chosen)
+        self._ranks = rows = rank_rows(view, self.chosen)
         self.things, self.painted, self._shape = [row.rank.rank for row in rows], (), None
         if not rows:
             return one_line(self, _nothing(view), width)
@@ -88,7 +88,7 @@ class RanksPane(SelectablePane):
 
     def told(self, x: int, y: int) -> str:
         line = self.line_at(x, y)
-        return "" if line is None else rank_told(rank_rows(self.hangtop.view, self.chosen)[line])
+        return "" if line is None else rank_told(self._ranks[line])
 
     def unchoose(self) -> bool:
         """Give up the choice; true if there was one."""

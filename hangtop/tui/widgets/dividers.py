@@ -44,7 +44,10 @@ def divider_at(panes: Places, x: int, y: int) -> Divider | None:
 
 
 def dragged(choice: PaneChoice, divider: Divider, panes: Places, x: int, y: int, heads: int) -> PaneChoice:
-    """The choice after this divider was moved to a cell. `heads`: lines of a pane that are not among its own (its tab)."""
+    """The choice after this divider was moved to a cell. `heads`: lines of a pane that are not among its own (its tab). Panes
+    may have gone while it was held."""
+    if not {*divider.before, *divider.behind} <= panes.keys():
+        return choice
     if divider.upright:
         left, right = panes[divider.before[0]], panes[divider.behind[0]]
         room = right.right - left.x - LEAST_COLUMN

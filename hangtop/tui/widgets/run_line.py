@@ -22,7 +22,7 @@ class RunLine(Input):
     """
 
     def __init__(self, asks: str) -> None:
-        super().__init__(id="good", compact=True, select_on_focus=False, placeholder=asks)
+        super().__init__(id="run", compact=True, select_on_focus=False, placeholder=asks)
         self.cursor_blink = False
 
     def action_leave(self) -> None:
