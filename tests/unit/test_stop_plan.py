@@ -105,6 +105,7 @@ def test_ranks_that_can_be_asked_are_offered_to_save_their_weights_first() -> No
     words = saved.evidence[0].words
     assert words[:5] == ("eval", "--ask", "checkpoint", "--set", "path=/ckpt/last/")
     assert words[-2:] == ("--pid", "102")
+    assert stop.warnings[-1] == "what rank 0 alone holds cannot be saved: its process cannot be asked"
     assert "copies=no" not in words  # the rank that has the first copy cannot be asked
     assert words[words.index("--born-by") + 1] == str(stop.newest_ticks)
 
@@ -122,6 +123,17 @@ def test_on_the_screen_a_person_names_the_folder_and_can_take_it_back() -> None:
     assert changes.plan == stop
 
 
+def test_of_a_rank_and_its_data_workers_which_are_forks_of_it_only_the_rank_is_asked() -> None:
+    one = process(102, 45, can_be_asked=True)
+    rank = process(102, 45, can_be_asked=True, role="rank", rank=0)
+    worker = process(103, 102, can_be_asked=True, role="data worker", rank=0)
+    for state in (run(rank, worker), run(one, process(103, 102, can_be_asked=True))):
+        stop = stop_plan(state, ME)
+        assert isinstance(stop, Plan)
+        assert stop.saving is not None
+        assert stop.saving.words[-3:] == ("--yes", "--pid", "102")
+
+
 def test_copies_are_saved_once_where_all_ranks_can_be_asked_and_nobody_asks_one_that_is_stopped() -> None:
     ranks = [process(101 + rank, 100, role="rank", rank=rank, can_be_asked=True) for rank in range(2)]
     stop = stop_plan(run(TREE[0], *ranks), ME)
@@ -129,6 +141,10 @@ def test_copies_are_saved_once_where_all_ranks_can_be_asked_and_nobody_asks_one_
     assert stop.saving is not None
     assert stop.saving.words[-4:] == ("--pid", "101", "--pid", "102")
     assert "copies=no" in stop.saving.words
+    assert not any("saved" in said for said in stop.warnings)
+    (one,) = [plan for plan in [stop_plan(run(TREE[0], *ranks), ME, rank=1)] if isinstance(plan, Plan)]
+    assert one.saving is not None
+    assert "copies=no" not in one.saving.words  # the first copy is that of rank 0, which nobody asks
     halted = stop_plan(run(process(102, 45, role="rank", rank=1, can_be_asked=True, state="T")), ME)
     assert isinstance(halted, Plan)
     assert halted.saving is None

@@ -73,6 +73,8 @@ def gather(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Generator[S
     for command in commands:
         if halt():
             yield step("skipped", f"{command.title}: not begun")
+            if command.needed:
+                return False
             continue
         yield step("doing", f"{command.title}, within {command.deadline_s:.0f} s")
         why, done = _gathered(command, halt)

@@ -28,7 +28,7 @@ WAVES: Mapping[RayKind, int] = {"driver": 0, "raylet": 1, "worker": 2, "daemon":
 """A driver that loses its cluster waits for 60 s; agents complain when they outlive their raylet; all need the GCS to end."""
 GRACE_S = 10.0
 FOLDER, LINK = "Ray session", "Ray link"
-FOLDER_GOES = "the session's folder goes with its logs: b bundles the evidence first, --keep-logs leaves it"
+FOLDER_GOES = "the session's folder goes with its logs: bundle the evidence first, --keep-logs leaves it"
 
 
 def session_of(state: RunState, me: OwnProcess, name: str = "") -> str | Refusal:

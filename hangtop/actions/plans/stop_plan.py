@@ -8,7 +8,7 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node, on_other_nodes
-from hangtop.actions.plans.saving import saving
+from hangtop.actions.plans.saving import not_saved, saving
 from hangtop.actions.registry import Planner, Request
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
@@ -153,6 +153,7 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
             *clients(stopped),
             *(of_a_part(stopped, procs) if not whole else ()),
             *_gpu_warnings(targets, gpus),
+            *not_saved(stopped, (part.host for part in elsewhere)),
         ),
         frees=frees(everywhere),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
@@ -244,7 +245,7 @@ def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS)
     if process.uid != me.uid:
         return f"it belongs to {process.user or process.uid}"
     if process.role in stays:
-        return f"{SERVES_RAY}; R stops that too"
+        return f"{SERVES_RAY}; a restart of Ray stops that too"
     if process.exited:
         return f"dead already, no signal helps: its parent, pid {process.ppid}, must reap it or end"
     if RUNNER in process.command:

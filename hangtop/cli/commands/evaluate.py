@@ -56,9 +56,9 @@ def run(names: Mapping[int, str], wanted: Wanted, out: TextIO) -> int:
     asked = {pid: found for pid in names if not _refused(found := _found(pid, wanted))}
     if not asked or not _agreed(asked, names, wanted, code):
         return 4
-    with ThreadPoolExecutor(len(asked)) as side_by_side:
-        told = [side_by_side.submit(_ask, pid, found, wanted, code) for pid, found in asked.items()]
-        ended = [_print(answer.result(), names[pid], out) for pid, answer in zip(asked, told, strict=True)]
+    side_by_side = ThreadPoolExecutor(len(asked))  # left open, for closing it would wait: an interrupt ends at once
+    told = [side_by_side.submit(_ask, pid, found, wanted, code) for pid, found in asked.items()]
+    ended = [_print(answer.result(), names[pid], out) for pid, answer in zip(asked, told, strict=True)]
     answered = [well for well in ended if well is not None]
     return 4 if not answered else int(not all(answered) or len(answered) < len(names))
 

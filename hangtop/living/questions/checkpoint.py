@@ -89,7 +89,8 @@ def save():
 
 def write(saved):
     asked = arguments.get("path") or ""
-    file = f"hangtop-rescue-{'pid' + str(os.getpid()) if saved['rank'] is None else 'rank' + saved['rank']}-{int(saved['at'])}.pt"
+    who = f"pid{os.getpid()}" if saved["rank"] is None else f"rank{saved['rank']}-pid{os.getpid()}"  # of Ray several have one rank
+    file = f"hangtop-rescue-{who}-{int(saved['at'])}.pt"
     path = os.path.abspath(os.path.join(asked, file) if not asked or asked.endswith("/") else asked)
     if asked.endswith("/"):
         os.makedirs(asked, exist_ok=True)
@@ -98,8 +99,13 @@ def write(saved):
         raise RuntimeError(f"{needed >> 20} MiB do not fit: {free >> 20} MiB are free at {os.path.dirname(path)}")
     if os.path.exists(path):
         raise FileExistsError(f"{path} is there already: give another path")
-    torch.save(saved, f"{path}.part")
-    os.rename(f"{path}.part", path)
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        torch.save(saved, part)
+        os.rename(part, path)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
     parts = [f"{each['class']}{' (this rank of it)' if each['sharded'] else ''}" for each in saved["models"]]
     print(f"{path}: {needed >> 20} MiB, {', '.join(parts)}, {len(saved['optimizers'])} optimizers, {len(saved['schedulers'])} schedulers")
 
