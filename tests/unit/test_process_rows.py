@@ -279,6 +279,7 @@ def test_nothing_says_why() -> None:
     assert said(ProcessReading()) == "no process of this run found on n1"
     orphan = process(900, 1, "python old.py")
     assert said(ProcessReading(orphans=(orphan,))) == "no process of this run found on n1 · 1 orphan: a shows it"
+    assert nothing(view_of(ProcessReading(orphans=(orphan,))), "A")[-1][0].endswith(": A shows it")
     gone = Writer(pid=7, started_at=NOW, name="python", command="python t.py", alive=False, gone_at=NOW - 60, exit_code=1)
     assert said(ProcessReading((gone,))) == "gone: python pid 7 at 10:05:40, exit code 1"
 

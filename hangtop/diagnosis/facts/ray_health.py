@@ -71,7 +71,7 @@ def troubles(cluster: RayCluster, now: float) -> tuple[RayTrouble, ...]:
     return (*_sick_parts(cluster), *_sick_api(cluster), *_sick_nodes(cluster, now), *_leftovers(cluster))
 
 
-RESTART = "R starts Ray again with the same options"
+RESTART = "hangtop ray restart starts Ray again with the same options"
 STOP_AND_START = "hangtop ray stop ends what is left of this session; then start Ray as before"
 
 
@@ -214,7 +214,7 @@ def _leftovers(cluster: RayCluster) -> Iterator[RayTrouble]:
     if cluster.orphans:
         pids = " ".join(map(str, cluster.orphans[:6])) + (" …" if len(cluster.orphans) > 6 else "")
         text = f"{some(len(cluster.orphans), 'worker')} without a raylet live on (pid {pids}): they hold memory and GPUs"
-        yield RayTrouble("orphans", text, "c cleans them up")
+        yield RayTrouble("orphans", text, "hangtop clean ends them")
     if risen := [actor for actor in cluster.actors if actor.pid_alive and actor.pid not in cluster.orphans]:
         pids = " ".join(str(actor.pid) for actor in risen[:6])
         yield RayTrouble("orphans", f"dead for Ray, yet alive as a process: {some(len(risen), 'actor')} (pid {pids})")

@@ -170,7 +170,7 @@ class LogViewModel(Struct):
     def find(self, direction: int, height: int) -> None:
         """Find the next or previous line with the pattern last searched."""
         if not self.search.pattern:
-            self.said = say("press / and type what to look for")
+            self.said = say("filter the log first: the search looks for that text")
             return
         shown = self.visible(height)
         start = self.target or (place_of(shown[-1]) if shown else None)

@@ -189,15 +189,15 @@ def missing_right(readings: Readings) -> str | None:
     return next((reading.missing_right for reading in readings.values() if reading.missing_right), None)
 
 
-def nothing(view: View) -> Row:
-    """Why there are no processes to show."""
+def nothing(view: View, key: str = "a") -> Row:
+    """Why there are no processes to show. `key`: of all training processes."""
     reading, health = view.state.procs, view.state.health.get("procs")
     if reading is None and (health is None or health.read_at is None or health.problem is not None):
         return source_line(view, "procs")
     reading = reading or ProcessReading()
     others = {"orphan": len(reading.orphans), "zombie": len(reading.zombies)}
     found = ", ".join(text.some(count, noun) for noun, count in others.items() if count)
-    more: Row = ((say(f" · {found}: a shows {'it' if sum(others.values()) == 1 else 'them'}"), "warn"),) if found else ()
+    more: Row = ((say(f" · {found}: {key} shows {'it' if sum(others.values()) == 1 else 'them'}"), "warn"),) if found else ()
     if reading.writers or reading.note:
         return (*writers_line(view), *more)
     hosts = " or ".join(host for host in readings_of(view) if host)

@@ -94,9 +94,10 @@ class StacksScreen(PageScreen):
     def action_locals(self) -> None:
         """Read local variables too, once a person agrees: they are the run's own data."""
         if pids := self._pids():
+            key = self.hangtop.keymap.shown("save")
             lines = (
                 say(f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped."),
-                say("Values may hold secrets; they are shown here, and w would save them."),
+                say(f"Values may hold secrets; they are shown here, and {key} would save them."),
             )
             take = partial(self._take, {}, with_locals=True)
             self.app.push_screen(QuestionScreen.before(say("Local variables"), lines, say("Read them"), take))
@@ -158,7 +159,8 @@ class StacksScreen(PageScreen):
         """Copy as plain text to the terminal's clipboard (OSC 52, which not every terminal takes)."""
         lines = self._plain()
         self.app.copy_to_clipboard("\n".join(lines))
-        self._say(say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file"))
+        key = self.hangtop.keymap.shown("save")
+        self._say(say(f"{some(len(lines), 'line')} copied, if this terminal permits it: {key} writes them into a file"))
 
     async def action_save(self) -> None:
         """Save to a file in the working directory, readable by its owner only: stacks may hold secrets."""

@@ -15,7 +15,8 @@ class WhyScreen(PageScreen):
     """Over the page of the verdict. It follows the run."""
 
     def head(self, view: View) -> Row:
-        return ((say("why this verdict; b packs it for a report, if it is wrong"), "muted"),)
+        key = self.hangtop.keymap.shown("bundle")
+        return ((say(f"why this verdict; {key} packs it for a report, if it is wrong"), "muted"),)
 
     def rows(self, view: View, width: int) -> list[Row]:
         if view.verdict is None:

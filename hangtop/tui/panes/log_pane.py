@@ -157,7 +157,8 @@ class LogPane(Pane):
     def action_next_mark(self) -> None:
         """The next marked line, after the last one the first."""
         if not self.marks:
-            self.model.said = say("no line is marked: m marks one")
+            key = self.hangtop.keymap.shown("mark")
+            self.model.said = say(f"no line is marked: {key} marks one")
             self.hangtop.repaint()
             return
         here = self._here() or (0, 0)

@@ -69,7 +69,7 @@ class ProcessesPane(TablePane[process_lines.TreeOptions]):
         nodes, readings = self._look(view), self._steady[1]
         self.painted = ()
         if not nodes and self.options == process_lines.PLAIN:
-            return one_line(self, process_lines.nothing(view), width)
+            return one_line(self, process_lines.nothing(view, self.hangtop.keymap.shown("everything")), width)
         above, below = self._above(width), self._below(view, width)
         shown = self.in_sight(height, len(nodes), len(above), len(below))
         look = RowLook(
