@@ -204,7 +204,6 @@ class QueryScreen(PageScreen):
         self.show(self.hangtop.view)
 
     def on_resize(self) -> None:
-        super().on_resize()
         if self._chart is not None and not self._charting:
             self._draw()
 

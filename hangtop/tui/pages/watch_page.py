@@ -250,7 +250,7 @@ class WatchScreen(LiveScreen):
         self._carried = None if self._heads or self.enlarged else next(on_head, None)
 
     def on_mouse_move(self, event: MouseMove) -> None:
-        super().on_mouse_move(event)
+        """Drag what is held. Textual calls the handler of the base class too, which tells what is under the mouse."""
         if self._held is not None and event.button:
             x, y = int(event.screen_x), int(event.screen_y)
             chosen = dragged(self.chosen, self._held, self._pane_places, x, y, self._heads)
