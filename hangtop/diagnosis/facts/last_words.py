@@ -6,7 +6,6 @@ middle of a log prove nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from hangtop.common.late_pattern import late_pattern
@@ -311,12 +310,11 @@ def complained_last(snapshot: Snapshot) -> LogLine | None:
 
 
 def new_last(snapshot: Snapshot) -> bool:
-    """Whether the last line of all is in words that no line before it has, while others come again and again: what a run says in
-    its course, at each step or beside it, it had said before."""
-    from hangtop.logs.extract.line_values import said_in  # as in `_handled`
-
-    words = [said_in(line.text).words for line in snapshot.state.tail if line.text.strip()]
-    return bool(words) and words[-1] not in words[:-1] and any(times > ALIKE for times in Counter(words[:-1]).values())
+    """Whether the last line of all is the first of its form, behind some steps: what a run says in its course, at each step or
+    beside it, it had said before."""
+    tail = snapshot.state.tail
+    last = next(_last(snapshot, steps=True), None)
+    return last is not None and is_new(tail, last) and sum(line.kind == "progress" for line in tail) > ALIKE
 
 
 def any_end_said(snapshot: Snapshot) -> bool:
