@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ cat > "$new" && [ "$(wc -c < "$new")" -eq "$2" ] && mv -f "$new" "$1"'''
 WRITE_LIMIT_S = 10.0
 CHILD_ENDS_S = 5.0
 """After its own limit a child ends by itself."""
+REAP_S = 0.2
+"""A child that is told to end is gone within this time, unless the kernel holds it: nobody who quits waits longer."""
 
 
 class RunningAction:
@@ -91,6 +94,9 @@ async def answered(ask: Asked, data: bytes = b"") -> ChildAnswer:
     finally:
         if process.returncode is None:
             process.terminate()
+            with contextlib.suppress(TimeoutError):  # one that is stuck in the kernel is not waited for
+                async with asyncio.timeout(REAP_S):
+                    await process.wait()
     if not told:
         return ChildAnswer(problem=say(f"no answer within {LIMIT_S:.0f} s: hangtop query has no such limit"))
     return msgspec.json.decode(told, type=ChildAnswer)
