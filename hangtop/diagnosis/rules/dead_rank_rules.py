@@ -46,7 +46,9 @@ def dead(snapshot: Snapshot) -> Verdict | None:
     if any(member.alive and (done or _goes_alone(member)) for member in left):
         return None
     why, evidence = _death(snapshot, gone)
-    return _verdict(snapshot, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
+    alone = f"{count(left)} left alone"
+    headline = f"{names(gone)} ended ({why}); {alone}." if done else f"{names(gone)} died ({why}); {alone}."
+    return _verdict(snapshot, gone, "dead_process", headline, evidence)
 
 
 def as_death(snapshot: Snapshot, verdict: Verdict) -> Verdict:
