@@ -193,6 +193,7 @@ def test_without_steps_a_last_line_that_gives_up_is_a_possible_crash(text: str) 
     ended = ended_with("sending 30 files", text)
     assert (ended.word, ended.confidence) == ("crashed", "possible")
     assert ended_with(text, "going on").word == "running"
+    assert ended_with("sending 30 files", text, longest_silence_s=60.0).word == "running", "it has rested so long before"
 
 
 @pytest.mark.parametrize(

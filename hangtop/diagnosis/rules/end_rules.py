@@ -317,8 +317,9 @@ def left_with_words(snapshot: Snapshot) -> Verdict | None:
     says_why = any_end_said(snapshot) or (progress.step is None and line is not None)
     if not (over(snapshot) if says_why else left(snapshot)) or steps_last(snapshot) or begun_last(snapshot):
         return None
-    if progress.step is None and line is None:
-        return None
+    rested_s = snapshot.log.longest_silence_s or 0.0
+    if progress.step is None and (line is None or (snapshot.unwritten_s or 0.0) <= rested_s):
+        return None  # a loop that opens its log for each complaint rests as long again
     if (progress.partial or progress.total is not None) and not new_last(snapshot):
         return None
     nobody = Evidence("procs", "no process here writes the log any more")
