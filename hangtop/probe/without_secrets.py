@@ -7,7 +7,6 @@ Plans, launches and Ray's own command lines are left as they are, for they are c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -24,19 +23,34 @@ from hangtop.records.watched_waits import WaitsReading, WatchedProcess
 
 Told = TypeVar("Told", Process, Writer, WatchedProcess, RunCandidate)
 """Records with the command line of a process."""
-MOST_REMEMBERED = 8_192
-"""Texts that come again with each reading: commands, findings, the last line."""
 
 
 class SecretFilter:
-    """Of one source. A secret of several lines may be cut by two readings: each file goes on where it was."""
+    """Of one source. A secret of several lines may be cut by two readings: each file goes on where it was. Most texts come again
+    with the next reading of their kind (commands, findings): they are remembered until then, and no longer, for the last line of
+    a log is another one each second."""
 
     def __init__(self) -> None:
         self._redactor = Redactor()
         self._open: dict[int, OpenBlock] = {}
-        self._text = lru_cache(maxsize=MOST_REMEMBERED)(self._redactor.text)
+        self._last: dict[type, dict[str, str]] = {}
+        self._before: dict[str, str] = {}
+        self._now: dict[str, str] = {}
 
     def value(self, value: Value) -> Value:
+        kind = type(value)
+        self._before, self._now = self._last.get(kind, {}), {}
+        clean = self._clean(value)
+        self._last[kind] = self._now
+        return clean
+
+    def _text(self, text: str) -> str:
+        clean = self._now.get(text)
+        if clean is None:
+            clean = self._now[text] = self._before.get(text) or self._redactor.text(text)
+        return clean
+
+    def _clean(self, value: Value) -> Value:
         match value:
             case LogReading():
                 return self._log(value)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from hangtop.probe.without_secrets import SecretFilter
 from hangtop.records import wire
+from hangtop.records.log import LogReading
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.reading import Reading, Value
 from hangtop.records.runs import RunCandidate, RunsReading
@@ -33,3 +36,16 @@ def test_no_command_line_carries_a_token_out_of_the_probe(value: Value) -> None:
     assert SECRET not in told
     assert "train.py" in told
     assert "--lr 1e-4" in told
+
+
+def test_what_a_log_says_once_is_not_remembered() -> None:
+    """A log of half a second a step would cost 3 MB an hour."""
+    secrets = SecretFilter()
+    secrets.value(LogReading((), last_line="step 0 loss 2.0"))
+    tracemalloc.start()
+    try:
+        for step in range(1_000):
+            secrets.value(LogReading((), last_line=f"step {step} loss 2.{step}"))
+        assert tracemalloc.get_traced_memory()[0] < 20_000
+    finally:
+        tracemalloc.stop()
