@@ -7,7 +7,7 @@ include/linux/threads.h)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -50,10 +50,12 @@ def is_named(pid: int, numbers: Iterable[int]) -> bool:
     return any(pid_there(number) == pid for number in numbers)
 
 
-def pid_text(number: int) -> str:
-    """`pid 812`, or `pid 812 of node 2`."""
-    node = node_of(number)
-    return f"pid {pid_there(number)} of node {node}" if node else f"pid {number}"
+def pid_text(number: int, names: Mapping[int, str] | None = None) -> str:
+    """`pid 812`, or `pid 812 of node 2`; with the `names` of nodes `pid 812 on n2`."""
+    if not (node := node_of(number)):
+        return f"pid {number}"
+    name = names.get(node) if names else None
+    return f"pid {pid_there(number)} on {name}" if name else f"pid {pid_there(number)} of node {node}"
 
 
 class NamedNodes(Struct, frozen=True):

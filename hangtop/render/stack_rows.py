@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from msgspec import Struct
@@ -28,13 +28,14 @@ LOCALS_SHOWN = 8
 
 class StackView(Struct, frozen=True):
     """What is painted. `culprits`: ranks that stand out in the verdict; `role`: their colour. `unfolded`: places of classes with
-    all their frames."""
+    all their frames. `nodes`: names of other nodes, by their numbers."""
 
     looks: tuple[StacksReading, ...]
     stacks: tuple[Stack, ...]
     culprits: frozenset[int] = frozenset()
     role: str = "bad"
     unfolded: frozenset[int] = frozenset()
+    nodes: Mapping[int, str] = {}
 
     @property
     def look(self) -> StacksReading:
@@ -64,9 +65,9 @@ def rows(view: StackView, width: int) -> list[Row]:
     found: list[Row] = []
     for place, stack_class in enumerate(folded):
         found += [*_class_rows(stack_class, folded, view, width, whole=place in view.unfolded), BLANK]
-    found += _other_rows(others, width)
+    found += _other_rows(others, view, width)
     found += _parting_rows(folded, view, width)
-    found += _problem_rows(view.stacks, width)
+    found += _problem_rows(view, width)
     return found[:-1] if found and found[-1] == BLANK else found
 
 
@@ -119,7 +120,7 @@ def _class_rows(
 ) -> Iterator[Row]:
     blamed = bool(view.culprits & set(stack_class.ranks)) if view.culprits else stands_out(stack_class, among)
     edge: Span = ("▌", view.role) if blamed else ("▏", "faint")
-    members = _members(stack_class, view.role if blamed else "ink")
+    members = _members(stack_class, view, view.role if blamed else "ink")
     what = (_what(stack_class, view), "ink" if blamed else "muted")
     yield cut((edge, (" ", ""), *members, ("  ", ""), what), width)
     frames = stack_class.frames
@@ -131,11 +132,14 @@ def _class_rows(
         yield cut((edge, (f"   ⋯ {say(library_summary(folded))}", "stale")), width)
 
 
-def _members(stack_class: StackClass, role: str) -> tuple[Span, ...]:
+def _members(stack_class: StackClass, view: StackView, role: str) -> tuple[Span, ...]:
     role = f"{role} bold"
     if stack_class.ranks:
         return ((say(text.some(len(stack_class.ranks), "rank")), role), (f"   {text.rank_ranges(stack_class.ranks)}", role))
-    return ((say(text.some(len(stack_class.members), "process")), role), (f"   {pid_text(stack_class.pids[0])}", role))
+    return (
+        (say(text.some(len(stack_class.members), "process")), role),
+        (f"   {pid_text(stack_class.pids[0], view.nodes)}", role),
+    )
 
 
 def _what(stack_class: StackClass, view: StackView) -> str:
@@ -185,7 +189,7 @@ def place_of(frame: Frame, *, mine: bool) -> str:
     return f"{path.name}:{frame.line}"
 
 
-def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
+def _other_rows(others: Sequence[Stack], view: StackView, width: int) -> Iterator[Row]:
     """Processes that are no ranks, one line each."""
     if not others:
         return
@@ -193,7 +197,7 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
     for stack in others:
         known = activity_of(stack)
         what = f"{say(known.text)}  {known.where}" if known else say("no Python frames")
-        yield cut((("▏", "faint"), (f" {pid_text(stack.pid)}", "ink"), (f"  {what}", "muted")), width)
+        yield cut((("▏", "faint"), (f" {pid_text(stack.pid, view.nodes)}", "ink"), (f"  {what}", "muted")), width)
     yield BLANK
 
 
@@ -219,33 +223,35 @@ def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> 
         if previous and (previous[0], previous[1] + 1) != place:
             yield ((f"{'⋯':>8}", "stale"),)
         previous = place
-        yield _source_row(place[1], lines[place], marks.get(place, []), folded, view.role, width)
+        yield _source_row(place[1], lines[place], marks.get(place, []), folded, view, width)
     yield BLANK
 
 
-def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequence[StackClass], odd: str, width: int) -> Row:
+def _source_row(
+    number: int, line: str, here: Sequence[StackClass], folded: Sequence[StackClass], view: StackView, width: int
+) -> Row:
     if not here:
         return cut(((f"{number:>8}  ", "stale"), (line, "muted")), width)
-    role = f"{odd} bold" if any(stands_out(stack_class, folded) for stack_class in here) else "ink"
-    who = say(" and ".join(_who(stack_class) for stack_class in here))
+    role = f"{view.role} bold" if any(stands_out(stack_class, folded) for stack_class in here) else "ink"
+    who = say(" and ".join(_who(stack_class, view) for stack_class in here))
     return cut(((f"▸{number:>7}  ", role), (line, role), (f"   ◂ {who}", role)), width)
 
 
-def _who(stack_class: StackClass) -> str:
+def _who(stack_class: StackClass, view: StackView) -> str:
     if stack_class.ranks:
         return text.numbered("rank", stack_class.ranks)
-    return pid_text(stack_class.pids[0])
+    return pid_text(stack_class.pids[0], view.nodes)
 
 
-def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
+def _problem_rows(view: StackView, width: int) -> Iterator[Row]:
     """Processes without a stack, by reason, with the command that helps."""
     reasons: dict[tuple[str, str | None], list[Stack]] = {}
-    for stack in stacks:
+    for stack in view.stacks:
         if stack.problem:
             reasons.setdefault((stack.problem, stack.mend), []).append(stack)
     for (problem, mend), concerned in reasons.items():
         ranks = [stack.rank for stack in concerned if stack.rank is not None]
-        who = text.numbered("rank", ranks) if ranks else pid_text(concerned[0].pid)
+        who = text.numbered("rank", ranks) if ranks else pid_text(concerned[0].pid, view.nodes)
         head, *more = _problem((f"{who}: ", "ink bold"), (problem, "ink"), mend=mend)
         yield from (cut(head, width), *more)
         if pids := [str(stack.pid) for stack in concerned if stack.signal_dump and not node_of(stack.pid)]:

@@ -79,6 +79,12 @@ class RunState(Struct, frozen=True):
     probe: ProbeState | None = None
     heard_at: float | None = None
 
+    @property
+    def node_names(self) -> dict[int, str]:
+        """The names of the other nodes that tell of themselves now, by their numbers."""
+        known = {host: self.processes[host].node for host in self.nodes if host in self.processes}
+        return {node.node: host for host, node in known.items() if node is not None}
+
 
 def fold(state: RunState, reading: Reading) -> RunState:
     """The state after this reading. The wire refuses readings of unknown kinds."""

@@ -78,6 +78,12 @@ def test_of_a_client_it_is_said_where_the_run_goes_on(command: str, where: str) 
     assert said.endswith(f"the run behind it goes on {where}")
 
 
+def test_a_client_of_a_node_on_which_the_plan_ends_the_run_is_not_warned_of() -> None:
+    (said,) = clients((process(7, 1, "ssh me@gpu7 ./run.sh"), process(8, 1, "ssh gpu8 ./run.sh")), ["gpu7"])
+    assert said.startswith("pid 8 ")
+    assert not list(clients((process(7, 1, "ssh gpu7 ./run.sh"),), ["me@gpu7"]))
+
+
 @pytest.mark.parametrize("command", ["tail -n 5 train.log", "kubectl apply -f job.yaml", "python ssh.py host", "ssh", ""])
 def test_who_is_no_client_is_not_called_one(command: str) -> None:
     assert not list(clients((process(7, 1, command),)))

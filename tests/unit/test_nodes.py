@@ -44,6 +44,7 @@ def test_a_pid_of_another_node_is_no_pid_of_this_one() -> None:
     assert on_node(0, 219) == 219
     assert pid_text(219) == "pid 219"
     assert pid_text(on_node(2, 219)) == "pid 219 of node 2"
+    assert pid_text(on_node(2, 219), {2: "n3"}) == "pid 219 on n3"
 
 
 def test_the_program_of_a_node_is_one_quoted_word_for_ssh_and_words_for_what_needs_no_shell() -> None:
@@ -153,6 +154,25 @@ def test_a_rank_that_shows_nothing_any_more_is_still_that_rank() -> None:
         node.facts.answers[1 << 22] = (7, {}, [])
         node.look()
     assert 1 << 22 not in node.facts.answers, "what is gone is forgotten"
+
+
+def test_what_starts_ranks_hides_none_of_them_and_the_shell_of_a_batch_script_is_none() -> None:
+    """A rank is looked at each time, what it started seldom. The script's shell and its torchrun have a SLURM_PROCID as well."""
+    script = {"SLURM_PROCID": "0", "SLURM_JOB_ID": "7"}
+    environs = {
+        40: script,
+        41: script,
+        42: {**script, "RANK": "0"},
+        43: {**script, "RANK": "0"},
+        50: {**script, "SLURM_STEP_ID": "1"},
+        51: {**script, "SLURM_STEP_ID": "1", "RANK": "1"},
+    }
+    parents = {40: 1, 41: 40, 42: 41, 43: 42, 50: 1, 51: 50}
+    node = Node({"ranks": ["RANK", "SLURM_PROCID"], "kept": [], "logs": []}, say=lambda record: None)
+    node.stats = {pid: (["python", parent, pid, pid, 0, 0, 700], ["S", 10, 0, 3, 200, None]) for pid, parent in parents.items()}
+    node.facts.answers = {pid: (700, {"environ": environ, "command": []}, [], []) for pid, environ in environs.items()}
+    assert {pid for pid in environs if node.rank_of(pid) is None} == {40, 41}
+    assert node.followed() == {42: False, 43: True, 40: False, 41: False, 50: False, 51: False}
 
 
 def test_a_program_beside_the_process_of_another_user_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,10 +61,13 @@ def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
     yield from sorted(answers)
 
 
-def clients(processes: Iterable[Process]) -> Iterator[str]:
-    """Processes that only show the output of a run elsewhere: that run does not end with them."""
+def clients(processes: Iterable[Process], reached: Collection[str] = ()) -> Iterator[str]:
+    """Processes that only show the output of a run elsewhere: that run does not end with them. `reached`: nodes on which the same
+    plan ends it."""
+    ended = {f"on {host.rpartition('@')[2]}" for host in reached}
     for process in processes:
-        if (where := where_the_run_is(process.command)) is not None:
+        where = where_the_run_is(process.command)
+        if where is not None and re.sub(r"(?<=^on )\S+@", "", where) not in ended:
             yield f"pid {process.pid} ({process.name}) is a client: the run behind it goes on {where}"
 
 

@@ -150,7 +150,7 @@ def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int
         warnings=(
             *_warnings(stopped, procs),
             *(on_other_nodes(state, me.host) if whole else ()),
-            *clients(stopped),
+            *clients(stopped, [part.host for part in elsewhere]),
             *(of_a_part(stopped, procs) if not whole else ()),
             *_gpu_warnings(targets, gpus),
             *not_saved(stopped, (part.host for part in elsewhere)),

@@ -45,7 +45,11 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     kept = LatestReadings(feed)
     snapshot, verdict = asyncio.run(verdict_once(kept, spec, None))
     looks = snapshot.state.looks
-    stacks = as_text(StackView(looks, number(looks[-1].stacks, _pids(snapshot))), STACK_CELLS) if looks else ""
+    stacks = (
+        as_text(StackView(looks, number(looks[-1].stacks, _pids(snapshot)), nodes=snapshot.state.node_names), STACK_CELLS)
+        if looks
+        else ""
+    )
     answers = ProcessAnswers()
     environ = _environ(snapshot, answers)
     pictures = _pictures(snapshot, tuple(kept.latest))

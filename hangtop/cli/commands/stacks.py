@@ -53,9 +53,10 @@ def run(
     as_json: bool = False,
     echo: Callable[[str], None] = print,
     far: tuple[Stack, ...] = (),
+    nodes: Mapping[int, str] | None = None,
 ) -> int:
     """Dump and print. `others` are processes of the run that are no ranks; `pausing`: which are stopped for a moment; `far`
-    stacks of other nodes. Exit codes: 0 some stack was read, 4 none."""
+    stacks of other nodes, `nodes` their names. Exit codes: 0 some stack was read, 4 none."""
     wanted, stop = wanted or StackOptions(), {} if pausing is None else pausing.stop
     pids = (*pids_by_rank.values(), *others)
     looks = _look((), pids, wanted, stop)
@@ -63,7 +64,7 @@ def run(
         time.sleep(wanted.again_s)
         looks = _look(looks, pids, wanted, stop)
     stacks = wanted.of(same_files((*number(looks[-1].stacks, pids_by_rank), *far)))
-    view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
+    view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks, nodes=nodes or {})
     echo(_json(view) if as_json else as_text(view, max(60, shutil.get_terminal_size((120, 40)).columns)))
     return 0 if any(stack.threads for stack in stacks) else 4
 
@@ -88,13 +89,25 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, noti
     elif wanted.with_locals:
         notices.write(f"--locals reads the memory of {some(len(ranks) + len(others), 'process')} and stops none\n")
         notices.flush()
-    return run(ranks, others, wanted=wanted, pausing=pausing, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
+    return run(
+        ranks,
+        others,
+        wanted=wanted,
+        pausing=pausing,
+        as_json=as_json,
+        echo=lambda text: print(text, file=out),
+        far=far,
+        nodes=state.node_names,
+    )
 
 
 def _of_nodes(state: RunState) -> tuple[Stack, ...]:
-    """The stacks of the nodes that were named, with their ranks."""
+    """The stacks of the nodes that were named, with their ranks; those of launchers are left out, as here."""
     ranks = {rank.rank: rank.pid for rank in join_ranks(state) if rank.pid is not None}
-    return number((stack for look in state.looks for stack in look.stacks if node_of(stack.pid)), ranks)
+    known = state.procs.processes if state.procs is not None else ()
+    launchers = {process.pid for process in known if process.role == "launcher"}
+    there = (stack for look in state.looks for stack in look.stacks if node_of(stack.pid) and stack.pid not in launchers)
+    return number(there, ranks)
 
 
 def _look(

@@ -10,7 +10,7 @@ from zlib import compress
 
 PACKAGE = "hangtop.probe.nodes.node_side"
 MAIN = f"{PACKAGE}.main"
-BESIDE = ("hangtop.system.waits.sock_diag",)
+BESIDE = ("hangtop.system.waits.sock_diag", "hangtop.system.processes.batch_shell")
 """Modules that are sent along: as theirs, they are Python 3.9 and import its library alone."""
 
 

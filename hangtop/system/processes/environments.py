@@ -11,6 +11,7 @@ from hangtop.common.clean_words import clean_words, command_line
 from hangtop.records.process import ProcessRole
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
+from hangtop.system.processes.batch_shell import of_its_own
 from hangtop.system.processes.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_forked, role_by_name
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
@@ -37,9 +38,7 @@ class ProcessFacts(Struct, frozen=True):
     @classmethod
     def of(cls, name: str, command: tuple[str, ...], environ: Mapping[str, str], denied: bool = False) -> ProcessFacts:
         line = command_line(command) or f"[{clean_words(name)}]"
-        if "SLURM_PROCID" in environ and not environ.get("SLURM_STEP_ID"):  # the shell of a batch script: no task of a step
-            environ = {variable: value for variable, value in environ.items() if variable != "SLURM_PROCID"}
-        return cls(name, command, environ, denied, line, role_by_name(name, command), is_forked(command))
+        return cls(name, command, of_its_own(environ), denied, line, role_by_name(name, command), is_forked(command))
 
 
 class ProcessFactTable:

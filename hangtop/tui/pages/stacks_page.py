@@ -205,7 +205,7 @@ class StacksScreen(PageScreen):
         apart = frozenset(view.verdict.apart if view.verdict else ())
         shown = each_thread(stacks) if self._all_threads else stacks
         unfolded = frozenset(range(len(shown))) if self._unfolded else frozenset()
-        return StackView(looks, shown, apart, odd_role(view.verdict), unfolded)
+        return StackView(looks, shown, apart, odd_role(view.verdict), unfolded, view.state.node_names)
 
     def _on_their_way(self, view: View) -> Iterator[tuple[str, str]]:
         """What was asked for and is not there: it comes, it is late, or why it does not come."""

@@ -11,6 +11,7 @@ from typing import Any
 from hangtop.probe.nodes.node_side.parts import outputs_of
 from hangtop.probe.nodes.node_side.proc import TICKS_PER_S, boot_at, details_of, facts_of, files_of, stat_of
 from hangtop.probe.nodes.node_side.reader import Reader
+from hangtop.system.processes.batch_shell import innermost
 
 ALL_EVERY = 15
 """Every so many looks the whole table is read: parents change seldom."""
@@ -46,8 +47,8 @@ class Node:
         before = self.facts.answers.get(pid)
         if not facts["command"] and before is not None and before[0] == start:
             facts = before[1]
-        is_rank = any(name in facts["environ"] for name in self.ranks)
-        return start, facts, files_of(pid, self.logs), outputs_of(pid, self.logs) if is_rank else []
+        outputs = outputs_of(pid, self.logs) if innermost(facts["environ"], self.ranks) is not None else []
+        return start, facts, files_of(pid, self.logs), outputs
 
     def above(self, pid: int) -> list[int]:
         line: list[int] = []
@@ -94,8 +95,9 @@ class Node:
         children: dict[int, list[int]] = {}
         for pid, (who, _) in self.stats.items():
             children.setdefault(who[1], []).append(pid)
-        numbered = {pid for pid in self.stats if self.is_rank(pid)}
-        tops = {pid for pid in numbered if self.stats[pid][0][1] not in numbered}
+        ranks = {pid: rank for pid in self.stats for rank in [self.rank_of(pid)] if rank is not None}
+        numbered = set(ranks)
+        tops = {pid for pid in numbered if ranks[pid] != ranks.get(self.stats[pid][0][1])}
         roots = (
             numbered
             | {pid for pid in self.stats if self.is_launcher(pid)}
@@ -117,9 +119,10 @@ class Node:
         """Asked by another thread."""
         return bool(self.told)
 
-    def is_rank(self, pid: int) -> bool:
+    def rank_of(self, pid: int) -> tuple[str, str] | None:
+        """What numbers it: what a rank starts has the same, what starts ranks (`srun torchrun`) another one."""
         known = self.known(pid)
-        return known is not None and any(name in known[1]["environ"] for name in self.ranks)
+        return None if known is None else innermost(known[1]["environ"], self.ranks)
 
     def is_launcher(self, pid: int) -> bool:
         """By its first words; whether it is one, and of this run, the other side tells."""
