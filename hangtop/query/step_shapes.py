@@ -7,7 +7,9 @@ number of the example changed: whatever changes with a number comes from that nu
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from math import isclose, isfinite
 
 from msgspec import Struct
@@ -111,17 +113,15 @@ class StepReader:
 
 
 def learn(lines: Iterable[str], reader: StepReader) -> Iterator[Shape]:
-    """The shapes among these example lines, each once."""
-    seen: set[str] = set()
-    found = 0
+    """The shapes among these example lines, each once, those of the most lines first."""
+    examples: dict[str, str] = {}
+    count: Counter[str] = Counter()
     for line in lines:
         key = shape_key(line)
-        if key in seen or found == MOST_SHAPES:
-            continue
-        seen.add(key)
-        if (shape := _learnt(line, reader)) is not None:
-            found += 1
-            yield shape
+        examples.setdefault(key, line)
+        count[key] += 1
+    shapes = (_learnt(examples[key], reader) for key, _ in count.most_common())
+    yield from islice((shape for shape in shapes if shape is not None), MOST_SHAPES)
 
 
 def shape_key(line: str) -> str:

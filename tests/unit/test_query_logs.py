@@ -92,6 +92,17 @@ def test_a_form_that_was_in_no_piece_of_the_file_is_learnt_from_lines_that_are_l
     assert database.ask("SELECT count(*) FROM metrics WHERE name = 'grad_norm'").rows == ((10,),)
 
 
+def test_a_line_of_which_only_the_beginning_is_of_the_frequent_form_is_read_by_its_own(database, tmp_path: Path):
+    head = "[2026-01-11 10:00:0{n}] [rank1] step {n}/9 loss=0.{n} lr=1e-05 grad_norm=2.{n} "
+    ends = ("mem=3.{n}GB tok=4{n}", "mem=3.{n}GB tok=4{n}", "mem=3.{n}GB tok=4{n} late", "mem=none")
+    log = tmp_path / "train.log"
+    log.write_text("".join(f"{head}{end}\n".format(n=n) for n in range(1, 9) for end in ends))
+    assert add_steps(database, log, "run", INDEX, 0.0).unread == 0
+    assert database.ask("SELECT step, count(*) FROM steps GROUP BY step ORDER BY step").rows == tuple((n, 4) for n in range(1, 9))
+    told = "SELECT name, count(*), max(value) FROM metrics WHERE name IN ('mem', 'loss') GROUP BY name ORDER BY name"
+    assert database.ask(told).rows == (("loss", 32, 0.8), ("mem", 24, 3.8))
+
+
 def test_lines_that_tell_no_step_teach_no_form():
     assert list(learn(["hello", "", "loaded 12 files in 3.5 s", "x" * 5_000], READER)) == []
 

@@ -34,6 +34,7 @@ WINDOW = 256 << 10
 _HEAD = itemgetter(slice(SURE_BYTES))
 _ROW_OF, _LAST = methodcaller("rpartition", b"\n"), itemgetter(2)
 _TO_ROW_END, _FIRST = methodcaller("partition", b"\n"), itemgetter(0)
+_DIGITS_ALIKE = bytes.maketrans(b"0123456789", b"0000000000")
 _RANK_HEAD = itemgetter(slice(9))
 _RANK_NUMBER = re.compile(rb"['\"]?[ :=_#-]{0,3}\d+")
 """What follows `rank` or `Rank` where it names one, as in `RANK_WORD`."""
@@ -162,10 +163,21 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
 def _newest_of_each_head(begun: list[bytes]) -> dict[bytes, int]:
     """The number of the last hit behind each head. `begun`: what stands before each hit in its row."""
     newest: dict[bytes, int] = {}
-    for start, number in dict(zip(begun, count())).items():
-        head = _head(start)
+    stamp = _stamp_of_all(begun)
+    starts = begun if stamp is None else map(itemgetter(slice(stamp, None)), begun)
+    for start, number in dict(zip(starts, count())).items():
+        head = _head(start) if stamp is None else _without_work(start)
         newest[head] = max(number, newest.get(head, -1))
     return newest
+
+
+def _stamp_of_all(begun: list[bytes]) -> int | None:
+    """How long the times are with which all of these begin; `None` where some do not, or where their forms differ."""
+    if not begun or (stamp := STAMP.match(begun[0])) is None:
+        return None
+    form, bytes_ = stamp[0].translate(_DIGITS_ALIKE), stamp.end()
+    is_one = b"".join(map(itemgetter(slice(bytes_)), begun)).translate(_DIGITS_ALIKE) == form * len(begun)
+    return bytes_ if is_one else None
 
 
 def _places_of(numbers: list[int], pieces: list[bytes], literal: bytes) -> list[int]:
@@ -206,7 +218,11 @@ def _all_begin_so(text: bytes, literal: bytes, starts: set[bytes]) -> bool:
 
 def _head(start: bytes) -> bytes:
     """What may tell the writer in the words that stand before the literal: these, without the time."""
-    head = STAMP.sub(b"", start, 1) if start.startswith(STAMPED) else start
+    return _without_work(STAMP.sub(b"", start, 1) if start.startswith(STAMPED) else start)
+
+
+def _without_work(head: bytes) -> bytes:
+    """Of a writer in parentheses what stands in these."""
     return head[: head.find(b")") + 1] or head if head.startswith(IN_PARENTHESES) else head
 
 
