@@ -38,7 +38,8 @@ class Digest:
     """Everything known of one file of a run. `index` (or a catalog) is shared between files and only read.
 
     `clock_shift_s`: what to add to the log's own clock to get unix time. `rank`: the rank that the file's name gives.
-    `offset`: where in the file the first byte stands that is fed, a line start. `year`: of dates that are written without one.
+    `offset`: where in the file the first byte stands that is fed, a line start.
+    `near`: the first full date of the file, for dates without a year.
     `written_by`: when the last byte of what was there before hangtop came was written.
     `on_step`: is told each step that is read. `clock` and `ranks`: what is known by now
     of the times in it, and of its writers.
@@ -52,14 +53,14 @@ class Digest:
         clock_shift_s: float | None = None,
         rank: int | None = None,
         offset: int = 0,
-        year: int | None = None,
+        near: float | None = None,
         written_by: float | None = None,
         on_step: Callable[[StepLine], None] | None = None,
     ) -> None:
         self._index = index = catalog if isinstance(catalog, LiteralIndex) else LiteralIndex(catalog)
         self._file = file
         self._blocks = Blocks(offset)
-        self.clock = LogClock(clock_shift_s, year, written_by)
+        self.clock = LogClock(clock_shift_s, near, written_by)
         self._tail = TailBuffer(self.clock)
         self._swept_to = -1
         self.bytes = 0

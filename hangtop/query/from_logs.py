@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.lines.timestamps import LogClock, date_in
 from hangtop.query.database import OWN, Database, quoted
 from hangtop.query.partial_dates import (
     CLOCK,
@@ -23,8 +24,9 @@ from hangtop.query.partial_dates import (
     LEVELS,
     YEARLESS,
     YEARLESS_FORMATS,
+    Anchor,
+    first_year,
     last_day_s,
-    last_year,
 )
 from hangtop.query.step_shapes import Shape, StepReader, learn
 
@@ -77,7 +79,7 @@ def add_steps(database: Database, path: Path, run: str, index: LiteralIndex, clo
         if "date" in lacks:
             _date_candidates(database, written_at, shift_s)
         if "year" in lacks:
-            _number_years(database, written_at, shift_s)
+            _number_years(database, Anchor(_first_date(path), written_at, shift_s))
     not_text = _count_not_text(database)
     unread, examples = 0, list[str]()
     for _ in range(ROUNDS):
@@ -143,7 +145,7 @@ def _date_candidates(database: Database, written_at: float, shift_s: float) -> N
     ask("DROP TABLE dated")
 
 
-def _number_years(database: Database, written_at: float, shift_s: float) -> None:
+def _number_years(database: Database, anchor: Anchor) -> None:
     """Puts beside each candidate of which year its date without one is, as `partial_dates.moments_of` says."""
     ask = database.connection.execute
     begin = quoted(rf"(?:^[\[(]?|\] |\]: |^[DIWEF]|(?:^|\W)(?:{'|'.join(LEVELS)}) )({YEARLESS})")
@@ -156,9 +158,11 @@ def _number_years(database: Database, written_at: float, shift_s: float) -> None
             SELECT *, lag(leap_s IGNORE NULLS) OVER (ORDER BY nth) AS before_s FROM (
               SELECT text, day_s, {leap_s} AS leap_s, row_number() OVER () AS nth FROM candidate)))"""
     )
-    last = ask("SELECT year, leap_s FROM dated WHERE leap_s IS NOT NULL ORDER BY nth DESC LIMIT 1").fetchone()
-    if last is not None:
-        years = f"year + {last_year(last[1], written_at, shift_s) - LEAP_YEAR - int(last[0])}"
+    ends = ask(
+        "SELECT arg_min(leap_s, nth), arg_max(leap_s, nth), arg_max(year, nth) FROM dated WHERE leap_s IS NOT NULL"
+    ).fetchone()
+    if ends is not None and ends[0] is not None:
+        years = f"year + {first_year(ends[0], ends[1], int(ends[2]), anchor) - LEAP_YEAR}"
         ask(f"CREATE OR REPLACE TEMP TABLE candidate AS SELECT text, day_s, CAST({years} AS BIGINT) AS years FROM dated")
     ask("DROP TABLE dated")
 
@@ -303,6 +307,11 @@ def _lines_of(path: Path, more: str = "ignore_errors = true") -> str:
         f"auto_detect = false, delim = '\\x01', quote = '', escape = '', strict_mode = false, "
         f"max_line_size = {LONGEST_LINE_BYTES}, {more}))"
     )
+
+
+def _first_date(path: Path) -> float | None:
+    with path.open("rb") as file:
+        return date_in(file.read(LogClock.YEAR_WITHIN))
 
 
 def _sample(path: Path) -> Iterator[str]:

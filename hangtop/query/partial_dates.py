@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Literal
 
+from msgspec import Struct
+
 Lacks = Literal["", "year", "date"]
 """What of a full date a time in a log does not tell."""
 HALF_A_DAY_S = 43_200.0
@@ -49,23 +51,38 @@ def last_day_s(clock_s: float, written_at: float, shift_s: float) -> float:
     return midnight if midnight + clock_s <= written_at + LATE_S else midnight - 2 * HALF_A_DAY_S
 
 
-def moments_of(leap_s: Sequence[float], written_at: float, shift_s: float) -> list[float]:
+class Anchor(Struct, frozen=True):
+    """What tells of which time the lines of a file are. `near`: its first full date, if any, as its own clock tells it.
+    `written_at`: unix time of the file. `shift_s`: unix time minus the clock's."""
+
+    near: float | None
+    written_at: float
+    shift_s: float
+
+
+def moments_of(leap_s: Sequence[float], anchor: Anchor) -> list[float]:
     """For dates without a year, each put in `LEAP_YEAR`, in the order of the file, their unix times. A year is over where a date
-    falls by more than half of one (and a late line of the old one rises so); the last is not later than the file was written."""
+    falls by more than half of one (and a late line of the old one rises so)."""
     year, years = 0, [0] if leap_s else []
     for before, now in pairwise(leap_s):
         year += (now < before - HALF_A_YEAR_S) - (now > before + HALF_A_YEAR_S)
         years.append(year)
     if not years:
         return []
-    last = last_year(leap_s[-1], written_at, shift_s)
-    return [in_year(at_s, last + number - year) + shift_s for at_s, number in zip(leap_s, years, strict=True)]
+    first = first_year(leap_s[0], leap_s[-1], year, anchor)
+    return [in_year(at_s, first + number) + anchor.shift_s for at_s, number in zip(leap_s, years, strict=True)]
 
 
-def last_year(leap_s: float, written_at: float, shift_s: float) -> int:
-    """The year of the last date of a file."""
-    year = datetime.fromtimestamp(written_at - shift_s, UTC).year
-    return year if in_year(leap_s, year) + shift_s <= written_at + LATE_S else year - 1
+def first_year(first_s: float, last_s: float, years: int, anchor: Anchor) -> int:
+    """The year of the first date of a file; its last one is so many `years` later. The first is the nearest to the full date in
+    the file; without one the last is not later than the file was written."""
+    if anchor.near is not None:
+        near = anchor.near
+        year = datetime.fromtimestamp(near, UTC).year
+        return min((year, year - 1, year + 1), key=lambda each: abs(in_year(first_s, each) - near))
+    latest = anchor.written_at - anchor.shift_s + LATE_S
+    year = datetime.fromtimestamp(latest, UTC).year
+    return year - (in_year(last_s, year) > latest) - years
 
 
 def in_year(leap_s: float, year: int) -> float:

@@ -19,7 +19,7 @@ from hangtop.feeds.replay import Recording, RecordingError, load, recording_of
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.joined_logs import join_logs
-from hangtop.logs.lines.timestamps import LogClock, without_tail, year_in
+from hangtop.logs.lines.timestamps import LogClock, date_in, without_tail
 from hangtop.query import from_logs
 from hangtop.query.database import Database, QueryError
 from hangtop.query.from_readings import LOOK_EVERY_S, RecordedRows, finding_row, stage_rows
@@ -127,7 +127,7 @@ def _live_shift_s(path: Path, index: LiteralIndex, clock_shift_s: float | None) 
     as old as the file. Without a time there, `clock_shift_s`."""
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
-        newest = Digest(index, 0, year=_year(file), written_by=status.st_mtime)
+        newest = Digest(index, 0, near=_near(file), written_by=status.st_mtime)
         file.seek(max(0, status.st_size - PIECE_BYTES // 16))
         newest.feed(file.read())
         newest.facts()
@@ -196,7 +196,7 @@ def _digested(path: Path, run: str, index: LiteralIndex, clock_shift_s: float | 
     """Stages and findings."""
     with path.open("rb") as file:
         written_by = os.fstat(file.fileno()).st_mtime
-        digest = Digest(index, 0, clock_shift_s=clock_shift_s, year=_year(file), written_by=written_by)
+        digest = Digest(index, 0, clock_shift_s=clock_shift_s, near=_near(file), written_by=written_by)
         while piece := file.read(PIECE_BYTES):
             digest.feed(piece)
     reading = join_logs([digest.facts()], [LogFile(str(path), size_bytes=digest.bytes)], index.catalog)
@@ -204,12 +204,12 @@ def _digested(path: Path, run: str, index: LiteralIndex, clock_shift_s: float | 
     yield from (finding_row(run, finding) for finding in reading.findings)
 
 
-def _year(file: BinaryIO) -> int:
-    """The year for dates that tell none: that of the first full date in it, else of its own time. It stands at its start then."""
+def _near(file: BinaryIO) -> float | None:
+    """What dates without a year are near to: the first full date in it. It stands at its start then."""
     file.seek(0)
     head = file.read(LogClock.YEAR_WITHIN)
     file.seek(0)
-    return year_in(head) or time.localtime(os.fstat(file.fileno()).st_mtime).tm_year
+    return date_in(head)
 
 
 def _sampled(path: Path, run: str, index: LiteralIndex, clock_shift_s: float | None) -> Iterator[Row]:

@@ -16,8 +16,8 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.lines.timestamps import LogClock
-from hangtop.query.partial_dates import Lacks, clock_seconds, days_of, leap_seconds, moments_of
+from hangtop.logs.lines.timestamps import LogClock, date_in
+from hangtop.query.partial_dates import Anchor, Lacks, clock_seconds, days_of, leap_seconds, moments_of
 from hangtop.query.step_shapes import Shape, StepReader, learn, shape_key
 from hangtop.query.whole_run import PAUSE_S, usual_step_s
 
@@ -62,6 +62,7 @@ class _Sampler:
         status = os.fstat(file.fileno())
         self._file, self._reader, self._shift_s = file, reader, shift_s
         self._size, self._written_at = status.st_size, status.st_mtime
+        self._near = date_in(file.read(LogClock.YEAR_WITHIN))
         self._shapes: list[tuple[Shape, re.Pattern[str]]] = []
         self._tried: set[str] = set()
         self._clock = LogClock()
@@ -141,14 +142,14 @@ class _Sampler:
         return source.of(float(found[source.group].replace(",", "")))
 
     def _dated(self) -> list[SeenStep]:
-        """The steps so far, in order. Times of day get the day, dates the year that ends with the file's own time."""
+        """The steps so far, in order. Times of day get the day, dates the year that the file tells."""
         marks = [self._marks[byte] for byte in sorted(self._marks)]
         clocks, dates = ([mark.clock_s for mark in marks if mark.lacks == lacks] for lacks in ("date", "year"))
         days = zip(days_of(clocks, self._written_at, self._shift_s), clocks, strict=True)
         times: dict[Lacks, Iterator[float]] = {
             "": iter([mark.clock_s for mark in marks if not mark.lacks]),
             "date": (day + clock for day, clock in days),
-            "year": iter(moments_of(dates, self._written_at, self._shift_s)),
+            "year": iter(moments_of(dates, Anchor(self._near, self._written_at, self._shift_s))),
         }
         return [SeenStep(mark.byte, next(times[mark.lacks]), mark.step, mark.rank, mark.counter) for mark in marks]
 

@@ -11,7 +11,7 @@ import pytest
 from hangtop.logs.catalog.load import load
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.query import sampled_steps as sampling
-from hangtop.query.partial_dates import days_of, leap_seconds, moments_of
+from hangtop.query.partial_dates import Anchor, days_of, leap_seconds, moments_of
 from hangtop.query.sampled_steps import sampled_steps
 from hangtop.query.tables import Step
 from hangtop.query.whole_run import whole_run
@@ -87,15 +87,33 @@ def test_dates_without_a_year_have_that_of_the_file_and_the_one_before_it_where_
 
 def test_a_late_line_of_the_old_year_is_of_the_old_year():
     told = [leap_seconds(date) for date in ("12-31 23:59:59", "01-01 00:00:01", "12-31 23:59:58", "02/29 00:00:02")]
-    moments = moments_of([each for each in told if each is not None], datetime(2025, 4, 1, tzinfo=UTC).timestamp(), 0.0)
+    moments = moments_of(
+        [each for each in told if each is not None], Anchor(None, datetime(2025, 4, 1, tzinfo=UTC).timestamp(), 0.0)
+    )
     assert [f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}" for at in moments] == [
         "2024-12-31 23:59:59", "2025-01-01 00:00:01", "2024-12-31 23:59:58", "2025-03-01 00:00:02"
     ]  # fmt: skip
     assert leap_seconds("13-01 00:00:00") is None
-    assert moments_of([], 0.0, 0.0) == []
+    assert moments_of([], Anchor(None, 0.0, 0.0)) == []
 
 
 def test_a_duration_in_a_bar_is_no_time_of_day(tmp_path):
     log = tmp_path / "train.log"
     log.write_text("".join(f" {n}%|█  | {n}/100 [01:02:{n % 60:02}<02:00:00, 1.00it/s, loss=0.5]\n" for n in range(1, 90)))
     assert sampled_steps(log, INDEX, 0.0) == []
+
+
+def test_a_full_date_at_the_head_tells_the_year_of_the_steps_in_a_copy_made_years_later(tmp_path):
+    log = tmp_path / "train.log"
+    steps = [*(f"12-31 23:59:{n} step {n}/99 loss=0.5" for n in range(50, 60)), "01-01 00:00:05 step 60/99 loss=0.5"]
+    log.write_text("\n".join(["begun at 2024-12-31 23:40:00", *steps, ""]))
+    told = [seen.at for seen in sampled_steps(log, INDEX, 0.0)]
+    new_year = datetime(2025, 1, 1, tzinfo=UTC).timestamp()
+    assert told == [new_year + shift for shift in (*range(-10, 0), 5)]
+    pytest.importorskip("duckdb")
+    from hangtop.query.database import Database
+    from hangtop.query.from_logs import add_steps
+
+    with Database() as database:
+        add_steps(database, log, "run", INDEX, 0.0)
+        assert [at for (at,) in database.ask("SELECT time_s FROM steps ORDER BY step").rows] == told

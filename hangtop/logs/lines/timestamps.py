@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -27,7 +28,7 @@ _DATED = late_pattern(
     r"|(?P<y5>20\d\d)(?P<m5>\d\d)(?P<d5>\d\d)|(?P<mmdd>\d{3,4})|(?P<mon>[A-Z][a-z]{2})\s+(?P<d4>\d{1,2}))"
     r"[T _-](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?P<frac>[.,]\d+)?(?:Z| ?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?$"
 )
-_FULL_DATE = late_pattern(rb"\b(20\d\d)[-/](?:0[1-9]|1[0-2])[-/](?:0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d")
+_FULL_DATE = late_pattern(rb"\b(20\d\d)[-/](0[1-9]|1[0-2])[-/](0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d")
 _FRACTION = late_pattern(r":\d\d[.,](\d+)")
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
@@ -45,10 +46,10 @@ def _month_and_day(found: re.Match[str]) -> tuple[int, int]:
     return int(month), int(day)
 
 
-def year_in(start: bytes) -> int | None:
-    """The year of the first full date in the start of a log."""
+def date_in(start: bytes) -> float | None:
+    """The first full date in the start of a log: when its day began, as if it were UTC."""
     found = _FULL_DATE.search(start)
-    return int(found[1]) if found else None
+    return float(_day_s(*map(int, found.groups()))) if found else None
 
 
 def seconds(text: str) -> float | None:
@@ -72,14 +73,13 @@ def _resolution_s(text: str) -> float:
 
 
 @lru_cache(maxsize=64)
-def _iso(text: str) -> tuple[int, float] | None:
-    """The year and the seconds of `2026-03-01 12:00:07.25`; `None` for a zone behind the fraction, and what is no date.
+def _iso(text: str) -> float | None:
+    """The seconds of `2026-03-01 12:00:07.25`; `None` for a zone behind the fraction, and what is no date.
     A thousand ranks write in the same second."""
     try:
-        year = int(text[:4])
-        day = _day_s(year, int(text[5:7]), int(text[8:10]))
+        day = _day_s(int(text[:4]), int(text[5:7]), int(text[8:10]))
         fraction = float("0." + text[20:].rstrip("Z")) if text[20:] else 0.0
-        return year, day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19]) + fraction
+        return day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19]) + fraction
     except ValueError:
         return None
 
@@ -120,17 +120,19 @@ class LogClock:
     """When lines were written, in unix time: by the time in the line and `shift_s`, or by the arrival of the bytes in a live log.
 
     If both disagree (the clock jumped, or the line is old) the arrival counts. A date without a year gets the year that puts it
-    nearest to the date before it; the first one gets `year`, but is not later than the file was written. `zoned`: the latest time
-    told its zone. `last_log_time`: that of the newest line that has one, as it stands there, as if it were UTC.
+    nearest to the date before it, the first one to the first full date of the file; without one it is not later than the file was
+    written. `zoned`: the latest time told its zone. `last_log_time`: that of the newest line that has one, as it stands there, as
+    if it were UTC.
     """
 
     YEAR_WITHIN = 64 << 10
     BELIEVED_S = 5.0
     LONGEST_SILENCE_S = 7 * 86_400.0  # more is a clock that was set, not a silence
 
-    def __init__(self, shift_s: float | None = None, year: int | None = None, written_by: float | None = None) -> None:
-        """`written_by`: when the last byte that the file held when hangtop came was written, the time of the file."""
-        self.year = year
+    def __init__(self, shift_s: float | None = None, near: float | None = None, written_by: float | None = None) -> None:
+        """`near`: the first full date of the file, of `date_in`. `written_by`: when the last byte that the file held when hangtop
+        came was written, the time of the file."""
+        self._year_known = near is not None or written_by is not None
         self.zoned = False
         self._shift_s = shift_s or 0.0
         self.written_by = written_by
@@ -139,7 +141,7 @@ class LogClock:
         self._last_arrival: float | None = None
         self._looked = 0
         self.last_log_time: float | None = None
-        self._read_last: float | None = None  # the latest time that was read, in the order of the file
+        self._read_last = near  # the latest time that was read, in the order of the file
         self.longest_silence_s: float | None = None
 
     def read(self, text: str) -> float | None:
@@ -148,9 +150,8 @@ class LogClock:
         if text[4:5] == "-" and text[19:20] in ("", ".", ","):  # the form of most logs, without the regex
             dated = _iso(text)
             if dated is not None:
-                self.year, stamp = dated
-                self._read_last = stamp
-                return stamp
+                self._year_known, self._read_last = True, dated
+                return dated
         stamp_or_none = self._any(text)
         self._read_last = stamp_or_none if stamp_or_none is not None else self._read_last
         return stamp_or_none
@@ -160,8 +161,7 @@ class LogClock:
         if found is None:
             return None
         year = found["y"] or found["y2"] or found["y5"]
-        if year:
-            self.year = int(year)
+        self._year_known |= bool(year)
         month, day = _month_and_day(found)
         if not (1 <= month <= 12 and 1 <= day <= 31):
             return None
@@ -176,22 +176,22 @@ class LogClock:
 
     def _day_of_some_year(self, month: int, day: int) -> int:
         """When a day began of which no year is told: a run goes on over New Year."""
-        year, last = self.year or _LEAP_YEAR, self._read_last
-        date = _day_s(year, month, day)
-        if last is not None:
-            year = min((year, year - 1, year + 1), key=lambda each: abs(_day_s(each, month, day) - last))
-        elif self.written_by is not None and date + self._shift_s > self.written_by + _DAY_S:
-            year -= 1
-        if self.year is not None:
-            self.year = year
-        return _day_s(year, month, day)
+        if (last := self._read_last) is not None:
+            year = time.gmtime(last).tm_year
+            days = [_day_s(each, month, day) for each in (year, year - 1, year + 1)]
+            return min(days, key=lambda each: abs(each - last))
+        if self.written_by is None:
+            return _day_s(_LEAP_YEAR, month, day)
+        latest = self.written_by - self._shift_s + _DAY_S
+        year = time.gmtime(latest).tm_year
+        return _day_s(year - (_day_s(year, month, day) > latest), month, day)
 
     def look_for_year(self, data: bytes) -> None:
         """Looks for a year at the start of the file, for stamps without one before the first that has it."""
-        if self.year is None and self._looked < self.YEAR_WITHIN:
+        if not self._year_known and self._looked < self.YEAR_WITHIN:
             self._looked += len(data)
-            self.year = year_in(data[: self.YEAR_WITHIN])
-            self._read_last = None if self.year is not None else self._read_last  # that one was of no year
+            if (near := date_in(data[: self.YEAR_WITHIN])) is not None:
+                self._year_known, self._read_last = True, near  # what was read before was of no year
 
     def arrived(self, at: float | None, since: float | None = None) -> None:
         """The bytes that follow arrived at unix time `at`, and were not there at `since`; `None`: they are history."""

@@ -12,7 +12,7 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.news import is_beside
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Writer
-from hangtop.logs.lines.timestamps import without_tail, year_in
+from hangtop.logs.lines.timestamps import date_in, without_tail
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.followed_pipe import FollowedPipe
 from hangtop.probe.log.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
@@ -67,7 +67,7 @@ class TrackedLog:
         self.own_shift_s: float | None = None
         self.tells_zone = False
         self.shift_s: float | None = None
-        self._year: int | None = None
+        self._near: float | None = None
         self._written_by: float | None = None
         self._digest = self._new_digest(0)
         self._begin = 0
@@ -210,7 +210,7 @@ class TrackedLog:
             clock_shift_s=self.shift_s,
             rank=self.found.rank,
             offset=offset,
-            year=self._year,
+            near=self._near,
             written_by=self._written_by,
         )
 
@@ -219,8 +219,8 @@ class TrackedLog:
         self.restarts += why != "first"
         head = self._read(0, min(HEAD_BYTES, self.followed.size_bytes))
         self._odd = binary(self.followed.path, head[:ODD_BYTES])
-        self._written_by = written_by = self.followed.modified_at
-        self._year = year_in(head) or (None if written_by is None else time.localtime(written_by).tm_year)
+        self._written_by = self.followed.modified_at
+        self._near = date_in(head)
         self._looked_at = self._written_by if start or why in ("first", "switched") else None
         goes_on = why == "rotated" and start == 0
         self._rotated = self._before_the_border() if goes_on else ()
