@@ -10,6 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hangtop.common.own_files import own_files
+
 FOLDER, OWN_FOLDER = "questions", "snippets"
 
 
@@ -35,7 +37,7 @@ def snippets(config_dir: Path | None) -> dict[str, Snippet]:
 
 def _own(config_dir: Path | None) -> Iterator[Snippet]:
     folder = config_dir / OWN_FOLDER if config_dir is not None else None
-    for path in sorted(folder.glob("*.py")) if folder is not None else ():
+    for path in own_files(folder, ".py") if folder is not None else ():
         try:
             yield _snippet(path.name, path.read_text(), own=True)
         except (OSError, UnicodeDecodeError) as error:

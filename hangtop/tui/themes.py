@@ -12,6 +12,7 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
 from hangtop.common.decode_toml import decode_toml
+from hangtop.common.own_files import own_files
 
 DEFAULT_THEME = "dark"
 ATTRIBUTES = ("bold", "dim", "reverse", "italic", "underline")
@@ -137,7 +138,7 @@ def load_palettes(config_dir: str | Path | None = None, broken: Callable[[str], 
     """All shipped themes and a person's own ones in `config_dir`, by name; an own one wins. One that cannot be used is told to
     `broken` in one line, and the others load. Raises `ThemeError` for a shipped one."""
     found = {palette.name: palette for palette in map(load_palette, sorted(theme_folder().glob("*.toml")))}
-    for path in sorted(Path(config_dir, "themes").glob("*.toml")) if config_dir else ():
+    for path in own_files(Path(config_dir, "themes"), ".toml") if config_dir else ():
         try:
             palette = load_palette(path)
         except ThemeError as error:

@@ -294,7 +294,7 @@ def test_an_address_that_is_none_is_told_with_an_example():
     assert parse_address("http://head:8265") == "head:8265"
     assert parse_address("ray://head:10001") == "head:8265"
     assert parse_address("head") == "head:8265"
-    for text in ("head:port", "https://head:8265", "http://"):
+    for text in ("head:port", "https://head:8265", "http://", "not an address"):
         with pytest.raises(SourceError, match=r"--ray .*127\.0\.0\.1:8265"):
             parse_address(text)
 

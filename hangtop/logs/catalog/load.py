@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.decode_toml import Record, TomlError, decode_toml, line_of
+from hangtop.common.own_files import own_files
 from hangtop.logs.catalog.checks import Flaw, profile_flaws, signature_flaws
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.catalog.signature import Setting, Signature
@@ -116,11 +117,8 @@ def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
 
 def toml_files(folder: Path) -> Iterator[tuple[str, str]]:
     """Name and text of each TOML file in `folder`, in order of name; nothing when there is no such folder."""
-    if not folder.is_dir():
-        return
-    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if file.name.endswith(".toml"):
-            yield str(file), _text(file, str(file))
+    for file in own_files(folder, ".toml"):
+        yield str(file), _text(file, str(file))
 
 
 def _text(file: Path, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from hangtop.common.own_files import own_files
 from hangtop.logs.catalog.load import CatalogError, load, parse_profile
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.records.watch_spec import WatchSpec
@@ -53,7 +54,7 @@ class ProfileFiles:
         return index
 
     def _stamps(self) -> Iterator[tuple[str, int, int]]:
-        files = [file for folder in self.folders for file in sorted(Path(folder).glob("*.toml"))] if self._user_dir else []
+        files = [file for folder in self.folders for file in own_files(Path(folder), ".toml")] if self._user_dir else []
         for file in (*files, *([self._extra] if self._extra else [])):
             try:
                 found = file.stat()

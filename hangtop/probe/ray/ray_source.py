@@ -7,6 +7,7 @@ is missing or not understood, the GCS's tables by a child (`dashboard.state_tabl
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -42,6 +43,8 @@ MOST_CLUSTERS = 8
 REPEAT_S = 5.0
 """How often ages and loads are told when nothing else changes."""
 ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
+HOST = re.compile(r"[\w.:%-]+")
+"""A name in any script, or an IP address, of version 6 with its zone."""
 
 
 class RaySource(Source):
@@ -183,7 +186,7 @@ def parse_address(text: str) -> str:
         port = parts.port
     except ValueError:
         port = -1
-    if not parts.hostname or port == -1 or parts.scheme == "https":
+    if not HOST.fullmatch(parts.hostname or "") or port == -1 or parts.scheme == "https":
         raise SourceError(
             f"--ray {text}: not an address; give the dashboard's, such as --ray 127.0.0.1:{DASHBOARD_PORT}, or auto, or off"
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from hangtop.common import clock
+from hangtop.common.own_files import own_files
 from hangtop.common.raw_text import bytes_of, from_os, text_of
 from hangtop.records.launch import Launch
 from hangtop.system.own_folders import state_folder
@@ -83,7 +84,7 @@ def of_process(pid: int, start_ticks: int) -> Launch | None:
 
 def _all() -> list[Launch]:
     found = []
-    for path in place().glob("*.launch"):
+    for path in own_files(place(), ".launch"):
         try:
             found.append(msgspec.json.decode(path.read_bytes(), type=Launch))
         except (OSError, msgspec.DecodeError):  # just being removed, or of another version

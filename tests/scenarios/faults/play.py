@@ -78,7 +78,16 @@ def rows() -> list[Row]:
 def is_possible(row: Row) -> bool:
     """Whether this user may make the fault, on this machine."""
     is_root = os.geteuid() == 0
-    return not (row.not_root if is_root else row.root) and (not row.under or shutil.which(row.under[0]) is not None)
+    return not (row.not_root if is_root else row.root) and (not row.under or _starts_python(row.under))
+
+
+STARTS = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+
+
+def _starts_python(under: tuple[str, ...]) -> bool:
+    """Whether the command is here, and Python starts Python under it: not as another user from a folder of ours."""
+    command = [*under, sys.executable, "-c", STARTS]
+    return shutil.which(under[0]) is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def play(row: Row, size: tuple[int, int], folder: Path) -> Played:
