@@ -70,7 +70,8 @@ def init(log: Path, output: Path | None, step: str | None, stages: tuple[str, ..
 @click.command(cls=ToldCommand)
 @options(WATCH)
 @click.option("--tmux", is_flag=True, help="In tmux's own form, for its status line.")
-def status(*, tmux: bool, **given: Any) -> int:
+@click.option("--json", "as_json", is_flag=True, help="All of them as JSON, schema 1.")
+def status(*, tmux: bool, as_json: bool, **given: Any) -> int:
     """Print in one short line what is said of the runs here.
 
     \b
@@ -82,7 +83,7 @@ def status(*, tmux: bool, **given: Any) -> int:
     from hangtop.cli.commands import status as command
 
     spec = watch_spec(given, config_of(given["config"]))
-    return command.run(spec, lambda: _probe_feed(spec), sys.stdout, tmux=tmux)
+    return command.run(spec, lambda: _probe_feed(spec), sys.stdout, tmux=tmux, as_json=as_json)
 
 
 def _probe_feed(spec: WatchSpec) -> Feed:

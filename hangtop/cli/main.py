@@ -106,12 +106,13 @@ def hangtop(context: click.Context, /, **given: Any) -> int:
     from hangtop.cli.commands import watch
 
     config = config_of(given["config"])
-    spec = watch_spec(given, config)
-    if not spec.logs and not spec.pids:
+    spec: WatchSpec | None = watch_spec(given, config)
+    look = watch_look(given, config)
+    if spec is not None and not spec.logs and not spec.pids:
         from hangtop.cli.commands import runs
 
-        spec = runs.choose(spec)
-    return watch.run(spec, watch_look(given, config), recorder(given["record"], spec))
+        spec = runs.choose(spec, look)
+    return 0 if spec is None else watch.run(spec, look, recorder(given["record"], spec))
 
 
 @hangtop.result_callback()

@@ -50,6 +50,13 @@ class ToldState(Struct, frozen=True, omit_defaults=True):
         return None if self.silence_s is None else max(0.0, self.silence_s + now - self.at)
 
 
+class StatesTold(Struct, frozen=True):
+    """The answer of `hangtop status --json`."""
+
+    schema: int = 1
+    runs: tuple[ToldState, ...] = ()
+
+
 def told_state(case: Snapshot, verdict: Verdict) -> ToldState:
     """What is said of this look."""
     paths = tuple(os.path.abspath(log) for log in case.spec.logs)

@@ -14,6 +14,7 @@ from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.execute.steps import step
 from hangtop.query.requests import LIMIT_S, Asked, ChildAnswer
 from hangtop.records.plan import Plan, Step
+from hangtop.system.hangtop_answer import REAP_S
 from hangtop.system.hangtop_child import hangtop_command
 from hangtop.translations import say
 
@@ -23,8 +24,6 @@ cat > "$new" && [ "$(wc -c < "$new")" -eq "$2" ] && mv -f "$new" "$1"'''
 WRITE_LIMIT_S = 10.0
 CHILD_ENDS_S = 5.0
 """After its own limit a child ends by itself."""
-REAP_S = 0.2
-"""A child that is told to end is gone within this time, unless the kernel holds it: nobody who quits waits longer."""
 
 
 class RunningAction:

@@ -50,6 +50,15 @@ def test_a_training_script_with_its_output_in_a_file_is_a_run(tmp_path: Path) ->
 
 
 @linux_only
+def test_what_hangtop_itself_writes_into_a_file_is_no_run(tmp_path: Path) -> None:
+    watched, told = tmp_path / "train.log", tmp_path / "told.log"
+    watched.write_text("step 1\n")
+    with told.open("wb") as out, running(sys.executable, "-m", "hangtop", "--plain", "--log", str(watched), stdout=out):
+        eventually(lambda: told.stat().st_size)
+        assert runs_below(tmp_path) == []
+
+
+@linux_only
 def test_a_run_behind_tee_is_found_with_the_file_that_tee_writes(tmp_path: Path) -> None:
     log, script = tmp_path / "train.log", tmp_path / "train.py"
     script.write_text(STEPS)

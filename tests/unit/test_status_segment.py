@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.cli.commands import status
+from hangtop.common import clock
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.monitor.told_state import FRESH_S, StateTeller, ToldState, told_state, told_states
 from hangtop.records.watch_spec import WatchSpec
@@ -80,3 +82,14 @@ def test_nobody_who_watches_is_an_empty_segment_and_a_sentence_in_a_shell(runtim
     assert out.getvalue() == "\n"
     assert status.run(spec, lambda: pytest.fail("no run is named"), out, tmux=False) == 4
     assert "give --log PATH" in out.getvalue()
+
+
+def test_all_that_is_said_is_told_as_json(runtime: Path) -> None:
+    view, out = view_of("fleet_hung"), io.StringIO()
+    assert status.run(WatchSpec(), lambda: pytest.fail("no run is named"), out, tmux=False, as_json=True) == 4
+    assert json.loads(out.getvalue()) == {"schema": 1, "runs": []}
+    teller, out = StateTeller(), io.StringIO()
+    teller.look(take_snapshot(view.state, view.spec, clock.now()), view.verdict)
+    assert status.run(WatchSpec(), lambda: pytest.fail("no run is named"), out, tmux=False, as_json=True) == 1
+    (run,) = json.loads(out.getvalue())["runs"]
+    assert (run["word"], run["headline"], run["title"]) == ("hung", view.verdict.headline, "train.log")

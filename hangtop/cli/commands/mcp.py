@@ -6,9 +6,8 @@ is redacted as a bundle is: it leaves this machine.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
+import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.probe.log.discover import STDIN
 from hangtop.records.log import LineKind
 from hangtop.records.watch_spec import WatchSpec, as_options, no_path
-from hangtop.system.hangtop_child import hangtop_command
+from hangtop.system.hangtop_answer import printed_by
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -117,22 +116,8 @@ def run(spec: WatchSpec) -> int:
 
 
 async def _said(words: Sequence[str]) -> str:
-    """What a command of hangtop prints, whatever its exit code. Raises `TimeoutError`."""
-    process = await asyncio.create_subprocess_exec(
-        *hangtop_command("hangtop", *words),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(LIMIT_S):
-            output, _ = await process.communicate()
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        raise
-    return _redacted(output.decode(errors="replace"))
+    """What a command of hangtop prints, its complaints too. Raises `TimeoutError`."""
+    return _redacted((await printed_by(*words, limit_s=LIMIT_S, stderr=subprocess.STDOUT)).decode(errors="replace"))
 
 
 def _redacted(text: str) -> str:

@@ -20,7 +20,7 @@ from hangtop.system.guard import Guard
 from hangtop.system.processes.environments import ProcessFactTable
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.open_table import open_table
-from hangtop.system.processes.roles import RELAYS
+from hangtop.system.processes.roles import RELAYS, is_hangtop
 from hangtop.system.processes.table import ProcessTable
 from hangtop.system.processes.training_commands import framework_of, looks_like_training
 from hangtop.system.processes.tree import children_of, descendants
@@ -68,11 +68,12 @@ class RunsSource(Source):
         return find_feeders(table, logs, own)
 
     def _is_of_a_run(self, table: OpenFileTable, log: str, pids: Collection[int], now: float) -> bool:
-        gpus = any(file.target.startswith("/dev/nvidia") for pid in pids for file in table.files.get(pid, ()))
-        if gpus or (pids and looks_like_training((PurePath(log).name,))):
+        facts = {pid: known for pid, known in self._facts.of(pids, now).items() if not is_hangtop(known.command)}
+        gpus = any(file.target.startswith("/dev/nvidia") for pid in facts for file in table.files.get(pid, ()))
+        if gpus or (facts and looks_like_training((PurePath(log).name,))):
             return True
-        facts = self._facts.of(pids, now).values()
-        return looks_like_training((" ".join(known.command) for known in facts), (known.environ for known in facts))
+        told = facts.values()
+        return looks_like_training((" ".join(known.command) for known in told), (known.environ for known in told))
 
     def _candidate(self, table: OpenFileTable, children: Mapping[int, list[int]], feeder: LogFeeder, now: float) -> RunCandidate:
         stat = table.stats[feeder.pid]

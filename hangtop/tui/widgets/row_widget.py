@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice, takewhile, zip_longest
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from rich.cells import cell_len
 from rich.color import ColorSystem
@@ -29,16 +29,24 @@ from hangtop.render.spans import BLANK, Row, Span, width_of
 if TYPE_CHECKING:
     from hangtop.render.view import View
     from hangtop.tui.shell import Shell
+    from hangtop.tui.themes import Palette
 
 WHEEL_ROWS = 3
 GAP_CELLS = 8
 """Equal cells of one style between two changed ones are rewritten too, up to so many: moving the cursor costs as much."""
 
 
-class RowWidget(Widget):
+class Painter(Protocol):
+    """What the app of painted rows offers: the colours of the theme, and whether the terminal shows only ASCII."""
+
+    palette: Palette
+    ascii: bool
+
+
+class PaintedRows(Widget):
     """A widget of rows. `paint` repaints only the cells that changed."""
 
-    DEFAULT_CSS = "RowWidget { height: 1; width: 1fr; }"
+    DEFAULT_CSS = "PaintedRows { height: 1; width: 1fr; }"
     ALLOW_SELECT = False
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
@@ -49,22 +57,12 @@ class RowWidget(Widget):
         self._painted_at = Size()
 
     @property
-    def hangtop(self) -> Shell:
-        return cast("Shell", self.app)
+    def painter(self) -> Painter:
+        return cast("Painter", self.app)
 
     @property
     def rows(self) -> tuple[Row, ...]:
         return self._rows
-
-    def show(self, view: View) -> None:
-        raise NotImplementedError
-
-    def told(self, x: int, y: int) -> str:
-        """A word on what is under the mouse at this cell of the widget; empty where the cell says all."""
-        return ""
-
-    def on_resize(self) -> None:
-        self.show(self.hangtop.view)
 
     def paint(self, rows: Sequence[Row]) -> None:
         """Show these rows; only cells that differ from the painted ones are repainted."""
@@ -134,7 +132,7 @@ class RowWidget(Widget):
         if (known := self._strips.get(y)) is not None:
             return known
         row = self._rows[y] if y < len(self._rows) else BLANK
-        plain = ascii_only if self.hangtop.ascii else printable
+        plain = ascii_only if self.painter.ascii else printable
         segments = [Segment(plain(text), self._style(role)) for text, role in _merged(row)]
         width = self._painted_at.width
         if (blank := width - width_of(row)) > 0:
@@ -146,11 +144,29 @@ class RowWidget(Widget):
         """The style of a role on this widget's background, with the terminal's colours."""
         if (known := self._styles.get(role)) is not None:
             return known
-        shown = [Segment(" ", self.rich_style + (self.hangtop.palette.style(role) if role else Style.null()))]
+        shown = [Segment(" ", self.rich_style + (self.painter.palette.style(role) if role else Style.null()))]
         for line_filter in self.get_line_filters():
             shown = line_filter.apply(shown, self.background_colors[1])
         self._styles[role] = style = shown[0].style or Style.null()
         return style
+
+
+class RowWidget(PaintedRows):
+    """A part of a screen that follows the run: it paints each view of it."""
+
+    @property
+    def hangtop(self) -> Shell:
+        return cast("Shell", self.app)
+
+    def show(self, view: View) -> None:
+        raise NotImplementedError
+
+    def told(self, x: int, y: int) -> str:
+        """A word on what is under the mouse at this cell of the widget; empty where the cell says all."""
+        return ""
+
+    def on_resize(self) -> None:
+        self.show(self.hangtop.view)
 
 
 class HintLine(RowWidget):
@@ -302,7 +318,7 @@ class SpanCompositor(Compositor):
             x, y, wide, tall = place
             if x < right and left < x + wide and y < bottom and top < y + tall:
                 alone = x <= left and right <= x + wide and y <= top and bottom <= y + tall and clip.contains_region(region)
-                if not (alone and isinstance(widget, RowWidget)):
+                if not (alone and isinstance(widget, PaintedRows)):
                     return None
                 return [(line, left, widget.stretch(line - y, left - x, right - x)) for line in range(top, bottom)]
         return None
