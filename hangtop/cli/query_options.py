@@ -22,7 +22,11 @@ from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_S
 @click.option("--recipes", "list_recipes", is_flag=True, help="List these questions.")
 @click.option("--schema", is_flag=True, help="List tables and columns.")
 @click.option(
-    "--format", "wanted", type=click.Choice(["table", "csv", "json", "md", "parquet"]), default="table", show_default=True
+    "--format",
+    "wanted",
+    type=click.Choice(["table", "csv", "json", "md", "chart", "parquet"]),
+    default="table",
+    show_default=True,
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there instead of to the terminal.")
 @click.argument("words", nargs=-1, metavar="FILE … ['SELECT …']")
@@ -32,6 +36,7 @@ def query(words: tuple[str, ...], **given: Any) -> int:
     \b
     hangtop query run.jsonl 'SELECT * FROM verdicts'
     hangtop query train.log --recipe slowest-steps
+    hangtop query train.log "SELECT step, rank, value FROM metrics WHERE name = 'loss'" --format chart
     """
     from hangtop.cli.commands import query as command
 

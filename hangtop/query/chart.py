@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.text import clock
+from hangtop.query.chart_series import chart_columns, chart_series
 from hangtop.query.database import QueryError
-from hangtop.query.requests import ChartAsk
+from hangtop.query.requests import ChartAsk, Shown
 
 MOST_POINTS = 2_000
 SIGNS = "●▲■○✓▸◂"
 PLAIN_SIGNS = "*^#o+><"
 """Of several series; a line of braille cannot be told from another without colours."""
+PLAIN_AXES = str.maketrans("┌┐└┘─│┤├┬┴", "++++-|++++")
 TICKS = 5
 NO_PLOTEXT = "a chart needs plotext: pip install 'hangtop[query]'"
+
+
+def all_charts(shown: Shown, width: int, height: int, *, plain: bool) -> Iterator[str]:
+    """A chart of so many cells for each further column of numbers over the first one, with a series for each rank, GPU, run or
+    name. Raises `QueryError`."""
+    pairs = [pair for nth in range(len(shown.names)) if (pair := chart_columns(shown, nth)) is not None]
+    if not pairs:
+        raise QueryError("a chart needs two columns of numbers, such as SELECT step, value FROM metrics")
+    for x, y in pairs:
+        names = (shown.names[x], shown.names[y])
+        yield from chart_lines(ChartAsk(names, chart_series(shown, x, y), width, height, x in shown.moments, plain))
 
 
 def chart_lines(ask: ChartAsk) -> list[str]:
@@ -44,4 +58,5 @@ def chart_lines(ask: ChartAsk) -> list[str]:
     if ask.time:
         ticks = [min(xs) + (max(xs) - min(xs)) * nth / (TICKS - 1) for nth in range(TICKS)]
         plotext.xticks(ticks, [clock(at) for at in ticks])
-    return [clean_text(line).rstrip() for line in plotext.uncolorize(plotext.build()).splitlines()]
+    drawn = plotext.uncolorize(plotext.build())
+    return [clean_text(line).rstrip() for line in (drawn.translate(PLAIN_AXES) if ask.plain else drawn).splitlines()]

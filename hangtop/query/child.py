@@ -10,44 +10,35 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterable
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import msgspec
 
 from hangtop.feeds.replay import RecordingError
 from hangtop.logs.catalog.load import load
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.query.answers import cell, is_number
 from hangtop.query.chart import chart_lines
-from hangtop.query.courses import courses
-from hangtop.query.database import Answer, Database, QueryError, quoted
+from hangtop.query.courses import by_rank, courses, metric_by_rank
+from hangtop.query.database import Database, QueryError, quoted
 from hangtop.query.differences import Runs
 from hangtop.query.lateness import lateness
 from hangtop.query.requests import (
     LIMIT_S,
-    MOST_SERIES,
     Asked,
     ChartAsk,
     ChildAnswer,
     Course,
     CoursesAsk,
     DiffAsk,
-    Shown,
     SqlAsk,
     TimelineAsk,
 )
 from hangtop.query.runs import LIVE, MOST_LOOKS, add_runs, add_seen, run_names, seen_rows, zone_shift_s
+from hangtop.query.shown import shown
 from hangtop.query.tables import TABLES
 from hangtop.query.whole_run import NoTimeError, whole_run
 
-MOST_ROWS = 2_000
-LONGEST_CELL = 500
 MEMORY_BYTES = 2 << 30
 """The run has the machine's memory; what does not fit lies in the folder for temporary files."""
 NICE = 10
@@ -86,14 +77,20 @@ def _courses(ask: CoursesAsk, data: bytes, folder: Path) -> ChildAnswer:
         tables, index, shift_s = "steps metrics gpus ranks", _index(ask.config_dir), zone_shift_s()
         notes = [*add_seen(database, data, files, tables, index, shift_s)]
         others: tuple[Course, ...] = ()
+        run = quoted(LIVE)
+        metric = metric_by_rank(database, run, ask.by_rank) if ask.by_rank else ""
         if ask.other:
             try:
                 notes += add_runs(database, (Path(ask.other),), tables, index, shift_s, MOST_LOOKS)
-                others = courses(database, quoted(run_names((Path(ask.other),))[0]))
+                others = _of_metric(database, quoted(run_names((Path(ask.other),))[0]), metric)
             except QueryError as error:
                 notes.append(str(error))
-        run = quoted(LIVE)
-        return ChildAnswer(courses=courses(database, run), others=others, late=lateness(database, run), notes=tuple(notes))
+        told, late = _of_metric(database, run, metric), () if metric else lateness(database, run)
+        return ChildAnswer(courses=told, others=others, late=late, metric=metric, notes=tuple(notes))
+
+
+def _of_metric(database: Database, run: str, metric: str) -> tuple[Course, ...]:
+    return by_rank(database, run, metric) if metric else courses(database, run)
 
 
 def _differences(ask: DiffAsk, data: bytes, folder: Path) -> ChildAnswer:
@@ -104,57 +101,6 @@ def _differences(ask: DiffAsk, data: bytes, folder: Path) -> ChildAnswer:
         notes += () if ask.bad else add_seen(database, data, files, every, index, shift_s)
         names = run_names(paths) if ask.bad else (*run_names(paths), LIVE)
         return ChildAnswer(differences=tuple(Runs(database, *names).differences()), notes=tuple(notes))
-
-
-def shown(found: Answer, rows: Iterable[tuple[Any, ...]]) -> Shown:
-    """An answer as the screen shows it."""
-    cells: list[tuple[str, ...]] = []
-    points: list[tuple[float | None, ...]] = []
-    words: dict[int, dict[str, int]] = {nth: {} for nth, kind in enumerate(found.types) if kind == "VARCHAR"}
-    count, every = 0, 1
-    for row in rows:
-        if count < MOST_ROWS:
-            cells.append(tuple(cell(value)[:LONGEST_CELL] for value in row))
-        if count % every == 0:
-            points.append(tuple(_place(words, nth, value) if nth in words else _number(value) for nth, value in enumerate(row)))
-            if len(points) == 2 * MOST_ROWS:
-                points, every = points[::2], 2 * every
-        count += 1
-    moments = tuple(
-        nth
-        for nth, (name, kind) in enumerate(zip(found.names, found.types, strict=True))
-        if kind.startswith(("TIMESTAMP", "DATE")) or (is_number(kind) and (name == "time_s" or name.endswith("_at")))
-    )
-    few = {nth: tuple(known) for nth, known in words.items() if 0 < len(known) <= MOST_SERIES}
-    many = words.keys() - few.keys()
-    return Shown(
-        names=tuple(map(cell, found.names)),
-        right=tuple(map(is_number, found.types)),
-        cells=tuple(cells),
-        points=tuple(tuple(None if nth in many else value for nth, value in enumerate(point)) for point in points),
-        moments=moments,
-        words=few,
-        more=count - len(cells),
-    )
-
-
-def _place(words: dict[int, dict[str, int]], column: int, value: Any) -> float | None:
-    """The place of this text among the different ones of its column, the first `MOST_SERIES` and one."""
-    known, text = words[column], cell(value)[:LONGEST_CELL]
-    return float(known.setdefault(text, len(known))) if text in known or len(known) <= MOST_SERIES else None
-
-
-def _number(value: Any) -> float | None:
-    match value:
-        case bool():
-            return None
-        case int() | float() | Decimal():
-            return float(value) if isfinite(value) else None
-        case datetime():
-            return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
-        case date():
-            return datetime(value.year, value.month, value.day).timestamp()
-    return None
 
 
 def _index(config_dir: str | None) -> LiteralIndex:

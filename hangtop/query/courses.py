@@ -11,6 +11,7 @@ POINTS = 1_500
 """Of each course; more than a screen has columns, so that a person can look closer."""
 MOST_METRICS = 12
 MOST_GPUS = 16
+MOST_RANKS = 16
 FIRST = ("loss", "grad_norm", "throughput", "tokens_per_s", "reward", "lr")
 """Metrics that stand first, in this order; then those that are told most often."""
 
@@ -36,6 +37,19 @@ _GPUS = """
 SELECT 'GPU ' || gpu || ' {what}' AS name, time_s, NULL AS step, {column} AS value FROM gpus
 WHERE run = {run} AND {column} IS NOT NULL AND gpu < {most}
 """
+_OF_RANKS = (
+    "SELECT name, count(*) FROM metrics WHERE run = {run} AND value IS NOT NULL AND rank IS NOT NULL GROUP BY name "
+    "HAVING count(DISTINCT rank) > 1 ORDER BY count(*) DESC, name"
+)
+_ONE_METRIC = (
+    "SELECT 'rank ' || rank AS name, rank, time_s, step, value FROM metrics "
+    "WHERE run = {run} AND name = {name} AND value IS NOT NULL AND rank IS NOT NULL"
+)
+_ODD_RANKS = """
+SELECT rank, avg(abs(value - usual)) AS off
+FROM (SELECT rank, value, median(value) OVER (PARTITION BY step) AS usual FROM ({source}))
+GROUP BY rank ORDER BY off DESC, rank LIMIT {most}
+"""
 
 
 def courses(database: Database, run: str) -> tuple[Course, ...]:
@@ -49,6 +63,25 @@ def courses(database: Database, run: str) -> tuple[Course, ...]:
     for what, column in (("power W", "power_w"), ("memory G", "used_bytes / 1073741824.0"), ("util %", "util_percent")):
         told += _thinned(database, _GPUS.format(run=run, what=what, column=column, most=MOST_GPUS), from_zero=True)
     return tuple(told)
+
+
+def metric_by_rank(database: Database, run: str, place: int) -> str:
+    """The metric with this place among those that several ranks tell, the usual ones first; empty behind the last."""
+    told = {str(name): int(count) for name, count in database.select(_OF_RANKS.format(run=run))[1]}
+    names = [*(name for name in FIRST if name in told), *(name for name in told if name not in FIRST)]
+    return names[place - 1] if place <= len(names) else ""
+
+
+def by_rank(database: Database, run: str, metric: str) -> tuple[Course, ...]:
+    """This metric of each rank, those furthest from the middle of all first. Raises `QueryError`."""
+    named = _ONE_METRIC.format(run=run, name=quoted(metric))
+    ranks = [int(rank) for rank, _ in database.select(_ODD_RANKS.format(source=named, most=MOST_RANKS))[1]]
+    told = (
+        {course.name: course for course in _thinned(database, f"{named} AND rank IN ({', '.join(map(str, ranks))})")}
+        if ranks
+        else {}
+    )
+    return tuple(told[name] for rank in ranks if (name := f"rank {rank}") in told)
 
 
 def _thinned(database: Database, source: str, *, from_zero: bool = False) -> Iterator[Course]:

@@ -54,11 +54,13 @@ class DiffAsk(Struct, frozen=True, tag="diff"):
 
 class CoursesAsk(Struct, frozen=True, tag="courses"):
     """How the numbers of the run went. Behind it comes a recording. `files`: logs of which the steps are read, if any. `other`: a
-    recording or a log of a second run to lay over it."""
+    recording or a log of a second run to lay over it. `by_rank`: in place of all numbers one of those that several ranks tell, a
+    course for each rank: its place among them, from 1 on. Behind the last come all again."""
 
     files: tuple[str, ...] = ()
     config_dir: str | None = None
     other: str = ""
+    by_rank: int = 0
 
 
 Point = tuple[float | None, int | None, float, float, float]
@@ -92,7 +94,7 @@ class Shown(Struct, frozen=True):
 
 class ChildAnswer(Struct, frozen=True, omit_defaults=True):
     """`problem`: why there is no answer, in one line. `others`: courses of the second run. `late`: how late each rank was.
-    `notes`: what could not be read."""
+    `metric`: the one whose courses these are, rank by rank. `notes`: what could not be read."""
 
     problem: str = ""
     table: Shown | None = None
@@ -102,4 +104,5 @@ class ChildAnswer(Struct, frozen=True, omit_defaults=True):
     courses: tuple[Course, ...] = ()
     others: tuple[Course, ...] = ()
     late: tuple[Course, ...] = ()
+    metric: str = ""
     notes: tuple[str, ...] = ()

@@ -169,6 +169,7 @@ CHARTS_PAGE: tuple[Key, ...] = (
     Key("plus,equals_sign", "+", "zoom(0.5)", "closer", name="closer"),
     Key("minus", "-", "zoom(2.0)", "wider", name="wider"),
     Key("o", "o", "lay_over", "another run", "another run over it", name="lay_over"),
+    Key("enter", "Enter", word="by rank", name="detail"),
 )
 
 REPLAY: tuple[Key, ...] = (

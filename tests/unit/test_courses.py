@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.query.courses import POINTS, courses
+from hangtop.query.courses import POINTS, by_rank, courses, metric_by_rank
 from hangtop.query.database import Database
 from hangtop.query.lateness import lateness
 from hangtop.query.tables import GpuRow, Metric, Step
@@ -29,6 +29,20 @@ def test_a_course_is_thinned_and_keeps_its_spike() -> None:
     assert len(told["it's loss"]) == POINTS
     assert max(point[4] for point in told["it's loss"]) == 99.0
     assert {point[2] for point in told["s/step"]} == {2.0}
+
+
+def test_a_metric_by_rank_has_the_odd_rank_first_and_the_place_behind_the_last_is_none() -> None:
+    pytest.importorskip("duckdb")
+    with Database() as database:
+        values = {"lr": lambda rank: 1e-5, "loss": lambda rank: 1.0 + (rank == 13) + rank / 100}
+        told_by = [(rank, step, name) for rank in range(20) for step in range(5) for name in values]
+        database.fill(Metric("r", T0 + step, rank, step, name, values[name](rank)) for rank, step, name in told_by)
+        database.fill(Metric("r", T0 + step, 0, step, "eta", 3.0) for step in range(5))
+        assert [metric_by_rank(database, "'r'", place) for place in (1, 2, 3)] == ["loss", "lr", ""]
+        told = by_rank(database, "'r'", "loss")
+    assert told[0].name == "rank 13"
+    assert len(told) == 16
+    assert {point[2] for point in told[0].points} == {2.13}
 
 
 def test_power_and_memory_of_each_gpu_are_courses() -> None:

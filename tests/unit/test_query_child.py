@@ -12,10 +12,13 @@ from hangtop.feeds.seen import LEFT_OUT, Seen
 from hangtop.query.completion import complete
 from hangtop.query.requests import ChartAsk, SqlAsk, TimelineAsk
 from hangtop.records import wire
-from hangtop.tui.widgets.result_table import ResultTable
 
 duckdb = pytest.importorskip("duckdb")
-from hangtop.query.child import MOST_ROWS, answer  # noqa: E402
+from hangtop.query.chart import all_charts  # noqa: E402
+from hangtop.query.chart_series import chart_columns, chart_series  # noqa: E402
+from hangtop.query.child import answer  # noqa: E402
+from hangtop.query.database import Answer, Database, QueryError  # noqa: E402
+from hangtop.query.shown import MOST_ROWS, shown  # noqa: E402
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 
@@ -91,22 +94,21 @@ def test_ranks_runs_and_metrics_are_series_of_their_own_in_one_chart(seen, tmp_p
     sql = f"SELECT i AS step, r AS rank, m AS name, i * r AS value FROM {tables}"
     told = answer(SqlAsk(sql), seen, tmp_path).table
     assert told is not None
-    table = ResultTable(told)
-    assert table.pair(0) == (0, 3)
-    assert table.pair(1) is None
-    series = dict(table.series(0, 3))
+    assert chart_columns(told, 0) == (0, 3)
+    assert chart_columns(told, 1) is None
+    series = dict(chart_series(told, 0, 3))
     assert sorted(series) == sorted(f"{name} rank {rank}" for name in ("loss", "lr") for rank in range(3))
     assert series["lr rank 2"][:3] == ((0.0, 0.0), (1.0, 2.0), (2.0, 4.0))
     pytest.importorskip("plotext")
-    drawn = "\n".join(answer(ChartAsk(("step", "value"), table.series(0, 3), 100, 20), b"", tmp_path).lines)
+    drawn = "\n".join(answer(ChartAsk(("step", "value"), chart_series(told, 0, 3), 100, 20), b"", tmp_path).lines)
     assert all(sign in drawn for sign in ("● loss rank 0", "lr rank 2", "✓"))
 
 
 def test_two_columns_are_one_series_whatever_they_are_called(seen, tmp_path):
     told = answer(SqlAsk("SELECT i AS rank, i * i AS value FROM range(9) t(i)"), seen, tmp_path).table
     assert told is not None
-    assert ResultTable(told).pair(0) == (0, 1)
-    assert [len(points) for _, points in ResultTable(told).series(0, 1)] == [9]
+    assert chart_columns(told, 0) == (0, 1)
+    assert [len(points) for _, points in chart_series(told, 0, 1)] == [9]
 
 
 def test_the_whole_run_of_what_was_seen_has_verdicts_and_ranks(seen, tmp_path):
@@ -147,3 +149,16 @@ def test_without_duckdb_the_command_that_installs_it_is_said_and_the_whole_run_i
         "pip install 'hangtop[query]'"
         in answer(ChartAsk(("a", "b"), (("", ((0.0, 1.0), (1.0, 2.0))),), 80, 20), b"", tmp_path).problem
     )
+
+
+def test_the_command_line_draws_each_further_column_over_the_first():
+    pytest.importorskip("plotext")
+    with Database() as database:
+        found = database.ask("SELECT i AS step, r AS rank, i * r AS loss, 5.0 + i AS memory FROM range(9) t(i), range(2) u(r)")
+    lines = list(all_charts(shown(found, found.rows), 70, 14, plain=True))
+    assert len(lines) == 28
+    assert max(map(len, lines)) == 70
+    assert all(line.isascii() for line in lines)
+    assert [line.split()[0] for line in lines if line.split()[-1] == "step"] == ["loss", "memory"]
+    with pytest.raises(QueryError, match="two columns"):
+        list(all_charts(shown(Answer(("a",), ("BIGINT",), ((1,),)), [(1,)]), 70, 14, plain=True))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -21,9 +22,11 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.monitor.headless import settled
 from hangtop.monitor.questions import unanswered
 from hangtop.query.answers import WRITERS, Format, written
-from hangtop.query.database import Database, QueryError
+from hangtop.query.chart import all_charts
+from hangtop.query.database import Answer, Database, QueryError
 from hangtop.query.recipes import recipes
 from hangtop.query.runs import LIVE, add_runs, rows_of, zone_shift_s
+from hangtop.query.shown import shown
 from hangtop.query.tables import TABLES, columns, summary
 from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Reading
@@ -34,10 +37,11 @@ LIVE_S = 20.0
 """A look at a living run takes at most this long."""
 STACKS_S = 5.0
 """The stacks of the run are waited for so long after all else was seen."""
+LEAST_CHART_LINES = 12
 
 
 class Wanted(Struct, frozen=True):
-    """What the command line asks for. `wanted`: a format of `answers`, or `parquet`."""
+    """What the command line asks for. `wanted`: a format of `answers`, `chart`, or `parquet`."""
 
     recipe: str | None = None
     wanted: str = "table"
@@ -123,8 +127,12 @@ def _answer(database: Database, sql: str, options: Wanted) -> None:
         except OSError as error:
             raise QueryError(f"{options.output}: {error.strerror}") from error
         return
-    wanted: Format = next(name for name in WRITERS if name == options.wanted)
-    lines = [f"{line}\n" for line in written(database.ask(sql), wanted)]
+    answer = database.ask(sql)
+    if options.wanted == "chart":
+        lines = [f"{line}\n" for line in _charts(answer)]
+    else:
+        wanted: Format = next(name for name in WRITERS if name == options.wanted)
+        lines = [f"{line}\n" for line in written(answer, wanted)]
     if options.output is None:
         sys.stdout.writelines(lines)
         return
@@ -132,6 +140,12 @@ def _answer(database: Database, sql: str, options: Wanted) -> None:
         options.output.write_text("".join(lines))
     except OSError as error:
         raise QueryError(f"{options.output}: {error.strerror}") from error
+
+
+def _charts(answer: Answer) -> Iterator[str]:
+    width, height = shutil.get_terminal_size()
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    return all_charts(shown(answer, answer.rows), width, max(LEAST_CHART_LINES, height - 2), plain=plain)
 
 
 async def _look(spec: WatchSpec) -> list[Reading]:

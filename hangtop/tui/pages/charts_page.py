@@ -39,6 +39,7 @@ class ChartsScreen(PageScreen):
     def __init__(self, other: str = "") -> None:
         super().__init__()
         self._other = other
+        self._by_rank, self._metric = 0, ""
         self._late: tuple[Curve, ...] = ()
         self._again: Timer | None = None
         self._answer: ChildAnswer | None = None
@@ -50,8 +51,10 @@ class ChartsScreen(PageScreen):
 
     def head(self, view: View) -> Row:
         where = readout(self._curves, self._window)
+        if self._metric:
+            where = (*where, ("   ", ""), (say(f"{self._metric} by rank, the odd ones first"), "ink"))
         if not self._other:
-            return (*where, ("   ", ""), (say("the numbers of the whole run"), "muted"))
+            return where if self._metric else (*where, ("   ", ""), (say("the numbers of the whole run"), "muted"))
         return (*where, ("   ", ""), (f"{OVER} {Path(self._other).name}", "warn"))
 
     def rows(self, view: View, width: int) -> list[Row]:
@@ -67,6 +70,13 @@ class ChartsScreen(PageScreen):
 
     def action_zoom(self, factor: float) -> None:
         self._look(self._window.zoomed(factor))
+
+    def open(self) -> None:
+        """The next of the numbers that several ranks tell, rank by rank; after the last all numbers again."""
+        self._by_rank += 1
+        self._answer = None
+        self._read()
+        self.show(self.hangtop.view)
 
     async def action_lay_over(self) -> None:
         """Ask for another run, in a line of its own."""
@@ -98,9 +108,10 @@ class ChartsScreen(PageScreen):
 
     async def _ask(self) -> None:
         app, began = self.hangtop, monotonic()
-        answer = await answered(CoursesAsk(logs_here(app), app.spec.config_dir, self._other), seen_here(app))
+        answer = await answered(CoursesAsk(logs_here(app), app.spec.config_dir, self._other, self._by_rank), seen_here(app))
         if not answer.problem or self._answer is None:
-            self._answer = answer
+            self._answer, self._metric = answer, answer.metric
+            self._by_rank = self._by_rank if answer.metric else 0
             mine, theirs, late = ([*map(_curve, some)] for some in (answer.courses, answer.others, answer.late))
             self._curves = laid_over(mine, theirs) if theirs else tuple(mine)
             self._late = laid_over(late, ()) if theirs else tuple(late)

@@ -12,6 +12,7 @@ from textual.events import Key as KeyPressed
 from textual.worker import Worker
 
 from hangtop.common.text import some
+from hangtop.query.chart_series import chart_columns, chart_series
 from hangtop.query.completion import complete
 from hangtop.query.recipes import recipes
 from hangtop.query.requests import ChartAsk, ChildAnswer, Shown, SqlAsk
@@ -183,12 +184,12 @@ class QueryScreen(PageScreen):
 
     def _draw(self) -> None:
         assert self._table is not None
-        if (pair := self._table.pair(self._y)) is None:
+        if (pair := chart_columns(self._table.shown, self._y)) is None:
             self._notice = say("a chart needs two columns of numbers")
             self.show(self.hangtop.view)
             return
         (x, y), size, shown = pair, self.body.size, self._table.shown
-        series = self._table.series(x, y)
+        series = chart_series(shown, x, y)
         names = (shown.names[x], shown.names[y])
         ask = ChartAsk(names, series, size.width, size.height - 1, x in shown.moments, self.hangtop.ascii)
         self._charting = True
@@ -214,7 +215,7 @@ class QueryScreen(PageScreen):
         if self._chart is None:
             self._table.left = max(0, min(self._table.left + by, len(self._table.shown.names) - 1))
             self.show(self.hangtop.view)
-        elif not self._charting and self._table.pair(self._y + by) is not None and self._y + by >= 0:
+        elif not self._charting and chart_columns(self._table.shown, self._y + by) is not None and self._y + by >= 0:
             self._y += by
             self._draw()
 
