@@ -16,7 +16,7 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.monitor.debug_requests import debug_to_come
 from hangtop.monitor.request_pace import AGAIN_S, AT_PART, SECOND_LOOK_S
 from hangtop.records.ask import StacksAsk, WaitsAsk
-from hangtop.records.nodes import node_of
+from hangtop.records.nodes import is_node, node_of
 from hangtop.stacks.frames import own
 from hangtop.stacks.loops import SPAN_S, recently, trades
 
@@ -97,7 +97,7 @@ def watch_comes(snapshot: Snapshot) -> bool:
     health, since = snapshot.state.health.get("waits"), snapshot.now - (snapshot.silence_s or 0.0)
     if health is None or health.problem is not None or health.absent is not None or _watched_all(snapshot):
         return False
-    if not _here(snapshot):
+    if not _here(snapshot) and not _elsewhere(snapshot):
         return False
     looks = [look.started_at for look in snapshot.state.looks if look.started_at >= since]
     return bool(looks) and snapshot.now - min(looks) <= WATCH_COMES_S
@@ -106,7 +106,9 @@ def watch_comes(snapshot: Snapshot) -> bool:
 def _waits_to_come(snapshot: Snapshot) -> bool:
     """What the members wait for was not watched in this silence, or that goes on because something may live."""
     health, waits = snapshot.state.health.get("waits"), snapshot.state.waits
-    if health is None or health.problem is not None or health.absent is not None or not _here(snapshot):
+    if health is None or health.problem is not None or health.absent is not None:
+        return False
+    if not _here(snapshot) and not _elsewhere(snapshot):
         return False
     return waits is None or not waits.done or not _watched_all(snapshot)
 
@@ -122,19 +124,30 @@ def _explained_by_ray(snapshot: Snapshot) -> bool:
 def _watched_all(snapshot: Snapshot) -> bool:
     """Whether the last watch was of this silence, and of all members that are known by now."""
     waits = snapshot.state.waits
-    members = {member.pid for member in snapshot.members if member.status != "gone"}.intersection(_here(snapshot))
+    known = (*_here(snapshot), *_elsewhere(snapshot))
+    members = {member.pid for member in snapshot.members if member.status != "gone"}.intersection(known)
     in_this_silence = waits is not None and waits.started_at >= snapshot.now - (snapshot.silence_s or 0.0)
     return waits is not None and in_this_silence and members <= set(waits.asked)
 
 
 def _here(snapshot: Snapshot) -> tuple[int, ...]:
-    """The processes of this machine, the only ones that can be watched."""
+    """The processes of this machine, the only ones that can all be watched."""
     return tuple(pid for pid in snapshot.pids if not node_of(pid))[:MOST_PIDS]
+
+
+def _elsewhere(snapshot: Snapshot) -> tuple[int, ...]:
+    """Those of other nodes, whose locks can be told."""
+    return tuple(pid for pid in _few_a_node(snapshot.pids) if node_of(pid))
 
 
 def _leads_to_weigh(snapshot: Snapshot) -> bool:
     """Processes may be the run, and whether the log tells of them was asked before it had been read to its end."""
     return bool(snapshot.procs.leads) and not snapshot.procs.weighed and snapshot.log.caught_up
+
+
+def _nodes_to_come(snapshot: Snapshot) -> bool:
+    """Whether a node that was named has neither told of its processes nor why it cannot."""
+    return any(is_node(name) and not health.told for name, health in snapshot.state.health.items())
 
 
 def _workers_to_come(snapshot: Snapshot) -> bool:
@@ -190,12 +203,12 @@ def _few_a_node(pids: tuple[int, ...]) -> tuple[int, ...]:
 
 def waits_request(snapshot: Snapshot) -> WaitsAsk | None:
     """The waits to be watched now, or none: about as often as the stacks. They cost some ms a process."""
-    here = _here(snapshot)
-    if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not here:
+    here, elsewhere = _here(snapshot), _elsewhere(snapshot)
+    if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not (here or elsewhere):
         return None
     last = snapshot.state.waits
-    if last is None and looks_in_this_silence(snapshot) < 2 and _workers_to_come(snapshot):
+    if last is None and looks_in_this_silence(snapshot) < 2 and (_workers_to_come(snapshot) or _nodes_to_come(snapshot)):
         return None  # one watch of all is sooner over than a second one, of those that came late
     if last is not None and _watched_all(snapshot) and snapshot.now - last.started_at - last.seconds < AGAIN_S:
         return None
-    return WaitsAsk(ask=int(snapshot.now * 1000), pids=here)
+    return WaitsAsk(ask=int(snapshot.now * 1000), pids=here, elsewhere=elsewhere)

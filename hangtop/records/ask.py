@@ -44,10 +44,14 @@ class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
 
 
 class WaitsAsk(Struct, frozen=True, omit_defaults=True, tag="waits"):
-    """What do these processes wait for, who could end that, and what moves meanwhile? The answer takes some seconds."""
+    """What do these processes wait for, who could end that, and what moves meanwhile? The answer takes some seconds.
+
+    `elsewhere`: members on other nodes: which of them wait for a lock there, and who has it?
+    """
 
     ask: int
     pids: tuple[int, ...] = ()
+    elsewhere: tuple[int, ...] = ()
 
 
 class FlightAsk(Struct, frozen=True, omit_defaults=True, tag="flight"):

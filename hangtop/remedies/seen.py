@@ -12,6 +12,7 @@ from hangtop.common.text import clock, moment, numbered, some
 from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.ray_health import outlier_actors
 from hangtop.diagnosis.facts.ray_pending import pending_resources
+from hangtop.diagnosis.facts.unseen_nodes import unseen_nodes
 from hangtop.diagnosis.members.log_copiers import where_the_run_is
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.members.writer_presence import nobody_writes
@@ -176,6 +177,7 @@ def _of_rendezvous(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     where, missing = snapshot.procs.rendezvous, missing_ranks(snapshot)
     if missing:
         yield "missing", numbered("rank", missing)
+        yield from (("lost_node", node.host) for node in unseen_nodes(snapshot)[:1])
     if where is None:
         return
     yield from (("address", where.address), ("port", str(where.port)))

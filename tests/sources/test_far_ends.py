@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hangtop.probe.nodes.node_link import Hello, NodeLink
 from hangtop.probe.nodes.node_side.waits import tell_waits
 from hangtop.probe.nodes.node_waits import FarProcess, FarWaits, far_process
 from hangtop.records.nodes import node_of, pid_there
+from hangtop.records.watched_waits import WatchedProcess
 from hangtop.system.waits.sockets import raw_ends, tcp_requests
 from tests.fakes.processes import eventually, python
 
@@ -94,6 +96,64 @@ def test_a_poll_there_is_told_with_the_connections_in_its_memory(link: NodeLink)
 
 def test_a_connection_that_nobody_there_has_is_told_of_nobody(link: NodeLink) -> None:
     assert told("127.0.0.1:1", "127.0.0.1:2", link) == []
+
+
+TAKES = """
+import fcntl, time
+file = open({path!r}, "a")
+fcntl.{how}(file, fcntl.LOCK_EX)
+print("has it", flush=True)
+time.sleep(600)
+"""
+SLEEPS = "import time; file = open({path!r}); print('sleeps', flush=True); time.sleep(600)"
+
+
+@pytest.mark.parametrize("how", ["flock", "lockf"])
+def test_who_has_the_lock_for_which_a_rank_there_waits_is_told_with_what_it_does(
+    link: NodeLink, tmp_path: Path, how: str
+) -> None:
+    import subprocess
+
+    path = str(tmp_path / "cache.lock")
+    takes = TAKES.format(path=path, how=how)
+    with (
+        python(takes, stdout=subprocess.PIPE) as holder,
+        python(SLEEPS.format(path=path), stdout=subprocess.PIPE) as sleeper,
+    ):
+        assert holder.stdout is not None
+        assert sleeper.stdout is not None
+        assert holder.stdout.readline() == b"has it\n"
+        assert sleeper.stdout.readline() == b"sleeps\n"
+        with python(takes) as waiter:
+            far = eventually(lambda: locks_there(link, waiter.pid, sleeper.pid), "the three")
+            ours, theirs, asleep = far[waiter.pid], far[holder.pid], far[sleeper.pid]
+    (end,) = ours.threads[0].ends
+    assert (ours.threads[0].call.kind, end.object.path, end.object.lock) == (
+        "file lock",
+        path,
+        "FLOCK" if how == "flock" else "POSIX",
+    )
+    assert end.pids == (theirs.pid,)
+    assert (theirs.host, theirs.threads[0].call.kind) == ("n2", "sleep")
+    assert [each.pids for each in asleep.threads[0].locked] == [(theirs.pid,)], "it may sleep between two attempts"
+    assert not theirs.threads[0].locked, "what it has locked itself keeps it from nothing"
+
+
+def locks_there(link: NodeLink, waiter: int, sleeper: int) -> dict[int, WatchedProcess]:
+    """By pid there, once the waiter stands in its call."""
+    found: list[dict[str, Any]] = []
+    requests = [request.hex() for request in tcp_requests()]
+    ask = {"ask": 5, "ends": [], "requests": requests, "samples": 2, "every_s": 0.05, "members": [waiter, sleeper]}
+    tell_waits(ask, found.append)
+    seen = [far_process(link, record).seen for record in found[:-1]]
+    told = {pid_there(each.pid): each for each in seen}
+    return told if waiter in told and told[waiter].threads[0].ends else {}
+
+
+def test_a_node_where_nobody_waits_for_a_lock_tells_nothing(link: NodeLink) -> None:
+    found: list[dict[str, Any]] = []
+    tell_waits({"ask": 5, "ends": [], "requests": ["broken"], "samples": 2, "every_s": 0.05, "members": [1 << 22]}, found.append)
+    assert found == [{"asked": 5}], "no socket is asked for"
 
 
 def test_a_node_that_answers_in_another_form_tells_nothing_and_ends_no_watch() -> None:

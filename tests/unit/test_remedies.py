@@ -18,13 +18,15 @@ from hangtop.diagnosis.waits_for import waits_for
 from hangtop.logs.catalog.fix import Fix
 from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.profile import Stage
-from hangtop.records.advice import Advice
+from hangtop.records.advice import Advice, TellAsk
 from hangtop.records.log import StageEvent, StagePlan
+from hangtop.records.nodes import on_node
 from hangtop.records.process import Rendezvous
 from hangtop.records.stack import Frame, Thread
 from hangtop.remedies import catalogue
 from hangtop.remedies.advise import advice
 from hangtop.remedies.catalogue import place_flaws, places, usable_places
+from hangtop.remedies.harmless import harmless
 from hangtop.remedies.place import Place, can_fill, command, remedies_of, slots_of
 from hangtop.remedies.place_page import BLANKS, place_page, stage_page
 from hangtop.remedies.within_reach import Reach, within_reach
@@ -359,3 +361,15 @@ class TestReach:
 
     def test_of_a_process_on_another_node_the_command_names_its_pid_there_and_the_node(self) -> None:
         assert ended("py-spy dump --pid PID", living=True, host="n2") == ["py-spy dump --pid 812  # on n2"]
+
+    def test_the_number_of_a_process_on_another_node_is_told_as_its_pid_there_and_no_command_is_run_with_it_here(self) -> None:
+        number = on_node(2, 185)
+        cause, tell = f"pid {number} holds x, 8388608 bytes", f"ps -p {number}  # its state"
+        advised = Advice(cause, f"Look: kill -CONT {number}", "shell", "", "", (tell,), "x", f"kill -CONT {number}")
+        reach = Reach(gone=False, here=True, pid=7, is_away=False, far={str(number): (185, "n3")})
+        (told,) = within_reach([advised], reach)
+        assert told.cause == "pid 185 on n3 holds x, 8388608 bytes"
+        assert told.paste == "kill -CONT 185  # on n3"
+        assert told.tell_apart == ("on n3: ps -p 185  # its state",)
+        assert isinstance(harmless("ps -p 185"), TellAsk)
+        assert isinstance(harmless(told.tell_apart[0]), str), "it is refused"

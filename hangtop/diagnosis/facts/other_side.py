@@ -126,8 +126,8 @@ def _went_on(watch: Watch, pid: int) -> bool:
 
 
 def _all_told(process: WatchedProcess) -> bool:
-    """Of a process on another node: whether each of its threads waits for a clock, for another of its threads, or at connections
-    alone. What stands behind pipes, files, children and unix sockets there is not looked at."""
+    """Of a process on another node: whether each of its threads waits for a clock, for another of its threads, at connections or
+    for a lock. What stands behind pipes, files, children and unix sockets there is not looked at."""
     return process.complete and all(map(_is_told, process.threads))
 
 
@@ -135,6 +135,8 @@ def _is_told(thread: ThreadWait) -> bool:
     call = thread.call
     if call.kind == "futex":
         return call.shared is False
+    if call.kind == "file lock":
+        return all(end.known for end in thread.ends)
     at_known = all(end.object.kind == "tcp" or end.object.kind in WAKERS for end in thread.ends)
     return call.kind == "sleep" or (call.kind in AT_SOCKETS and bool(thread.ends) and at_known and call.unread is None)
 

@@ -96,9 +96,12 @@ class NodeLink:
         """Ask for a part of an output file of a rank there."""
         self._ask(ask, {"part": {"ask": ask, "path": path, "first": first, "most": most, "from_end": from_end}})
 
-    def ask_waits(self, ask: int, ends: Sequence[str], requests: Sequence[str], samples: int, every_s: float) -> None:
-        """Ask who holds these ends of connections there, and what becomes of these processes meanwhile."""
-        what = {"ends": ends, "requests": requests, "samples": samples, "every_s": every_s}
+    def ask_waits(
+        self, ask: int, ends: Sequence[str], requests: Sequence[str], samples: int, every_s: float, members: Sequence[int]
+    ) -> None:
+        """Ask who holds these ends of connections there, or the locks for which these members wait, and what becomes of these
+        processes meanwhile."""
+        what = {"ends": ends, "requests": requests, "samples": samples, "every_s": every_s, "members": members}
         self._ask(ask, {"waits": {"ask": ask, **what}})
 
     def _ask(self, ask: int, record: dict[str, Any]) -> None:

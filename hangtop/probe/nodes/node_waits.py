@@ -1,4 +1,5 @@
-"""The far ends of connections to other nodes: which process there holds one, what it waits for in turn, and what moves there.
+"""What is waited for on other nodes: which process there holds the far end of a connection, or the lock for which a rank there
+waits, what it waits for in turn, and what moves there.
 
 An end is found by both addresses of its connection, on both machines, and by what the kernels counted on it."""
 
@@ -13,11 +14,13 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.clean_words import clean_words
+from hangtop.common.grouped import grouped
 from hangtop.probe.nodes.node_link import NodeLink
+from hangtop.probe.nodes.node_locks import NodeLocks, locks_told
 from hangtop.probe.waits.samples import Moment, Sample
 from hangtop.probe.waits.surroundings import unlike
 from hangtop.probe.waits.windows import busy_in, changed_in, main_s, samples_of, socket_moves, thread_moves, woken_in
-from hangtop.records.nodes import on_node
+from hangtop.records.nodes import node_of, on_node, pid_there
 from hangtop.records.waiting import AwaitedFile, BlockedCall, ObjectKind, OtherEnd, TcpSocket, ThreadWait, WaitObject, port_of
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.system.processes.kernel_threads import HIDDEN, wait_of
@@ -57,16 +60,28 @@ class FarProcess(Struct, frozen=True):
 
 
 class FarWaits:
-    """One question to all nodes; `answers` never waits. `wanted`: our ends of connections that lead elsewhere."""
+    """One question to each node; `answers` never waits. `wanted`: our ends of connections that lead elsewhere; `members`: of the
+    run, on other nodes."""
 
-    def __init__(self, nodes: Mapping[int, NodeLink], ask: int, wanted: Collection[Ends], samples: int, every_s: float) -> None:
-        self._question, self._nodes = ask + ABOVE_STACKS, dict(nodes) if wanted else {}
+    def __init__(
+        self,
+        nodes: Mapping[int, NodeLink],
+        ask: int,
+        wanted: Collection[Ends],
+        samples: int,
+        every_s: float,
+        members: Collection[int] = (),
+    ) -> None:
+        there = grouped(members, node_of)
+        self._question = ask + ABOVE_STACKS
+        self._nodes = {node: link for node, link in nodes.items() if wanted or node in there}
         self._until = time.monotonic() + samples * every_s + LATE_S
         self._found: list[FarProcess] = []
         ends = [end.hex() for local, remote in sorted(wanted)[:MOST_PAIRS] for end in raw_ends(remote, local)]
         requests = [request.hex() for request in tcp_requests()]
-        for link in self._nodes.values():
-            link.ask_waits(self._question, ends, requests, samples, every_s)
+        for node, link in self._nodes.items():
+            pids = [pid_there(number) for number in there.get(node, ())]
+            link.ask_waits(self._question, ends, requests, samples, every_s, pids)
 
     def answers(self) -> list[FarProcess]:
         """The processes that were told of so far."""
@@ -104,7 +119,8 @@ def far_process(link: NodeLink, record: Mapping[str, Any]) -> FarProcess:
     there = _There(hello.machine, record["epolls"], {int(clock): float(now) for clock, now in record["clocks"].items()})
     calls = (_call(number, on_node(link.node, each[0]), each[1:], there) for each in record["threads"])
     others = {int(fd): ANONYMOUS.get(str(target).partition(":")[2], "unknown") for fd, target in record["others"].items()}
-    threads = tuple(ThreadWait(call, tuple(_ends(call, by_fd, rows, others))) for call in calls)
+    locks = locks_told(link.node, record.get("locks", {}))
+    threads = tuple(ThreadWait(call, tuple(_ends(call, by_fd, rows, others, locks)), locks.locked(call)) for call in calls)
     moves = socket_moves(None, moments, [inode for inode, row in rows.items() if row.state != "listen"])
     waited = {end.object.inode for thread in threads for end in thread.ends}
     seen = WatchedProcess(
@@ -188,9 +204,17 @@ def _call(number: int, tid: int, told: Any, there: _There) -> BlockedCall:
 
 
 def _ends(
-    call: BlockedCall, by_fd: Mapping[int, int], rows: Mapping[int, TcpSocket], others: Mapping[int, ObjectKind]
+    call: BlockedCall,
+    by_fd: Mapping[int, int],
+    rows: Mapping[int, TcpSocket],
+    others: Mapping[int, ObjectKind],
+    locks: NodeLocks,
 ) -> Iterator[OtherEnd]:
-    """What it waits at, as far as that is a connection, its own memory or its own clocks; the rest is not known from here."""
+    """What it waits at, as far as that is a connection, a lock, its own memory or its own clocks; the rest is not known from
+    here."""
+    if call.kind == "file lock":
+        yield from locks.ends(call)
+        return
     if call.kind == "futex":
         alone = call.shared is False
         yield OtherEnd(WaitObject("futex", shared=call.shared), (call.pid,) if alone else (), known=alone)

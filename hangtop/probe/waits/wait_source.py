@@ -78,7 +78,7 @@ class WaitSource(Source):
         moments: list[Moment] = []
         self._pollers.begin(around.threads)
         away = {(end.object.local, end.object.remote) for threads in around.threads.values() for end in _away(threads)}
-        far = FarWaits(self._context.nodes, ask.ask, away, WINDOWS + 1, WINDOW_S)
+        far = FarWaits(self._context.nodes, ask.ask, away, WINDOWS + 1, WINDOW_S, ask.elsewhere)
         while True:
             at = time.monotonic()
             moments.append(self._sampler.take(at, counted, inodes, unix))
@@ -91,8 +91,9 @@ class WaitSource(Source):
                 is_open = is_open or (windows < QUEUE_WINDOWS and any(is_queued(each, members, ask.pids) for each in may_live))
                 done = not is_open and not far.is_open
                 told = with_far_ends(told, far.answers(), _by_ends(around, moments[-1]))
+                asked = (*ask.pids, *ask.elsewhere)
                 yield WaitsReading(
-                    ask.ask, now, ask.pids, told, windows, round(at - began, 2), around.hidden, done, around.note, beside, near
+                    ask.ask, now, asked, told, windows, round(at - began, 2), around.hidden, done, around.note, beside, near
                 )
                 if done:
                     far.close()

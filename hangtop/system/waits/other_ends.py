@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -46,7 +46,7 @@ def ends_of(call: BlockedCall, found: tuple[Descriptor, ...], machine: Machine) 
             alone = call.shared is False
             return (OtherEnd(WaitObject("futex", shared=call.shared), (call.pid,) if alone else (), known=alone),)
         case "file lock":
-            return _lock_ends(call, found, machine)
+            return lock_ends(call, found, machine.locks, machine.holders, machine.stats.keys())
         case "child" if not found:
             return (_child_end(call, machine.stats),)
     return tuple(_end(each, machine) for each in found)
@@ -83,27 +83,30 @@ def _socket_end(at: Descriptor, machine: Machine) -> OtherEnd:
     )
 
 
-def _lock_ends(call: BlockedCall, found: tuple[Descriptor, ...], machine: Machine) -> tuple[OtherEnd, ...]:
-    """`/proc/locks` tells who waits by pid, except for locks of an open file (OFDLCK), which are told by the file."""
+def lock_ends(
+    call: BlockedCall, found: tuple[Descriptor, ...], locks: LockTable, holders: Holders, living: Collection[int]
+) -> tuple[OtherEnd, ...]:
+    """`/proc/locks` tells who waits by pid, except for locks of an open file (OFDLCK), which are told by the file. `living`:
+    pids."""
     file = found[0] if found else None
-    asked = machine.locks.wanted_by(call.pid) or machine.locks.wanted_by(-1)
+    asked = locks.wanted_by(call.pid) or locks.wanted_by(-1)
     for wanted, in_way in asked:
         if wanted.inode == (wanted.inode if file is None and wanted.pid > 0 else file.inode if file is not None else None):
             shown = WaitObject("file lock", inode=wanted.inode, path=file.path if file is not None else "", lock=wanted.kind)
-            pids = {pid for lock in in_way for pid in _owners(lock, machine)}
-            hidden = len(machine.holders.hidden)
+            pids = {pid for lock in in_way for pid in _owners(lock, holders, living)}
+            hidden = len(holders.hidden)
             return (OtherEnd(shown, tuple(sorted(pids)), all_needed=len(in_way) > 1, hidden=hidden),)
     path = file.path if file is not None else ""
     return (OtherEnd(WaitObject("file lock", inode=file.inode if file is not None else None, path=path), known=False),)
 
 
-def _owners(lock: FileLock, machine: Machine) -> set[int]:
+def _owners(lock: FileLock, holders: Holders, living: Collection[int]) -> set[int]:
     """A lock of an open file belongs to all that have this file open, also if the process that took it has ended: the pid in
     `/proc/locks` counts only where nobody may look."""
     if lock.kind == "POSIX":
-        return {lock.pid} & machine.stats.keys()
-    through = {each.pid for each in machine.holders.of_inode(lock.inode) if lock in each.locks}
-    return through or {lock.pid} & machine.holders.hidden
+        return {lock.pid}.intersection(living)
+    through = {each.pid for each in holders.of_inode(lock.inode) if lock in each.locks}
+    return through or {lock.pid} & holders.hidden
 
 
 def _child_end(call: BlockedCall, stats: Mapping[int, Stat]) -> OtherEnd:

@@ -1,5 +1,5 @@
-"""Who holds the other ends of some connections, what these processes wait for, and what moves there meanwhile: what the kernel
-says, which the other side reads (`hangtop.probe.nodes.node_waits`)."""
+"""Who holds the other ends of some connections, or the locks for which members of the run here wait, what these processes wait
+for in turn, and what moves there meanwhile: what the kernel says. The other side reads it (`hangtop.probe.nodes.node_waits`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from hangtop.probe.nodes.node_side.births import all_stats, commands_of
+from hangtop.probe.nodes.node_side.locks import chain
 from hangtop.probe.nodes.node_side.proc import fields, link, listed, read, stat_of
 from hangtop.system.waits.sock_diag import dump
 
@@ -27,7 +28,12 @@ Say = Callable[[dict[str, Any]], None]
 
 
 def tell_waits(ask: dict[str, Any], say: Say) -> None:
-    """`requests`: what to ask of sock_diag(7); `ends`: of the wanted sockets, as it tells them; `samples` every `every_s`."""
+    """`requests`: what to ask of sock_diag(7); `ends`: of the wanted sockets, as it tells them; `members`: pids of those that may
+    wait for a lock; `samples` every `every_s`."""
+    locks = chain(ask.get("members", []))
+    if not ask["ends"] and not locks:
+        say({"asked": ask["ask"]})
+        return
     try:
         rows = sockets(ask["requests"])
     except OSError as error:
@@ -36,7 +42,8 @@ def tell_waits(ask: dict[str, Any], say: Say) -> None:
     wanted = set(ask["ends"])
     inodes = {inode_of(row) for row in rows if row[ENDS].hex() in wanted} - {0}
     held = holders(inodes) if inodes else {}
-    pids = sorted(held)[:MOST_HOLDERS]
+    pids = sorted(locks) + sorted(set(held) - set(locks))[:MOST_HOLDERS]
+    held.update({pid: sockets_of(pid) for pid in locks})
     threads = {pid: threads_of(pid) for pid in pids}
     clocks = {str(clock): time.clock_gettime(clock) for clock in CLOCKS}
     moments = []
@@ -59,6 +66,7 @@ def tell_waits(ask: dict[str, Any], say: Say) -> None:
                 "files": {str(inode): fds for inode, fds in held[pid].items()},
                 "epolls": epolls_of(pid),
                 "others": others_of(pid),
+                "locks": locks.get(pid, {}),
                 "moments": seen,
             }
         )
@@ -80,14 +88,20 @@ def holders(inodes: set[int]) -> dict[int, dict[int, list[int]]]:
     for pid, who in all_stats().items():
         if who[5] or pid == os.getpid():
             continue
-        mine: dict[int, list[int]] = {}
-        for name in listed(f"/proc/{pid}/fd")[:MOST_FILES]:
-            target = link(f"/proc/{pid}/fd/{name}")
-            if target.startswith("socket:["):
-                mine.setdefault(int(target[8:-1]), []).append(int(name))
+        mine = sockets_of(pid)
         if not inodes.isdisjoint(mine):
             found[pid] = mine
     return found
+
+
+def sockets_of(pid: int) -> dict[int, list[int]]:
+    """By inode, its descriptors."""
+    mine: dict[int, list[int]] = {}
+    for name in listed(f"/proc/{pid}/fd")[:MOST_FILES]:
+        target = link(f"/proc/{pid}/fd/{name}")
+        if target.startswith("socket:["):
+            mine.setdefault(int(target[8:-1]), []).append(int(name))
+    return mine
 
 
 def threads_of(pid: int) -> list[list[Any]]:
