@@ -13,7 +13,7 @@ WORDS = re.compile(r"[A-Za-z]+")
 CHOICE = re.compile(r"\[([^\[\]]*)\]")
 MOST_SPLITS = 12
 """Ways to read one text as one sentence; more come only of long foreign texts."""
-NUMBER = re.compile(r"[^\w\s]*\d[\d.,:/+–−%-]*[A-Za-z]{0,3}\d{0,2}[^\w\s]*|[KMGTBWCs%?–]|MB/s|GB/s|MHz|[A-Z][a-z]{2}")
+NUMBER = re.compile(r"[^\w\s]*\d[\d.,:/+–−%-]*[A-Za-z]{0,3}\d{0,2}[^\w\s]*|[KMGTBWCs%?–]|MB/s|GB/s|MHz|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec")
 """One of the words of a number or a time: `3`, `1,024`, `2:31`, `1h43`, `<5s`, `0-2`, `?`, the unit in `38 K`, the month in
 `17 Nov 15:27:27`."""
 

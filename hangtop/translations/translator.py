@@ -18,6 +18,7 @@ WORD = re.compile(r"[A-Za-z]?[a-z]+(?:['’][a-z]+)?(?:-[a-z]+)*")
 LETTERS = re.compile(r"[A-Za-z]+")
 AROUND = "()[]“”‘’\"'.,;:!?…`"
 PARTED = re.compile(r"[,;:.] ")
+STOP = "."
 MOST_ASKED = 600
 """Parts that one text is read as, at most."""
 MOST_KNOWN = 1 << 15
@@ -102,6 +103,8 @@ class Translator:
             return Told(0, 0, whole)
         if not LETTERS.search(text):
             return Told(0, 0, text)
+        if text.endswith(STOP) and (told := self._sentence(text)) is not None:
+            return told
         best: Told | None = None
         for pair in self._fitting(text):
             for parts in pair.english.splits(text):
@@ -112,6 +115,12 @@ class Translator:
                     return best
         left = self._words(text)
         return Told(left, 0, text) if best is None or left < best.untold else best
+
+    def _sentence(self, text: str) -> Told | None:
+        """The text as one sentence with its full stop, if it can be told whole: no slot takes the stop for a part of its own."""
+        pair = next((pair for pair in self._joints if pair.english.literals == ("", STOP)), None)
+        told = None if pair is None else self._filled(pair, (text.removesuffix(STOP),))
+        return told if told is not None and told.untold == told.doubts == 0 else None
 
     def _fitting(self, text: str) -> Iterator[Pair]:
         """The pairs whose fixed text may be found in the text, the most specific first."""

@@ -309,3 +309,9 @@ class TestAUsersOwnPairs:
         own, problem = user_pairs("zh", tmp_path)
         assert not own
         assert "own.toml" in problem
+
+
+def test_a_slot_takes_neither_a_word_for_a_month_nor_the_end_of_the_sentence() -> None:
+    assert CHINESE.say("All 2 ranks") == "全部 2 个 rank"
+    told = CHINESE.say("All 8 ranks wait in all_reduce and none stands out.")
+    assert told == "全部 8 个 rank 都等在 all_reduce 中，没有哪个与众不同。"
