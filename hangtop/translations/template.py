@@ -13,7 +13,8 @@ WORDS = re.compile(r"[A-Za-z]+")
 CHOICE = re.compile(r"\[([^\[\]]*)\]")
 MOST_SPLITS = 12
 """Ways to read one text as one sentence; more come only of long foreign texts."""
-NUMBER = re.compile(r"[^\w\s]*\d[\d.,:/+–−%-]*[A-Za-z]{0,3}\d{0,2}[^\w\s]*|[KMGTBWCs%?–]|MB/s|GB/s|MHz|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec")
+MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+NUMBER = re.compile(rf"[^\w\s]*\d[\d.,:/+–−%-]*[A-Za-z]{{0,3}}\d{{0,2}}[^\w\s]*|[KMGTBWCs%?–]|MB/s|GB/s|MHz|{MONTH}")
 """One of the words of a number or a time: `3`, `1,024`, `2:31`, `1h43`, `<5s`, `0-2`, `?`, the unit in `38 K`, the month in
 `17 Nov 15:27:27`."""
 
