@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     shell_rules.tries_again,
     crash_rules.crashed,
     end_rules.died,
+    shell_rules.never_comes_to,
     end_rules.finished,
     end_rules.copy_ended,
     end_rules.writer_gone,

@@ -178,6 +178,18 @@ class ShellLoop(Struct, frozen=True, omit_defaults=True):
     head: str = ""
 
 
+class UnfinishedScript(Struct, frozen=True, omit_defaults=True):
+    """A shell that waits for some of its children, and whose script starts another program behind that.
+
+    `pid`: of the shell, `awaited`: of these children. `next`: what it comes to then, as its script has it. `in_wait`: only jobs
+    are left, so that it is in `wait`; else it waits for what it runs in the foreground."""
+
+    pid: int
+    awaited: tuple[int, ...]
+    next: str
+    in_wait: bool = False
+
+
 RayTieKind = Literal["drives", "works", "holds", "log", "argument", "environment"]
 """How a process of the run is tied to Ray: it drives a job, is a worker of one, holds a file of the session's folder open or has
 its log there; or its command line or environment names an address or a session."""
@@ -223,7 +235,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     `began_at`: unix time at which the oldest process began that runs the program now, kept when it ends; `older`: by real path of
     a log, the byte below which everything was written before. `sought`: the files were known whose writers are to be found; those
     of a directory or pattern the log source tells first, and until then no writer is seen of any of them. `loops`: shells that
-    sleep and then try again, tied to the run by its logs.
+    sleep and then try again, tied to the run by its logs; `scripts`: shells that write the logs and have more to do.
     """
 
     writers: tuple[Writer, ...] = ()
@@ -248,6 +260,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     older: dict[str, int] = {}
     sought: bool = True
     loops: tuple[ShellLoop, ...] = ()
+    scripts: tuple[UnfinishedScript, ...] = ()
     contained: bool = False
     node: OtherNode | None = None
     named: NamedNodes | None = None

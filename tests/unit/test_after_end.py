@@ -11,7 +11,7 @@ from hangtop.monitor.headless import settled
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Progress
-from hangtop.records.process import Process, ProcessReading
+from hangtop.records.process import Process, ProcessReading, UnfinishedScript
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.state.run_state import RunState
 from tests.fakes.members import ALL_REDUCE, BUSY, IDLE, LOCK, NOW, SPEC, SPIN, USER, process, run, thread
@@ -101,3 +101,29 @@ def test_nobody_is_proven_to_write_files_that_were_not_known_when_writers_were_l
     looked = replace(state, procs=ProcessReading())
     assert diagnose(looked, SPEC, NOW).word == "finished"
     assert settled(looked)
+
+
+SCRIPT = UnfinishedScript(99, (100,), "python eval.py", in_wait=True)
+
+
+def served(does: Thread, script: UnfinishedScript, at: Process | None = None) -> RunState:
+    """The log told of an end; this process is left, at a port of its own, and its shell has more to do."""
+    state = ended(does, at or replace(process(0, IDLE), rank=None, world=None, role="other"), silence_s=130.0)
+    at_port = (replace(look, stacks=tuple(replace(stack, listens=True) for stack in look.stacks)) for look in state.looks)
+    assert state.procs is not None
+    return replace(state, looks=tuple(at_port), procs=replace(state.procs, scripts=(script,)))
+
+
+def test_a_script_that_waits_for_a_server_never_comes_to_what_is_left() -> None:
+    verdict = diagnose(served(SERVES, SCRIPT), SPEC, NOW)
+    assert (verdict.word, verdict.rule, [culprit.pid for culprit in verdict.culprits]) == ("hung", "never_comes_to", [100])
+    assert "python eval.py" in verdict.headline
+    in_front = replace(SCRIPT, in_wait=False)
+    assert diagnose(served(SERVES, in_front), SPEC, NOW).word == "waiting", "it may be meant to be asked, and to end"
+    once = thread(Frame("accept", "/usr/lib/python3.11/socket.py", 293), wait="accept")
+    assert diagnose(served(once, SCRIPT), SPEC, NOW).word == "waiting", "it takes one, and goes on"
+
+
+def test_a_script_that_has_more_to_do_goes_on_while_its_child_works() -> None:
+    busy = replace(process(0, BUSY, "R", cpu_percent=97.0), rank=None, world=None, role="other")
+    assert diagnose(served(SPIN, SCRIPT, busy), SPEC, NOW).word in ("running", "slow")

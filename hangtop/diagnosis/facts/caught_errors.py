@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from hangtop.common.late_pattern import late_pattern
+from hangtop.diagnosis.facts.line_form import form_of
 from hangtop.records.log import LogLine
 
 _HEAD = late_pattern(r"\bTraceback \(most recent call last\):\s*$")
@@ -19,8 +20,6 @@ _RECORD = late_pattern(r"(?:^|[\s\[|:])(?:ERROR|WARNING|WARN|CRITICAL|EXCEPTION)
 _OUTERMOST = late_pattern(r"in (?:<module>|_run_code|_run_module_as_main|_bootstrap\w*|_wrap|_?worker\w*|_process_worker)\s*$")
 """The first frame of an error that nobody caught: that of the program, of the thread, or of the worker of a pool, itself."""
 _CHAIN = late_pattern(r"^(?:During handling of the above exception|The above exception was the direct cause)\b")
-_NUMBERS = late_pattern(r"[\d\s]+")
-"""Numbers with the blanks that set them in columns: what is left is the form of a line."""
 
 
 def without_ignored(lines: Sequence[LogLine]) -> tuple[LogLine, ...]:
@@ -74,12 +73,7 @@ def caught_last(lines: Sequence[LogLine]) -> bool:
 def is_new(lines: Sequence[LogLine], line: LogLine) -> bool:
     """Whether no line before this one of them has its form: what a run says at its end it says once, and of its parts again."""
     before = takewhile(lambda each: each is not line, lines)
-    return _form(line) not in map(_form, before)
-
-
-def _form(line: LogLine) -> str:
-    """What all lines have in common that differ in numbers alone."""
-    return _NUMBERS.sub(" ", line.text)
+    return form_of(line) not in map(form_of, before)
 
 
 def caught(lines: Sequence[LogLine]) -> int:
@@ -92,7 +86,7 @@ def caught(lines: Sequence[LogLine]) -> int:
     for line in without_ignored(lines):
         state = open_of.get(line.rank, "")
         if line.rank not in open_of:
-            forms.setdefault(line.rank, set()).add(_form(line))
+            forms.setdefault(line.rank, set()).add(form_of(line))
         if _HEAD.search(line.text):
             open_of[line.rank] = "frames"
         elif state == "frames" and not _belongs(line.text):
@@ -105,7 +99,7 @@ def caught(lines: Sequence[LogLine]) -> int:
 
 
 def _goes_on(line: LogLine, forms: set[str]) -> bool:
-    return line.kind in ("progress", "stage") or _form(line) in forms
+    return line.kind in ("progress", "stage") or form_of(line) in forms
 
 
 def _belongs(text: str) -> bool:

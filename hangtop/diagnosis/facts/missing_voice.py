@@ -13,8 +13,9 @@ from msgspec import Struct
 from hangtop.common.grouped import grouped
 from hangtop.common.late_pattern import late_pattern
 from hangtop.common.memo import memoized
+from hangtop.diagnosis.facts.line_form import form_of
 from hangtop.diagnosis.facts.message_evidence import short
-from hangtop.diagnosis.facts.named_voices import Voices, form_of, named_missing, named_voices
+from hangtop.diagnosis.facts.named_voices import Voices, named_missing, named_voices
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Culprit

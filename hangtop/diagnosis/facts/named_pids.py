@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from hangtop.common.grouped import grouped
 from hangtop.diagnosis.facts.author_fate import living
+from hangtop.diagnosis.facts.line_form import form_of
 from hangtop.diagnosis.facts.message_evidence import short
-from hangtop.diagnosis.facts.named_voices import form_of, named_alone
+from hangtop.diagnosis.facts.named_voices import named_alone
 from hangtop.diagnosis.facts.unseen_nodes import unseen_nodes
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine

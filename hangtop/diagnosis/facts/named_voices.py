@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hangtop.common.grouped import grouped
 from hangtop.common.late_pattern import late_pattern
+from hangtop.diagnosis.facts.line_form import form_of
 from hangtop.records.log import LogLine
 
 Voices = Mapping[int, Sequence[LogLine]]
@@ -16,7 +17,6 @@ Voices = Mapping[int, Sequence[LogLine]]
 LINES = 1_000
 """So many of the last lines are compared."""
 
-NUMBERS = late_pattern(r"0x[0-9a-fA-F]+|\d+(?:[.,:/-]\d+)*(?:e[+-]?\d+)?|\bnan\b|\binf\b")
 _NAMES = late_pattern(r"(?i)(?:(?<![a-z])|(?<=seconds))(?:rank|process|proc|worker|task)[ _:=#-]{0,3}(\d{1,4})(?![\d.])")
 _RANK = late_pattern(r"(?i)(?<![a-z])rank[ _:=#-]{0,3}(\d{1,5})\b(?:[ ,(\[]{1,3}pid[ :=]{0,2}(\d+))?")
 _LISTED = late_pattern(
@@ -32,11 +32,6 @@ _LISTED = late_pattern(
 _HEAD = late_pattern(r"(?i)^\W{0,8}missing ranks?:?\s*$")
 _ROW = late_pattern(r"^(\d{1,5}): ?\[")
 """Horovod's list of the ranks that never submitted a tensor, a row for each (stall_inspector.cc)."""
-
-
-def form_of(line: LogLine) -> str:
-    """Its words: a number is no difference."""
-    return NUMBERS.sub("#", line.text)
 
 
 def named_voices(tail: Sequence[LogLine]) -> Voices:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from hangtop.common.grouped import grouped
 from hangtop.common.memo import memoized
+from hangtop.diagnosis.facts.line_form import form_of_text
 from hangtop.diagnosis.facts.message_evidence import short
-from hangtop.diagnosis.facts.named_voices import LINES, NUMBERS
+from hangtop.diagnosis.facts.named_voices import LINES
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Culprit
@@ -42,7 +43,7 @@ def _voices(tail: Sequence[LogLine]) -> Voices:
     named = [
         (place, line, found[1]) for place, line in enumerate(lines) if line.rank is None and (found := _NODE.match(line.text))
     ]
-    families = grouped(named, lambda each: NUMBERS.sub("#", each[2]))
+    families = grouped(named, lambda each: form_of_text(each[2]))
     most = max(families.values(), key=len, default=[])
     if len(most) < NEARLY_ALL * len(lines) or len({line.file for _, line, _ in most}) > 1:
         return {}

@@ -115,7 +115,7 @@ def died(snapshot: Snapshot) -> Verdict | None:
     """Nobody is seen to write the log any more, and its last lines tell of a death in words that no signature knows: a bare
     exception, a shell's "Segmentation fault", an exit code in a launcher's words, semaphores that were left.
 
-    Stands before `finished`: a run may die after its last step, and what it said last counts.
+    Stands before `never_comes_to`: a run may die after its last step, and what it said last counts.
     """
     proven = over(snapshot)
     line = died_saying(snapshot) if (proven or unheard(snapshot)) and not ended_well(snapshot) else None
@@ -141,8 +141,8 @@ def _named(text: str) -> tuple[Culprit, ...]:
 def finished(snapshot: Snapshot) -> Verdict | None:
     """The finish stage was reached; or no writer is left, and the last step of a known total was reached, or the last lines tell
     of an end, such as an early stop. A process that ended with an error afterwards had not finished, a run of which somebody
-    still works only ended a part, and processes that wait for each other after the end never leave; nor had one of which a
-    stack stands in the log.
+    still works or whose script has more to do only ended a part, and processes that wait for each other after the end never
+    leave; nor had one of which a stack stands in the log.
 
     Stands before `writer_gone`: after the end its processes leave, and that is no crash.
     """
@@ -151,7 +151,7 @@ def finished(snapshot: Snapshot) -> Verdict | None:
     last = progress.step is not None and progress.total is not None and progress.step == progress.total - 1  # counted from 0
     at_end = at_end or (last and not progress.partial and steps_last(snapshot) and left(snapshot))
     reached = snapshot.stage is not None and snapshot.stage.id == FINISH
-    if reached and (works_on(snapshot) or never_leaves(snapshot)):
+    if reached and (works_on(snapshot) or never_leaves(snapshot) or snapshot.procs.scripts):
         return None
     if reached and (_failed_after(snapshot) or _waited_in_vain(snapshot)):
         return None

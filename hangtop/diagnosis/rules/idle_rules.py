@@ -65,9 +65,9 @@ def idle(snapshot: Snapshot) -> Verdict | None:
     progress = snapshot.log.progress
     part = progress.partial or progress.in_round
     owes = progress.step is not None and (part or progress.total is None or progress.step < progress.total)
-    if not all(_waits_to_be_asked(member) for member in members) or (owes and not notebook):
+    if not all(waits_to_be_asked(member) for member in members) or (owes and not notebook):
         return None
-    if snapshot.ticking:  # its monitor goes on, and nobody else of it
+    if snapshot.ticking or snapshot.procs.scripts:  # its monitor goes on, and nobody else of it; or a script has more to do
         return None
     at_port = listening(snapshot.state.looks)
     server = next((member for member in members if member.pid in at_port), None)
@@ -91,7 +91,7 @@ def idle(snapshot: Snapshot) -> Verdict | None:
     )
 
 
-def _waits_to_be_asked(member: MemberStatus) -> bool:
+def waits_to_be_asked(member: MemberStatus) -> bool:
     """In an event loop, in the loop of a server, or in `accept`."""
     thread = member.activity.thread if member.activity is not None else None
     return member.status == "waits" and thread is not None and (member.does == "idle" or thread.wait == "accept")

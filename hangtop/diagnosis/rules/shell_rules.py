@@ -5,9 +5,17 @@ from __future__ import annotations
 from hangtop.common.text import duration, moment
 from hangtop.diagnosis.facts.author_fate import at_work
 from hangtop.diagnosis.rules.end_rules import finished
+from hangtop.diagnosis.rules.idle_rules import waits_to_be_asked
+from hangtop.diagnosis.rules.verdict_builders import as_culprits, hung_verdict, names, plural_s, silence
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.records.process import UnfinishedScript
+from hangtop.records.stack import listening
 from hangtop.records.verdict import Evidence, Verdict
+from hangtop.stacks.loops import loop_around
 
+FOR_EVER = frozenset(("serve_forever", "run_forever"))
+"""Loops of servers in the standard library that only another thread ends (socketserver, asyncio)."""
 LATE_S = 10.0
 """A shell and its command need a moment after a sleep."""
 
@@ -45,3 +53,44 @@ def _others_work(snapshot: Snapshot) -> bool:
     """Whether a process of the run lives that is neither a shell nor one of these sleeps."""
     sleepers = {loop.sleeper for loop in snapshot.procs.loops}
     return any(process.pid not in sleepers for process in at_work(snapshot))
+
+
+def never_comes_to(snapshot: Snapshot) -> Verdict | None:
+    """All that is left of the run are servers whom nobody asks, and the shell that started them waits for their end, while its
+    script has more to do: a bare `wait` waits for each child. Of one in the foreground, or whose loop may end, somebody may still
+    ask.
+
+    Stands before `finished`: a script that has more to do has not ended, whatever one of its parts said.
+    """
+    script, members = next(iter(snapshot.procs.scripts), None), snapshot.members
+    if script is None or not snapshot.is_quiet or snapshot.only_beats or snapshot.log.ray is not None or not members:
+        return None
+    at_port = listening(snapshot.state.looks)
+    others = any(member.alive for member in (*snapshot.beside, *snapshot.aside))
+    if others or not all(waits_to_be_asked(member) and member.pid in at_port for member in members):
+        return None
+    who = f"{names(members)} wait{plural_s(members)} to be asked, and nobody asks"
+    evidence = (
+        Evidence("procs", f"pid {script.pid}, a shell, waits for {_awaited(script)}; its script goes on with `{script.next}`"),
+        Evidence("stacks", f"{members[0].name}: {members[0].text}, at a port of its own"),
+        silence(snapshot),
+    )
+    headline = f"{who}; the shell that started it waits for its end, and never comes to `{script.next}`."
+    if script.in_wait and all(_serves_for_ever(snapshot, member) for member in members):
+        return hung_verdict(headline, "unknown", as_culprits(members, "likely"), evidence, "somebody asks, and it ends")
+    headline = f"{who}; behind it the script of its shell has more to do: `{script.next}`."
+    return Verdict("waiting", headline, "it ends without being asked", confidence="possible", evidence=evidence)
+
+
+def _awaited(script: UnfinishedScript) -> str:
+    if script.in_wait:
+        return "all of its children" if len(script.awaited) > 1 else f"its child, pid {script.awaited[0]}, which is a job of it"
+    return f"pid {script.awaited[0]} in the foreground" if script.awaited else "a program in the foreground"
+
+
+def _serves_for_ever(snapshot: Snapshot, member: MemberStatus) -> bool:
+    """Whether what it does shows no end: the loop of a server, or one of its own that nothing leaves."""
+    if any(frame.name in FOR_EVER for frame in member.frames):
+        return True
+    sources = [excerpt for look in snapshot.state.looks for excerpt in look.excerpts]
+    return member.activity is not None and loop_around(member.activity, sources) == "endless"

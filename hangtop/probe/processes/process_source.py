@@ -19,6 +19,7 @@ from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.processes.shell_loops import ShellLoops
+from hangtop.probe.processes.shell_scripts import ShellScripts
 from hangtop.probe.processes.told_end import ToldEnd
 from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
@@ -71,6 +72,7 @@ class ProcessSource(Source):
         self._weighed = False
         self._shells = LoginShells(self._table)
         self._loops = ShellLoops(self._table)
+        self._scripts = ShellScripts(self._table)
         self._run = RunTree(context.spec, self._table, self._exits, self._shells)
         self._ray_ties = RayTieTable()
         self._ray: tuple[RayTie, ...] = ()
@@ -143,6 +145,7 @@ class ProcessSource(Source):
             sought=self._writing.sought,
             contained=self._contained,
             loops=self._loops.find(self._writing.alive(), tuple(watched.sizes), watched.owners),
+            scripts=self._scripts.find(self._writing.alive(), now),
         )
         if seldom or self._told is None or not unchanged(self._told, reading):
             self._told = reading

@@ -58,7 +58,7 @@ def loop_around_sleep(program: str, arguments: tuple[str, ...]) -> Loop | None:
     open_at: list[int] = []
     waiting: list[tuple[int, int]] = []
     """Sleeps, by their place in `found`, and the beginning of their loop, until its end is seen."""
-    words = list(_words(program))
+    words = list(words_of(program))
     for number, (word, start, end, first) in enumerate(words):
         if first and word in LOOPS:
             open_at.append(start)
@@ -76,7 +76,7 @@ def loop_around_sleep(program: str, arguments: tuple[str, ...]) -> Loop | None:
     return None if region is None else Loop(program[region[0] : region[1]])
 
 
-def _words(program: str) -> Iterator[tuple[str, int, int, bool]]:
+def words_of(program: str) -> Iterator[tuple[str, int, int, bool]]:
     """Each word, where it begins and ends, and whether it is in the place of a command."""
     first = True
     for found in _WORD.finditer(program):

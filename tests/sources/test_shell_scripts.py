@@ -1,0 +1,55 @@
+"""Real shells in the middle of their script: what they wait for, and what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hangtop.probe.processes.shell_scripts import ShellScripts
+from hangtop.system.processes.open_table import open_table
+from tests.fakes.processes import eventually
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
+
+HEEDS = ("env", "--default-signal=INT,QUIT")
+"""Whoever is started in the background by a shell ignores these, and all below it do."""
+JOB = "sleep 60 & wait\npython eval.py\n"
+IN_FRONT = "f() {\n  sleep 60\n  echo $?\n}\nf\npython eval.py\n"
+LAST = "sleep 60 &\npython -c pass\nsleep 61\nkill %1\n"
+
+
+@pytest.mark.parametrize(
+    ("shell", "script", "left"),
+    [
+        ("bash", JOB, (True, "python eval.py")),
+        ("sh", JOB, (True, "python eval.py")),
+        ("bash", IN_FRONT, (False, "python eval.py")),
+        ("bash", LAST, None),
+    ],
+)
+def test_what_a_script_comes_to_when_its_children_end(
+    tmp_path: Path, shell: str, script: str, left: tuple[bool, str] | None
+) -> None:
+    (tmp_path / "run.sh").write_text(script)
+    table = open_table()
+    with subprocess.Popen([*HEEDS, shell, "run.sh"], cwd=tmp_path, start_new_session=True) as main:
+
+        def asleep() -> list[int]:
+            table.refresh(())
+            return [stat.pid for stat in table.stats.values() if stat.ppid == main.pid and stat.name == "sleep"]
+
+        try:
+            eventually(lambda: len(asleep()) == script.count("sleep"), "its programs run")
+            found = ShellScripts(table).find([main.pid], time.time() + 60)
+            assert [(each.in_wait, each.next) for each in found] == ([left] if left is not None else [])
+        finally:
+            for pid in [*asleep(), main.pid]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
