@@ -17,13 +17,20 @@ HALF = STEPS[: STEPS.index("step 51")]
 RAISED = 'Traceback (most recent call last):\n  File "/srv/run.py", line 9, in {}\n    x()\n{}\n'
 
 
+SEEN = WatchSpec(logs=("train.log",))
+
+
+def silent(text: str) -> RunState:
+    """A run with this log."""
+    reading = read(text.encode(), 4_000.0)
+    return RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
+
+
 def told(text: str) -> tuple[str, list[int | None]]:
     """The cause that is advised on first, and the ranks that are accused."""
-    reading = read(text.encode(), 4_000.0)
-    state = RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
-    spec = WatchSpec(logs=("train.log",))
-    verdict = diagnose(state, spec, NOW)
-    found = advice(take_snapshot(state, spec, NOW), verdict)
+    state = silent(text)
+    verdict = diagnose(state, SEEN, NOW)
+    found = advice(take_snapshot(state, SEEN, NOW), verdict)
     return found[0].cause if found else "", [culprit.rank for culprit in verdict.culprits]
 
 
@@ -37,6 +44,8 @@ def test_the_rank_whose_collective_has_another_size_is_named() -> None:
     cause, ranks = told(alike + call(0, 4096) + call(1, 512) + call(2, 4096))
     assert "rank 1 ReduceScatter of 512, the others ReduceScatter of 4,096" in cause
     assert ranks == [1]
+    headline = diagnose(silent(alike + call(0, 4096) + call(1, 512) + call(2, 4096)), SEEN, NOW).headline
+    assert headline.startswith("Rank 1 called ReduceScatter of another size than the others; ")
     assert "ReduceScatter" not in told(alike + call(0, 4096) + call(1, 4096) + call(2, 4096))[0]
     assert "ReduceScatter" not in told(alike + call(0, 4096) + call(2, 4096))[0]
 

@@ -163,6 +163,16 @@ def test_workers_that_wait_for_each_other_s_calls_stand_in_a_ring():
     assert accused(replace(state, ray={"": RayReading((far,), named=True)})) == []
 
 
+def test_a_worker_that_waits_for_a_call_while_no_other_runs_one_waits_for_one_behind_its_own():
+    actors = (RayActor("Worker", "running", method="update", pid=101, job="01000000"),)
+    cluster = RayCluster("session_2026-01-10_08-00-00_1_5", actors=actors, api=RayApi("a", "ok", 1.0, True))
+    state = on_ray({1: at("Worker.update", GET), 2: idle()}, worker(1, "Worker.update", IDLE), worker(2, "IDLE"))
+    state = replace(state, ray={"": RayReading((cluster,), named=True)})
+    assert (verdict(state).word, accused(state)) == ("hung", [101])
+    runs = on_ray({1: at("Worker.update", GET), 2: at("Helper.ask")}, worker(1, "Worker.update"), worker(2, "Helper.ask"))
+    assert verdict(replace(runs, ray=state.ray)).rule != "calls_in_a_ring"
+
+
 def test_a_task_whose_job_nobody_tells_is_of_the_run_where_all_drivers_are():
     task = RayActor("piece", "running", pid=109)
     own, other = RayDriver("01000000", DRIVER, "n", "python job.py"), RayDriver("02000000", 5, "n", "python other.py")

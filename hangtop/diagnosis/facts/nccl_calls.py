@@ -41,11 +41,18 @@ class Call(Struct, frozen=True):
 
 
 class OddCall(Struct, frozen=True):
-    """The calls that differ from what most called as the same number of their communicator. `usual`: that."""
+    """The calls that differ from what most called as the same number of their communicator. `usual`: that; `operation`: its
+    operation."""
 
     odd: tuple[Call, ...]
     usual: str
     number: int
+    operation: str
+
+    @property
+    def resized(self) -> bool:
+        """Whether they differ in size alone."""
+        return all(call.operation == self.operation for call in self.odd)
 
     @property
     def text(self) -> str:
@@ -66,7 +73,7 @@ def odd_call(snapshot: Snapshot) -> OddCall | None:
     if len(told) == 1 or 2 * size <= len(calls):
         return None
     odd = tuple(_ranked(call, calls) for call in calls if (call.operation, call.count) != usual)
-    return OddCall(odd, told[usual][0].text, calls[0].number)
+    return OddCall(odd, told[usual][0].text, calls[0].number, usual[0])
 
 
 def odd_callers(snapshot: Snapshot) -> tuple[Culprit, ...]:

@@ -10,7 +10,7 @@ from hangtop.common.text import pace as pace_words
 from hangtop.diagnosis.facts.message_evidence import found, last_error_line, said_last, sentence
 from hangtop.diagnosis.facts.missing_voice import missing_voices, unfinished
 from hangtop.diagnosis.facts.named_voices import named_voices
-from hangtop.diagnosis.facts.nccl_calls import odd_callers
+from hangtop.diagnosis.facts.nccl_calls import odd_call, odd_callers
 from hangtop.diagnosis.facts.node_voices import silent_nodes
 from hangtop.diagnosis.facts.silence_limits import work_until
 from hangtop.diagnosis.facts.stacks_in_log import printed_apart
@@ -180,8 +180,13 @@ def _stalled_headline(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> str:
     if behind:
         numbers = [culprit.rank for culprit in behind if culprit.rank is not None]
         ranks = numbered("rank", numbers).capitalize() if numbers else ", ".join(culprit.name for culprit in behind)
-        silence = snapshot.silence_words
-        return f"{ranks} stayed behind; {silence[0].lower()}{silence[1:]}."
+        lower = f"{snapshot.silence_words[0].lower()}{snapshot.silence_words[1:]}"
+        odd = odd_call(snapshot) if behind == odd_callers(snapshot) else None
+        if odd is None:
+            return f"{ranks} stayed behind; {lower}."
+        if odd.resized:
+            return f"{ranks} called {odd.operation} of another size than the others; {lower}."
+        return f"{ranks} called another collective than the others; {lower}."
     if (snapshot.procs.leads or snapshot.copier is not None) and snapshot.procs.note:
         return f"{since}; {snapshot.procs.note}."
     error = _last_cause(snapshot) or last_error_line(snapshot)

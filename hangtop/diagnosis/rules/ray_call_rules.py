@@ -87,21 +87,26 @@ def queue_stands(snapshot: Snapshot) -> Verdict | None:
 
 
 def calls_in_a_ring(snapshot: Snapshot) -> Verdict | None:
-    """All workers of Ray that have a call wait for another call, and none of the calls runs: they wait for each other. Only where
-    all of the run's workers are on this machine: one elsewhere might run a call.
+    """All workers of Ray that have a call wait for another call, and none of the calls runs: they wait for each other; one alone
+    waits for a call that stands behind its own. Only where all of the run's workers are on this machine: one elsewhere might run
+    a call.
 
     Stands before `standing_still`: that they all wait for calls tells why nobody moves.
     """
     here = [member for member in snapshot.members if member.status != "gone"]
     workers = [member for member in here if title_of(member.process) is not None]
     waits = all(ray_wait(member.activity) == "call" and member.moved is False for member in here)
-    if not snapshot.is_quiet or len(workers) < 2 or not waits or not _all_here(snapshot):
+    if not snapshot.is_quiet or not workers or not waits or not _all_here(snapshot):
         return None
     first = f"{workers[0].name} {workers[0].text}"
+    if len(workers) == 1:
+        headline = f"{first}, and no other worker of Ray runs a call: what it waits for stands behind its own call."
+        evidence = (Evidence("stacks", f"{workers[0].name}: {workers[0].text}{still(workers[0])}"), silence(snapshot))
+        return hung_verdict(headline, "unknown", as_culprits(workers, "possible"), evidence, "that call returns")
     headline = f"{some(len(workers), 'worker')} of Ray wait for each other's calls, and no call runs; {first}."
-    evidence = tuple(Evidence("stacks", f"{member.name}: {member.text}{still(member)}") for member in workers[:3])
+    told = tuple(Evidence("stacks", f"{member.name}: {member.text}{still(member)}") for member in workers[:3])
     culprits = as_culprits(workers, "possible") if len(workers) == 2 else ()
-    return hung_verdict(headline, "unknown", culprits, (*evidence, silence(snapshot)), "one of the calls returns")
+    return hung_verdict(headline, "unknown", culprits, (*told, silence(snapshot)), "one of the calls returns")
 
 
 def _all_here(snapshot: Snapshot) -> bool:
