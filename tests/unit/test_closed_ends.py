@@ -9,6 +9,7 @@ from hangtop.records.stack import Excerpt, Frame, Loop
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.records.watched_waits import WatchedProcess
+from hangtop.stacks.loop_exits import loop_at
 from tests.fakes.members import ALL_REDUCE, BUSY, NOW, USER, four, process, run, thread
 from tests.fakes.waited import tcp, waits, watch, watched
 
@@ -24,7 +25,7 @@ def spins(*, state: str = "close-wait", unread: int = 0, **more: object) -> Watc
     return watched(102, waits(102, state="R"), **({"busy_in": 4, "sockets": (closed,)} | more))
 
 
-def said(own: WatchedProcess, lines: tuple[str, ...] = READS, loop: Loop = "asks", *, lost: bool = False) -> Verdict:
+def said(own: WatchedProcess, lines: tuple[str, ...] = READS, loop: Loop = "takes", *, lost: bool = False) -> Verdict:
     """Rank 2 is busy in such a loop, and its peers wait for it. `lost`: rank 1 has no process any more."""
     quiet = four(TAKES, SPINS, silence_s=30.0)
     if lost:
@@ -38,6 +39,11 @@ def test_it_waits_for_the_dead_and_the_rank_that_is_gone_is_named() -> None:
     told = said(spins(), lost=True)
     assert (told.word, told.kind, [culprit.rank for culprit in told.culprits]) == ("crashed", "dead_process", [1])
     assert "rank 2 reads again and again in take (train.py:71) from a connection" in told.evidence[1].text
+
+
+def test_the_loops_that_read_until_enough_has_come() -> None:
+    assert loop_at("\n".join(READS), 2) == "takes"
+    assert said(spins(), loop="asks").word == said(spins(), loop="endless").word == "hung"
 
 
 def test_where_nobody_is_gone_it_is_named_itself() -> None:

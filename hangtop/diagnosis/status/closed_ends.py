@@ -38,6 +38,6 @@ def _reads_in_a_loop(frames: tuple[Frame, ...], sources: Sources) -> bool:
     if place is None:
         return False
     found = next((excerpt for excerpt in sources if (excerpt.file, excerpt.at) == (place.file, place.line)), None)
-    if found is None or found.loop not in (*LOOKS_AGAIN, "endless"):
+    if found is None or found.loop not in (*LOOKS_AGAIN, "takes", "endless"):
         return False
     return _READS.search(found.lines[found.at - found.first]) is not None
