@@ -122,3 +122,12 @@ def test_a_server_that_reads_from_its_client_lives_while_anything_may_give_the_a
     assert diagnose(at_one_connection(sleeps), SPEC, NOW).word == "slow"
     assert diagnose(at_one_connection(asks), SPEC, NOW).word == "slow"
     assert diagnose(at_one_connection(received_in=2), SPEC, NOW).word == "slow", "its client sends, slowly"
+
+
+def test_of_two_servers_that_stand_the_one_that_nobody_asks_is_not_named() -> None:
+    state = servers(WAITS, LOOKS, idle=(LOOKS,))
+    sleeps = ThreadWait(BlockedCall(100, 78, "S", "sleep", "clock_nanosleep", timed=True))
+    polls = ThreadWait(BlockedCall(100, 100, "S", "poll", "poll", timed=True), (LISTENER,))
+    both = watch(kernel(at_futex(timed=False)), watched(100, polls, sleeps, woken_in=4), at=NOW - 10)
+    verdict = diagnose(replace(state, waits=both), SPEC, NOW)
+    assert (verdict.word, [culprit.pid for culprit in verdict.culprits]) == ("hung", [101])

@@ -38,9 +38,11 @@ from hangtop.diagnosis.status.apart import standing, stands_apart
 from hangtop.diagnosis.status.by_waits import current_watch, watched
 from hangtop.diagnosis.status.kernel_block import blocked_on, mount_words
 from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.diagnosis.status.twins import is_idle_twin
 from hangtop.records.checkpoints import GIVEN
 from hangtop.records.parallel_layout import place_words
 from hangtop.records.verdict import Evidence, Kind, Verdict
+from hangtop.records.watched_waits import WatchedProcess
 from hangtop.stacks.activity import waits_within
 from hangtop.stacks.loops import IO_BYTES_S, recently
 
@@ -206,8 +208,15 @@ def _without_servers(snapshot: Snapshot, members: list[MemberStatus]) -> list[Me
     leaves none."""
     watch = current_watch(snapshot.state, snapshot.pause_s)
     at = {member.pid: watched(watch, member) for member in members} if watch is not None else {}
-    left = [member for member in members if (found := at.get(member.pid)) is None or not waits_to_be_asked(found[1])]
-    return left or members
+    known = {pid: found for pid, found in at.items() if found is not None}
+    left = [member for member in members if member.pid not in known or not waits_to_be_asked(known[member.pid][1])] or members
+    unasked = [member for member in left if member.pid in known and _is_unasked(known[member.pid][0])]
+    return [member for member in left if member not in unasked or not is_idle_twin(snapshot.state, member, left)] or left
+
+
+def _is_unasked(process: WatchedProcess) -> bool:
+    """Whether its main thread waits for who connects, whatever its other threads do."""
+    return bool(process.threads) and waits_to_be_asked(process.threads[0])
 
 
 def _serves_only(member: MemberStatus) -> bool:

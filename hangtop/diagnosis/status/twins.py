@@ -24,6 +24,11 @@ def as_twins_idle(state: RunState, members: Sequence[MemberStatus]) -> tuple[Mem
     return tuple(_without_idling(state, member, members) if _may_idle(member) else member for member in members)
 
 
+def is_idle_twin(state: RunState, member: MemberStatus, others: Sequence[MemberStatus]) -> bool:
+    """Whether all that it does another one of them does, too, that was asked besides: nobody asks this one."""
+    return any(_waits_beside(state, other, member) is not None for other in others)
+
+
 def _may_idle(member: MemberStatus) -> bool:
     """Whether it counts as at work only because a thread of it wakes: no byte moves, and nobody else works for it."""
     if (
