@@ -128,6 +128,7 @@ def test_of_two_servers_that_stand_the_one_that_nobody_asks_is_not_named() -> No
     state = servers(WAITS, LOOKS, idle=(LOOKS,))
     sleeps = ThreadWait(BlockedCall(100, 78, "S", "sleep", "clock_nanosleep", timed=True))
     polls = ThreadWait(BlockedCall(100, 100, "S", "poll", "poll", timed=True), (LISTENER,))
-    both = watch(kernel(at_futex(timed=False)), watched(100, polls, sleeps, woken_in=4), at=NOW - 10)
+    alike = ThreadWait(BlockedCall(101, 79, "S", "futex", "futex", timed=False))
+    both = watch(kernel(alike), watched(100, polls, sleeps, woken_in=4), at=NOW - 10)
     verdict = diagnose(replace(state, waits=both), SPEC, NOW)
     assert (verdict.word, [culprit.pid for culprit in verdict.culprits]) == ("hung", [101])

@@ -31,6 +31,8 @@ OPEN = frozenset({"waits", "unknown", "blocked", "works"})
 NEVER_LEFT = frozenset({"file lock", "open", "read", "write", "receive", "send", "connect", "child"})
 """Calls without a time limit of their own."""
 
+ALIKE: dict[str | None, str] = {"sleep": "sleep", "lock": "futex"}
+"""What a thread does, and the call in which any that does the same is seen."""
 WAKES = frozenset({"poll", "futex", "sleep", None})
 """Calls to which a program comes back again and again: to be seen in one at each look is no proof that it stood there."""
 
@@ -113,10 +115,11 @@ def ends_of(watch: Watch, member: MemberStatus) -> tuple[OtherEnd, ...]:
 
 
 def _as_it_does(process: WatchedProcess, member: MemberStatus) -> ThreadWait | None:
-    """Of threads that are alike one was watched for all: of one that sleeps, any sleeper."""
+    """Of threads that are alike one was watched for all: of one that sleeps any sleeper, of one at a lock any at a futex."""
     if member.activity is None or any(thread.call.tid == member.activity.thread.tid for thread in process.threads):
         return None
-    return next((thread for thread in process.threads if member.does == thread.call.kind == "sleep"), None)
+    call = ALIKE.get(member.does)
+    return next((thread for thread in process.threads if thread.call.kind == call), None) if call is not None else None
 
 
 def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sources: Sources) -> MemberStatus:
