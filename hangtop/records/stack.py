@@ -85,7 +85,8 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     """A few lines of a source file, from line number `first` on, around line `at`.
 
     `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, if the source tells, and
-    `loop_line`, where it begins. `awaits`: what the loops are around the lines of this file that await a sleep.
+    `loop_line`, where it begins. `awaits`: what the loops are around the lines of this file that await a sleep. `counted`: all
+    loops around the line end by themselves, and it only computes there.
     """
 
     file: str
@@ -96,6 +97,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     loop: Loop | None = None
     loop_line: int | None = None
     awaits: tuple[Loop, ...] = ()
+    counted: bool = False
 
 
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):

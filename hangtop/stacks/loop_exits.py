@@ -7,11 +7,11 @@ something changes, one that computes without a way out, one that ends by itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from hangtop.records.stack import Loop
-from hangtop.stacks.plain_beats import beats
+from hangtop.stacks.plain_beats import beats, is_without_end
 
 MAX_SOURCE = 400_000
 """Characters; to parse more takes too long for one look."""
@@ -64,6 +64,20 @@ def loop_at(source: str, line: int) -> Loop | None:
 def loop_line(source: str, line: int) -> int | None:
     """Where the innermost loop around this line begins."""
     return max((loop.lineno for loop in _all_around(_loops(source) or (), line)), default=None)
+
+
+def counts_out(source: str, line: int) -> bool:
+    """Whether each loop around this line ends by itself, and the innermost calls nothing that might take for ever: it computes, and
+    its rounds are counted."""
+    around, imported = _all_around(_loops(source) or (), line), _imported(source)
+    if not around or not all(_is_counted(loop, imported) for loop in around):
+        return False
+    innermost = max(around, key=lambda loop: loop.lineno)
+    return all(_is_pure(node) for node in ast.walk(innermost) if isinstance(node, ast.Call))
+
+
+def _is_counted(loop: ast.While | ast.For, imported: Mapping[str, str]) -> bool:
+    return _counts(loop) if isinstance(loop, ast.While) else not is_without_end(loop, imported)
 
 
 @lru_cache(maxsize=32)

@@ -64,6 +64,13 @@ def may_loop(process: Process, known: Activity, stacks: Looks) -> bool:
     return len({(leaf.function, leaf.file) for leaf in leaves}) == 1 and len({leaf.line for leaf in leaves}) <= LINES
 
 
+def counts_out(known: Activity, sources: Sources) -> bool:
+    """Whether the line at which it stands computes in loops that all end by themselves: how many rounds there are it knows."""
+    frames = known.thread.frames
+    found = _source(frames[0], sources) if own(frames)[:1] == (0,) else None
+    return found is not None and found.counted
+
+
 def trades(known: Activity | None) -> bool:
     """Whether it waits for what comes over a network, through a pipe or a queue."""
     return known is not None and known.kind in (*ASKED, *FED)

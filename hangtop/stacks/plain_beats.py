@@ -25,7 +25,7 @@ METHODS = frozenset("info debug warning error write flush format join isoformat 
 def beats(loop: ast.While | ast.For, imported: Mapping[str, str]) -> bool:
     """Whether it only prints for ever. `imported`: by name, what it is of which module."""
     always = bool(loop.test.value) if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) else False
-    if not always and not (isinstance(loop, ast.For) and _is_without_end(loop, imported)):
+    if not always and not (isinstance(loop, ast.For) and is_without_end(loop, imported)):
         return False
     nodes = [node for statement in loop.body for node in ast.walk(statement)]
     plain = all(isinstance(statement, PLAIN) for statement in loop.body) and not any(isinstance(node, BRANCHES) for node in nodes)
@@ -33,7 +33,7 @@ def beats(loop: ast.While | ast.For, imported: Mapping[str, str]) -> bool:
     return plain and bool(calls) and all(_is_harmless(call.func, imported) for call in calls)
 
 
-def _is_without_end(loop: ast.For, imported: Mapping[str, str]) -> bool:
+def is_without_end(loop: ast.For, imported: Mapping[str, str]) -> bool:
     """Whether what it goes through never ends."""
     if not isinstance(loop.iter, ast.Call):
         return False

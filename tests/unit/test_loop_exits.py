@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.stacks.loop_exits import awaited_sleeps, loop_at, loop_line
+from hangtop.stacks.loop_exits import awaited_sleeps, counts_out, loop_at, loop_line
 
 COUNTED = (
     "    while True:\n        number += 1\n        time.sleep(1)\n        if number >= goal {} flag.done:\n            break\n"
@@ -77,6 +77,22 @@ def test_a_loop_is_told_from_its_source(loop: str, line: int, says: str | None) 
 def test_where_the_innermost_loop_begins() -> None:
     source = "for a in b:\n    for c in a:\n        c()\n    a()\na()\n"
     assert [loop_line(source, line) for line in (3, 4, 5)] == [2, 1, None]
+
+
+@pytest.mark.parametrize(
+    ("loop", "line", "counted"),
+    [
+        ("    for part in range(10**9):\n        total += part % 7\n", 3, True),
+        ("    for row in jobs:\n        for cell in row:\n            total += abs(cell)\n", 4, True),
+        ("    while part < 9:\n        part += 1\n", 3, True),
+        ("    for part in jobs:\n        total += solve(part)\n", 3, False),
+        ("    while error > least:\n        for part in jobs:\n            total += part\n", 4, False),
+        ("    for part in itertools.count():\n        total += part\n", 3, False),
+        ("    total += 1\n", 2, False),
+    ],
+)
+def test_a_computation_whose_rounds_are_counted(loop: str, line: int, counted: bool) -> None:
+    assert counts_out("import itertools\n" + BEFORE + loop, line + 1) is counted
 
 
 def test_the_loops_around_sleeps_that_are_awaited() -> None:

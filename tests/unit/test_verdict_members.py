@@ -49,11 +49,13 @@ IDLE_WORKER = Thread(
 BATCH = thread(Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 103), Frame("next_batch", USER, 68), wait="pipe")
 
 
-def looping(loop: Any, stack: Thread = SPIN, silence_s: float = 200, busy_children: bool = False) -> RunState:
+def looping(
+    loop: Any, stack: Thread = SPIN, silence_s: float = 200, busy_children: bool = False, counted: bool = False
+) -> RunState:
     """Rank 2 burns a core in one line, and its source tells this of the loop around it."""
     more: dict[str, Any] = {"subtree_size": 3, "subtree_cpu_percent": 190.0} if busy_children else {}
     state = four(replace(stack, owns_gil=True), process(2, BUSY, "R", **more), silence_s=silence_s)
-    excerpt = Excerpt(USER, 69, ("while True:", "    number += 1"), at=70, loop=loop)
+    excerpt = Excerpt(USER, 69, ("while True:", "    number += 1"), at=70, loop=loop, counted=counted)
     return replace(state, looks=tuple(replace(look, excerpts=(excerpt,)) for look in state.looks))
 
 
@@ -122,6 +124,7 @@ def wrong_port() -> RunState:
         pytest.param(looping("waits"), "hung", "python_loop", [2], id="a busy wait"),
         pytest.param(looping(None), "slow", None, [2], id="one line of C code, or a long loop: it may work"),
         pytest.param(looping(None, silence_s=400), "hung", "python_loop", [2], id="in one line for three limits"),
+        pytest.param(looping("ends", silence_s=400, counted=True), "slow", None, [2], id="rounds that are counted, for as long"),
         pytest.param(looping("endless", BELOW), "slow", None, [2], id="the loop is endless, but calls a library that works"),
         pytest.param(looping("endless", busy_children=True), "slow", None, [], id="an endless loop whose children work"),
         pytest.param(left_over(0, 1, 3), "crashed", "dead_process", [2], id="a rank between two others has no process"),

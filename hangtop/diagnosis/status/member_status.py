@@ -262,7 +262,7 @@ def _stand(
             status = "works"
         elif status in ("works", "waits") and not trades:
             sure = loops.surely_loops(process, known, stacks, sources)
-            status = "loops" if sure or (looping and not patient) else status
+            status = "loops" if sure or (looping and not patient and not loops.counts_out(known, sources)) else status
     where = f" ({known.where})" if known is not None else ""
     text = known.text if known is not None and status not in ("gone", "stopped", "blocked") else process.doing
     member = MemberStatus(

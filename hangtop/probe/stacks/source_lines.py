@@ -15,7 +15,7 @@ from msgspec import Struct
 from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
 from hangtop.stacks.frames import NO_FILE, own
-from hangtop.stacks.loop_exits import awaited_sleeps, loop_at, loop_line
+from hangtop.stacks.loop_exits import awaited_sleeps, counts_out, loop_at, loop_line
 from hangtop.system.processes.roles import code
 
 AROUND = 4
@@ -117,4 +117,5 @@ def _excerpt(source: str, frame: Frame, *, changed: bool) -> Excerpt | None:
     if changed:
         return Excerpt(frame.file, first, lines, changed, frame.line)
     loop, begins = loop_at(source, frame.line), loop_line(source, frame.line)
-    return Excerpt(frame.file, first, lines, False, frame.line, loop, begins, awaited_sleeps(source))
+    counted = loop == "ends" and counts_out(source, frame.line)
+    return Excerpt(frame.file, first, lines, False, frame.line, loop, begins, awaited_sleeps(source), counted)
