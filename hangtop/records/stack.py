@@ -86,7 +86,8 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
 
     `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, if the source tells, and
     `loop_line`, where it begins. `awaits`: what the loops are around the lines of this file that await a sleep. `counted`: all
-    loops around the line end by themselves, and it only computes there.
+    loops around the line end by themselves, and it only computes there. `at_exit`: the function is one that the program calls at
+    its exit.
     """
 
     file: str
@@ -98,6 +99,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     loop_line: int | None = None
     awaits: tuple[Loop, ...] = ()
     counted: bool = False
+    at_exit: bool = False
 
 
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):

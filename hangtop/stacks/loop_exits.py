@@ -67,8 +67,8 @@ def loop_line(source: str, line: int) -> int | None:
 
 
 def counts_out(source: str, line: int) -> bool:
-    """Whether each loop around this line ends by itself, and the innermost calls nothing that might take for ever: it computes, and
-    its rounds are counted."""
+    """Whether each loop around this line ends by itself, and the innermost calls nothing that might take for ever: it computes,
+    and its rounds are counted."""
     around, imported = _all_around(_loops(source) or (), line), _imported(source)
     if not around or not all(_is_counted(loop, imported) for loop in around):
         return False

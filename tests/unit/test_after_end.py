@@ -12,7 +12,8 @@ from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Progress
 from hangtop.records.process import Process, ProcessReading, UnfinishedScript
-from hangtop.records.stack import Frame, Stack, Thread
+from hangtop.records.stack import Excerpt, Frame, Stack, Thread
+from hangtop.stacks.exit_handlers import runs_at_exit
 from hangtop.state.run_state import RunState
 from tests.fakes.members import ALL_REDUCE, BUSY, IDLE, LOCK, NOW, SPEC, SPIN, USER, process, run, thread
 
@@ -127,3 +128,18 @@ def test_a_script_that_waits_for_a_server_never_comes_to_what_is_left() -> None:
 def test_a_script_that_has_more_to_do_goes_on_while_its_child_works() -> None:
     busy = replace(process(0, BUSY, "R", cpu_percent=97.0), rank=None, world=None, role="other")
     assert diagnose(served(SPIN, SCRIPT, busy), SPEC, NOW).word in ("running", "slow")
+
+
+def test_who_stands_in_a_function_that_it_calls_at_its_exit_has_not_ended() -> None:
+    source = "@atexit.register\ndef flush():\n    while not done():\n        time.sleep(1)\natexit.register(box.close)\n"
+    flush = Frame("flush", USER, 4)
+    assert [runs_at_exit(source, replace(flush, function=name)) for name in ("flush", "Box.close", "done")] == [True, True, False]
+    excerpt = Excerpt(USER, 3, ("    while not done():", "        time.sleep(1)"), at=4, loop="asks", at_exit=True)
+
+    def word(*around: Frame, silence_s: float) -> str:
+        state = ended(Thread("MainThread", (flush, *around), state="S", wait="sleep"), process(0, IDLE), silence_s)
+        looks = (replace(look, excerpts=(excerpt,)) for look in state.looks)
+        return diagnose(replace(state, looks=tuple(looks)), SPEC, NOW).word
+
+    assert (word(silence_s=130.0), word(silence_s=20.0)) == ("hung", "running")
+    assert word(Frame("<module>", USER, 90), silence_s=130.0) == "finished", "the program calls it itself, and rests at its end"

@@ -13,7 +13,7 @@ from hangtop.diagnosis.facts.wait_moves import watch_of
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.diagnosis.status import by_waits
-from hangtop.records.stack import Frame, Thread
+from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
@@ -93,6 +93,30 @@ def test_a_rank_that_wakes_by_itself_is_slow_until_then() -> None:
     verdict = said(watched(102, asleep(60)))
     assert (verdict.word, verdict.at_work) == ("slow", (2,))
     assert " until " in verdict.headline
+
+
+SLEEPER = thread(Frame("upload", USER, 40), wait="sleep")
+
+
+@pytest.mark.parametrize(
+    ("loop", "rest_s", "exact", "woken_in", "word"),
+    [
+        ("ends", 0.5, True, 1, "slow"),
+        ("ends", 20.0, False, 0, "slow"),
+        ("ends", 0.5, True, 0, "hung"),
+        ("asks", 0.5, True, 1, "hung"),
+        ("ends", None, False, 1, "hung"),
+    ],
+)
+def test_a_rest_that_ended_in_the_watch_was_one_of_many_where_its_loop_ends_by_itself(
+    loop: Loop, rest_s: float | None, exact: bool, woken_in: int, word: str
+) -> None:
+    state = four(SLEEPER)
+    source = Excerpt(USER, 39, ("for part in parts:", "    time.sleep(20)"), at=40, loop=loop)
+    looks = tuple(replace(look, excerpts=(source,)) for look in state.looks)
+    sleeps = asleep(rest_s, exact=exact) if rest_s is not None else waits(102, kind="sleep")
+    own = watched(102, sleeps, woken_in=woken_in)
+    assert diagnose(replace(state, looks=looks, waits=watch(own, at=AT)), SPEC, NOW).word == word
 
 
 def test_a_program_without_a_stack_that_sleeps_goes_on_by_itself() -> None:

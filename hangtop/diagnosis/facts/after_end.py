@@ -30,6 +30,17 @@ def works_on(snapshot: Snapshot) -> bool:
     return any(member.status in ("works", "loops") for member in _here(snapshot))
 
 
+def in_exit_handler(snapshot: Snapshot) -> bool:
+    """Whether a process of the run is in a function that its source gives to `atexit`, and that the interpreter called: no module
+    stands around it."""
+    living = {member.pid for member in _living(snapshot)}
+    last = snapshot.state.looks[-1:]
+    mains = (stack.main for look in last for stack in look.stacks if stack.pid in living)
+    outermost = [main.frames[-1] for main in mains if main is not None and main.frames]
+    told = {(each.file, each.at) for look in snapshot.state.looks for each in look.excerpts if each.at_exit}
+    return any((frame.file, frame.line) in told for frame in outermost)
+
+
 def may_work_on(snapshot: Snapshot) -> bool:
     """Whether the log told of the end, and processes live of which one look cannot tell whether they work."""
     at_end = snapshot.stage is not None and snapshot.stage.id == FINISH

@@ -7,7 +7,7 @@ import signal
 from msgspec.structs import replace
 
 from hangtop.common.text import clock, some
-from hangtop.diagnosis.facts.after_end import never_leaves, works_on
+from hangtop.diagnosis.facts.after_end import in_exit_handler, never_leaves, works_on
 from hangtop.diagnosis.facts.author_fate import ended_well, present_writers
 from hangtop.diagnosis.facts.last_words import (
     any_end_said,
@@ -151,7 +151,7 @@ def finished(snapshot: Snapshot) -> Verdict | None:
     last = progress.step is not None and progress.total is not None and progress.step == progress.total - 1  # counted from 0
     at_end = at_end or (last and not progress.partial and steps_last(snapshot) and left(snapshot))
     reached = snapshot.stage is not None and snapshot.stage.id == FINISH
-    if reached and (works_on(snapshot) or never_leaves(snapshot) or snapshot.procs.scripts):
+    if reached and (works_on(snapshot) or never_leaves(snapshot) or in_exit_handler(snapshot) or snapshot.procs.scripts):
         return None
     if reached and (_failed_after(snapshot) or _waited_in_vain(snapshot)):
         return None

@@ -144,6 +144,8 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
     sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") or _is_unseen(member) else None
     if sleep is not None and not _comes_back(member, thread, sources):
         return _asleep(watch, member, sleep)
+    if _slept_out(watch, member, process, thread, sources):
+        return replace(member, status="works", text=f"{member.text}, in a loop that ends by itself", doubted=True)
     if _waits_for_helpers(member, thread) and (does := helper_at_work(watch, process)) is not None:
         return replace(member, status="works", text=f"{member.text}, and a thread of it {does}", doubted=True)
     if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread, sources)) is not None:
@@ -318,6 +320,16 @@ def _comes_back(member: MemberStatus, thread: ThreadWait, sources: Sources) -> b
     was seen to wake since it is watched at all, which is for longer."""
     endless = member.activity is not None and loop_around(member.activity, sources) in ("waits", "endless")
     return endless or (thread.call.tid == member.pid and bool(recently(member.process).switches_s))
+
+
+def _slept_out(watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, sources: Sources) -> bool:
+    """Whether it rests between the rounds of a loop that ends by itself, for long each time, and was watched while one rest ended
+    and the next began: then no moment is known to which it sleeps."""
+    its = member.activity is not None and member.activity.thread.tid in (None, thread.call.tid)
+    rest_s, exact = thread.call.rest_s or 0.0, thread.call.rest_exact
+    ended = bool(process.woken_in) and rest_s <= watch.reading.seconds if exact else 0 < rest_s < watch.silence_s
+    sleeps = member.status == "waits" and member.does == thread.call.kind == "sleep"
+    return its and ended and sleeps and member.activity is not None and loop_around(member.activity, sources) == "ends"
 
 
 def _is_unseen(member: MemberStatus) -> bool:
