@@ -11,13 +11,17 @@ from typing import NoReturn, TextIO
 from msgspec import Struct
 
 from hangtop.cli.config import config_dir
+from hangtop.common import clock
 from hangtop.common.secrets.redactor import Redactor
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed
 from hangtop.living.snippets import OWN_FOLDER, Snippet, SnippetError, snippets
 from hangtop.monitor.headless import processes_of
+from hangtop.probe.stacks.stack_source import answer_stacks
+from hangtop.records.ask import StacksAsk
 from hangtop.system.agents.agent_client import Answer, NoAnswerError, ask_agent
 from hangtop.system.agents.answerable import Answerable, answerable
+from hangtop.system.agents.debugpy_client import ask_debugged
 from hangtop.translations import say
 
 MOST_SHOWN = 6
@@ -91,7 +95,20 @@ def _found(pid: int, wanted: Wanted) -> Answerable:
     found = answerable(pid)
     if wanted.born_by is not None and found.start_ticks > wanted.born_by:
         return Answerable(why_not=f"pid {pid} is another process by now")
+    if found.by_debugpy and _keeps_lock(pid):
+        return Answerable(why_not=f"pid {pid} waits in C code that holds Python's lock: debugpy would be lost over a question")
     return found
+
+
+def _keeps_lock(pid: int) -> bool:
+    """Whether a thread that has Python's lock sleeps, in two looks: it cannot answer then, and debugpy does not survive it."""
+    looks = [
+        {thread.tid for stack in part.stacks for thread in stack.threads if thread.owns_gil and not thread.runs}
+        for _ in range(2)
+        for part in answer_stacks(StacksAsk(1, (pid,)), clock.now())
+        if part.stacks
+    ]
+    return len(looks) > 1 and bool(set.intersection(*looks))
 
 
 def _refused(found: Answerable) -> bool:
@@ -122,8 +139,9 @@ def _agreed(asked: Iterable[int], names: Mapping[int, str], wanted: Wanted, code
 
 
 def _ask(pid: int, found: Answerable, wanted: Wanted, code: str) -> Answer | NoAnswerError:
+    ask = ask_debugged if found.by_debugpy else ask_agent
     try:
-        return ask_agent(pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
+        return ask(pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
     except NoAnswerError as error:
         return error
 

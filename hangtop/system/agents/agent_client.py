@@ -53,21 +53,38 @@ def ask_agent(pid: int, start_ticks: int, code: str, arguments: dict[str, str], 
     if path is None:
         raise NoAnswerError(f"pid {pid} cannot be asked: it has not run `{OPT_IN}`")
     ends_at = time.monotonic() + limit_s
-    asked = msgspec.json.encode({"code": code, "arguments": arguments, "before": time.time() + limit_s}) + b"\n"
+    asked = question(code, arguments, limit_s)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(limit_s)
             connection.connect(path)
-            peer, _, _ = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
-            stat = read_stat(pid)
-            if peer != pid or stat is None or stat.start_ticks != start_ticks:
-                raise NoAnswerError(f"another process answers in place of pid {pid}: nothing was asked")
-            connection.sendall(asked)
-            return _answer(connection, ends_at)
+            return exchange(connection, pid, start_ticks, asked, ends_at, limit_s)
     except TimeoutError as error:
-        raise NoAnswerError(f"no answer within {limit_s:g} s: {_why_not(pid)}; what has not begun by then never will") from error
+        raise NoAnswerError(_too_late(pid, limit_s)) from error
     except OSError as error:
         raise NoAnswerError(f"pid {pid} does not take the question: {error.strerror}") from error
+
+
+def question(code: str, arguments: dict[str, str], limit_s: float) -> bytes:
+    """As it is sent: it begins within `limit_s` or never."""
+    return msgspec.json.encode({"code": code, "arguments": arguments, "before": time.time() + limit_s}) + b"\n"
+
+
+def exchange(connection: socket.socket, pid: int, start_ticks: int, asked: bytes, ends_at: float, limit_s: float) -> Answer:
+    """Ask over this connection, and wait until `ends_at` on the monotonic clock. Raises `NoAnswerError`, `OSError`."""
+    peer, _, _ = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
+    stat = read_stat(pid)
+    if peer != pid or stat is None or stat.start_ticks != start_ticks:
+        raise NoAnswerError(f"another process answers in place of pid {pid}: nothing was asked")
+    try:
+        connection.sendall(asked)
+        return _answer(connection, ends_at)
+    except TimeoutError as error:
+        raise NoAnswerError(_too_late(pid, limit_s)) from error
+
+
+def _too_late(pid: int, limit_s: float) -> str:
+    return f"no answer within {limit_s:g} s: {_why_not(pid)}; what has not begun by then never will"
 
 
 def _answer(connection: socket.socket, ends_at: float) -> Answer:

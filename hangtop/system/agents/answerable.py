@@ -7,16 +7,19 @@ import os
 from msgspec import Struct
 
 from hangtop.system.agents.agent_client import OPT_IN, agent_path
+from hangtop.system.agents.debugpy_client import adapter_of
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.processes.proc_files import status_of
 
 
 class Answerable(Struct, frozen=True):
-    """`start_ticks`: of the process that was looked at. `why_not`: one line, empty where it can be asked; `mend`: what helps."""
+    """`start_ticks`: of the process that was looked at. `why_not`: one line, empty where it can be asked; `mend`: what helps.
+    `by_debugpy`: through the debugger that it opened itself to."""
 
     start_ticks: int = 0
     why_not: str = ""
     mend: str = ""
+    by_debugpy: bool = False
 
 
 def answerable(pid: int) -> Answerable:
@@ -28,7 +31,14 @@ def answerable(pid: int) -> Answerable:
         return Answerable(why_not=f"pid {pid} belongs to another user: code is run in your own processes only")
     if stat.state in "tT":
         return Answerable(stat.start_ticks, f"pid {pid} is stopped, so none of its threads can answer", f"kill -CONT {pid}")
-    if agent_path(pid) is None:
+    if agent_path(pid) is not None:
+        return Answerable(stat.start_ticks)
+    adapter = adapter_of(pid)
+    if adapter is None:
         mend = f"add `{OPT_IN}` to the script for the next run; without it: hangtop inspect {pid}, hangtop stacks --locals"
         return Answerable(stat.start_ticks, f"pid {pid} cannot be asked: it has not run `{OPT_IN}`", mend)
-    return Answerable(stat.start_ticks)
+    if adapter.taken:
+        return Answerable(
+            stat.start_ticks, f"a debugger is attached to pid {pid}: debugpy serves one at a time", "end its session"
+        )
+    return Answerable(stat.start_ticks, by_debugpy=True)
