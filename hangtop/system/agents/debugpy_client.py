@@ -108,9 +108,8 @@ def _bring(session: _Session, pid: int, path: str) -> None:
         own_pid = status_of(pid).get("NSpid", str(pid)).split()[-1]
         if session.evaluate("__import__('os').getpid()") != own_pid:
             raise NoAnswerError(f"another process answers in place of pid {pid}: nothing was asked")
-        source = Path(endpoint.__file__).read_text()
-        names = f"{{'__name__': 'hangtop_asked', 'source': {source!r}, 'path': {path!r}}}"
-        session.evaluate(f"(lambda names: exec(names['source'] + '\\nanswer_at(path)', names))({names})")
+        names = {"__name__": "hangtop_asked", "source": Path(endpoint.__file__).read_text(), "path": path}
+        session.evaluate(f"(lambda names: exec(names['source'] + '\\nanswer_at(path)', names))({names!r})")
     finally:
         session.request("disconnect", restart=False, terminateDebuggee=False)
 
