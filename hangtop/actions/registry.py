@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the list of actions is read before the first paint, and by 
 
 Option = Literal["rank", "session", "older_s", "keep_logs", "plain", "ray_options", "presets", "variables", "as_it_was", "save"]
 """A field of `Choices` that a command can set."""
-Need = Literal["processes", "gpus", "ray", "log", "every source"]
+Need = Literal["processes", "nodes", "gpus", "ray", "log", "every source"]
 """What a command waits for before it asks and plans; on the screen a person has seen what is known."""
 
 

@@ -164,10 +164,20 @@ class LeftAlone(Struct, frozen=True, omit_defaults=True):
     why: str
 
 
+class NodeLeftovers(Struct, frozen=True, omit_defaults=True):
+    """What dead runs left behind on another node. `problem`: why that is not known."""
+
+    host: str
+    found: tuple[Removal, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
+    problem: str | None = None
+
+
 class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
     """The answer to a `LeftoversAsk`. `kept`: what has the name of a leftover but stays, with the reason.
 
     `writing`: the asked pids that have written to a file lately, with its path: they are in use, whatever their parent is.
+    `elsewhere`: on the nodes that were named.
     """
 
     ask: int
@@ -175,12 +185,14 @@ class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers")
     kept: tuple[LeftAlone, ...] = ()
     writing: dict[int, str] = {}
     problem: str | None = None
+    elsewhere: tuple[NodeLeftovers, ...] = ()
 
 
 class NodePart(Struct, frozen=True, omit_defaults=True):
     """What a plan does on another node. `host`: its name. `known`: which machine that was when the plan was made. `targets`: by
     their numbers here (`hangtop.records.nodes`), in the order of their signals. `newest_ticks`: as in `Plan`. `start`: what
-    starts there again; its environment stays there. `starts`: the target that was started so."""
+    starts there again; its environment stays there. `starts`: the target that was started so. `removals`: what goes
+    there then."""
 
     host: str
     known: OtherNode
@@ -188,6 +200,7 @@ class NodePart(Struct, frozen=True, omit_defaults=True):
     newest_ticks: int = 0
     start: Start | None = None
     starts: int = 0
+    removals: tuple[Removal, ...] = ()
 
 
 class Plan(Struct, frozen=True, omit_defaults=True):

@@ -38,7 +38,7 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
         _labelled("advised", [plan.advised], width, "warn") if plan.advised else (),
         beware if long else (),
         _evidence_rows(plan.evidence) if plan.evidence else (),
-        (_how(plan), BLANK) if plan.targets or plan.elsewhere else (),
+        (_how(plan), BLANK) if plan.everywhere else (),
         _target_rows(plan.targets, width, odd) if plan.targets else (),
         *(_node_rows(part, width, odd) for part in plan.elsewhere),
         _removal_rows(plan.removals) if plan.removals else (),
@@ -96,7 +96,10 @@ def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) ->
 
 def _node_rows(part: NodePart, width: int, odd: Collection[int]) -> Iterator[Row]:
     yield ((say(f"On {part.host}, at the same time"), "ink bold"), (f"  {part.known.launcher}", "muted"))
-    yield from _target_rows(part.targets, width, odd)
+    if part.targets:
+        yield from _target_rows(part.targets, width, odd)
+    if part.removals:
+        yield from _removal_rows(part.removals)
 
 
 def _far_start_rows(host: str, start: Start, width: int) -> Iterator[Row]:
@@ -181,7 +184,7 @@ def _command_rows(start: Start | RayStart, width: int, changed: Sequence[str] = 
 def _proof(plan: Plan) -> Iterator[str]:
     if plan.signal:
         yield say("says of each whether it lives on")
-    elif plan.targets or plan.elsewhere:
+    elif plan.everywhere:
         yield say("what they start meanwhile ends too where it is proven to be theirs; what only may be theirs is named")
         gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
         some = ", ".join(map(str, plan.ports))
@@ -189,7 +192,7 @@ def _proof(plan: Plan) -> Iterator[str]:
         yield say(f"reads the process table{gpus} again{ports} and names what is left and why")
     if plan.elsewhere or plan.unseen:
         yield say("asks each node again: one that does not answer is named, and nothing there is taken to be gone")
-    if plan.removals:
+    if plan.removals or any(part.removals for part in plan.elsewhere):
         yield say("names what was left in place and why")
     if plan.ray:
         yield say("looks whether its port answers, the GCS is healthy, and nodes and resources are as before")

@@ -93,6 +93,7 @@ def _end_and_start(
         return None
     if plan.removals:
         yield from remove(plan, table, halt)
+    yield from others.remove(halt)
     if nodes and not (yield from start_ray.started(nodes, halt)) and plan.start is not None:
         yield step("failed", "the run was not started, because Ray is not as it was")
         return None

@@ -3,6 +3,7 @@ answer is not known, and is never taken to be gone."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import time
@@ -10,18 +11,24 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Any
 
+from msgspec.structs import asdict
+
 from hangtop.actions.execute.node_hands import LONGEST_S, NodeHands, NodeLost
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, name_of
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.probe.http.at_once import run_at_once
+from hangtop.probe.leftovers.leftover_places import TRASH
+from hangtop.probe.nodes.node_leftovers import RULES
 from hangtop.records.nodes import on_node, pid_there
-from hangtop.records.plan import NodePart, Plan, Start, Step, Target
+from hangtop.records.plan import NodePart, Plan, Removal, Start, Step, Target
 
 Told = dict[str, Any]
 AT_ONCE, SPARE_S = 64, 5.0
 KILL_WAIT_S = 5.0
+REMOVE_S = 30.0
+"""To look twice at what all processes of a node hold."""
 LOOK_EVERY_S = 0.2
 ROUNDS = 5
 """As for the processes of this machine (`hangtop.actions.execute.terminate`)."""
@@ -44,7 +51,7 @@ class FarNode:
 
 
 class OtherNodes:
-    """Call `begin`, `term`, `finish`, `start` in this order, and `close` in the end."""
+    """Call `begin`, `term`, `finish`, `remove`, `start` in this order, and `close` in the end."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -96,6 +103,40 @@ class OtherNodes:
         gone = yield from self._prove()
         yield from self._unseen()
         return gone
+
+    def remove(self, halt: CancelFlag) -> Iterator[Step]:
+        """Remove what the plan names, on all nodes at once."""
+        nodes = [node for node in self._nodes if node.part.removals]
+        if not nodes:
+            return
+        if halt():
+            yield from (
+                step("skipped", f"{each.path} on {node.part.host} stays") for node in nodes for each in node.part.removals
+            )
+            return
+        trash = f"{TRASH}{os.getpid()}-{os.urandom(4).hex()}"
+        aims = [(node.part.host, each.path) for node in nodes for each in node.part.removals if not node.lost]
+        for host, path in aims:
+            aside = os.path.join(os.path.dirname(path), trash)
+            yield step("doing", f"{path} on {host} is moved to {aside}, and then deleted")
+        told = {node.part.host: told for node, told in self._ask(partial(_remove, self._plan.older_s, trash))}
+        for node in nodes:
+            yield from self._removed(node, told.get(node.part.host))
+
+    def _removed(self, node: FarNode, told: Told | None) -> Iterator[Step]:
+        host, paths = node.part.host, {each.path: each for each in node.part.removals}
+        if told is None:
+            yield step("survived", f"{text.some(len(paths), 'path')} of the plan may be on {host} still: {node.lost}")
+            return
+        gone: list[Removal] = []
+        for kind, path, what in ((str(kind), str(path), str(what)) for kind, path, what in told["told"] if path in paths):
+            if kind == "done":
+                gone.append(paths[path])
+            else:
+                yield step("survived" if kind == "survived" else "skipped", clean_words(f"{path} on {host}: {what}"))
+        if gone:
+            size = text.size(sum(each.allocated_bytes for each in gone))
+            yield step("proof", f"{len(gone)} of {text.some(len(paths), 'path')} removed on {host}, {size} had back")
 
     def start(self, halt: CancelFlag) -> Generator[Step, None, bool]:
         """Start again what the plan says, once all is proven to be gone, on all nodes at once. Returns whether it runs."""
@@ -222,6 +263,8 @@ class OtherNodes:
                 node.hands, node.lost = NodeHands(node.part.host, node.part.known), ""
         for node, told in self._ask(_check):
             host, number = node.part.host, len(node.part.targets)
+            if not number:
+                continue
             if told is None:
                 whole = False
                 yield step("survived", f"{text.some(number, 'process')} of the plan may live on {host}: {node.lost}")
@@ -266,6 +309,14 @@ def _hold(node: FarNode) -> Told:
         pid, start = node.target_line(first)
         node.hands.order("keep", pid=pid, start=start, argv=usual, output=node.part.start.log)
     return told
+
+
+def _remove(older_s: float, trash: str, node: FarNode) -> Told:
+    if not node.part.removals:
+        return {}
+    removals = [asdict(each) for each in node.part.removals]
+    told = node.hands.order("remove", REMOVE_S, rules=RULES, older_s=older_s, removals=removals, trash=trash)
+    return {"told": [row for row in told["told"] if isinstance(row, list) and len(row) == 3]}
 
 
 def _by_hand(node: FarNode, start: Start) -> str:

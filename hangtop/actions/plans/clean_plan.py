@@ -23,7 +23,7 @@ from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers, lost_its_parent
 from hangtop.records.ask import Ask, LeftoversAsk
 from hangtop.records.nodes import node_of
-from hangtop.records.plan import LeftAlone, LeftoversReading, NodePart, OwnProcess, Plan, Refusal
+from hangtop.records.plan import LeftAlone, LeftoversReading, NodeLeftovers, NodePart, OwnProcess, Plan, Refusal
 from hangtop.records.process import Process
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
@@ -44,15 +44,18 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
     targets = targets_of([orphan for orphan in orphans if orphan.pid not in reasons])
     spared = [LeftAlone(f"pid {orphan.pid} {orphan.name}", reasons[orphan.pid]) for orphan in orphans if orphan.pid in reasons]
     spared = [*spared, *found.kept]
-    far, left_there = _elsewhere(state, now, older_s)
+    far, left_there = _elsewhere(state, found, now, older_s)
     spared += left_there
+    told = state.node_names.values()
+    unknown = (*unseen(state), *(each.problem for each in found.elsewhere if each.problem and each.host in told))
     if not targets and not found.found and not far:
         rest = f"; {text.some(len(spared), 'thing')} looked like it: {spared[0].what}: {spared[0].why}" if spared else ""
         nothing = f"nothing left over: no file and no process of dead runs, older than {text.duration(older_s)}{rest}"
-        return Refusal(nothing, nothing_to_do=True)
-    size = sum(removal.allocated_bytes for removal in found.found)
+        return Refusal("; ".join((nothing, *(f"not known: {why}" for why in unknown))), nothing_to_do=not unknown)
+    removals = (*found.found, *(removal for part in far for removal in part.removals))
+    size = sum(removal.allocated_bytes for removal in removals)
     everywhere = (*targets, *(target for part in far for target in part.targets))
-    what = [number_of(everywhere) if everywhere else "", f"{text.some(len(found.found), 'path')}" if found.found else ""]
+    what = [number_of(everywhere) if everywhere else "", f"{text.some(len(removals), 'path')}" if removals else ""]
     had_back = [frees(everywhere), f"{text.size(size)} of files and shared memory" if size else ""]
     return Plan(
         action="clean",
@@ -65,25 +68,32 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
         older_s=older_s,
         newest_ticks=newest(orphans),
         elsewhere=far,
-        unseen=unseen(state),
+        unseen=unknown,
     )
 
 
-def _elsewhere(state: RunState, now: float, older_s: float) -> tuple[tuple[NodePart, ...], list[LeftAlone]]:
-    """Ranks of this run on other nodes that lost their parent there, with what they started; and what stays, each with why."""
+def _elsewhere(
+    state: RunState, found: LeftoversReading, now: float, older_s: float
+) -> tuple[tuple[NodePart, ...], list[LeftAlone]]:
+    """Ranks of this run on other nodes that lost their parent there, with what they started, and what dead runs left behind
+    there; and what stays, each with why."""
     parts, spared = list[NodePart](), list[LeftAlone]()
+    by_host = {each.host: each for each in found.elsewhere}
     left = leftovers(state).processes
     for host in sorted(state.nodes):
         procs = state.processes[host]
         lost = {process.pid for process in left if procs.node is not None and lost_its_parent(process)}
         chosen = with_descendants(procs.processes, lost)
-        if procs.node is None or not chosen:
+        there_left = by_host.get(host, NodeLeftovers(host))
+        if procs.node is None:
             continue
+        spared += [replace(kept, what=f"{kept.what} on {host}") for kept in there_left.kept]
         there = OwnProcess(0, frozenset(), procs.node.uid, host)
         loose = None if procs.node.tied else NOT_TIED
         reasons = {each.pid: why_not(each, there) or loose or _too_young(each, now, older_s) for each in chosen}
-        if targets := targets_of([each for each in chosen if reasons[each.pid] is None]):
-            parts.append(NodePart(host, procs.node, targets, newest(procs.processes)))
+        targets = targets_of([each for each in chosen if reasons[each.pid] is None])
+        if targets or there_left.found:
+            parts.append(NodePart(host, procs.node, targets, newest(procs.processes), removals=there_left.found))
         stays = [(each, why) for each in chosen if (why := reasons[each.pid]) is not None]
         spared += [replace(left, what=f"{left.what} on {host}") for left in left_alone(stays)]
     return tuple(parts), spared
@@ -145,7 +155,7 @@ def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: fro
 class CleanPlanner(Planner):
     """Key c, `hangtop clean`."""
 
-    waits_for = ()
+    waits_for = ("nodes",)
     patience_s = 60.0
 
     def narrowed(self, spec: WatchSpec) -> WatchSpec:

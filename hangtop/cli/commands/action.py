@@ -38,8 +38,9 @@ from hangtop.translations import say
 
 WIDTH = 10_000
 """Scripts want whole lines."""
-PROCESSES_S, SOURCES_S, RAY_S, GPUS_S = 5.0, 6.0, 10.0, NO_ANSWER_S
-"""From the first look at the processes on, so long is waited for the run's processes, the sources, its Ray session, the GPUs."""
+PROCESSES_S, NODES_S, SOURCES_S, RAY_S, GPUS_S = 5.0, 15.0, 6.0, 10.0, NO_ANSWER_S
+"""From the first look at the processes on, so long is waited for the run's processes, the named nodes, the sources, its Ray
+session, the GPUs."""
 
 
 def run(
@@ -88,6 +89,7 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
     state: RunState = RunState()
     asked: tuple[Ask, ...] | None = None
     reads_processes, first_look_s = "procs" in request.spec.sources, None
+    needs = [need for need in planner.waits_for if need != "nodes" or request.spec.hosts]
     async for state, waited_s in looks(feed, FIRST_LOOK_S + planner.patience_s):
         if first_look_s is None and (not reads_processes or state.procs is not None or waited_s > FIRST_LOOK_S):
             first_look_s = waited_s
@@ -95,7 +97,7 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
             break
         if first_look_s is None:
             continue
-        if asked is None and all(_known(need, state, waited_s - first_look_s) for need in planner.waits_for):
+        if asked is None and all(_known(need, state, waited_s - first_look_s) for need in needs):
             found = planner.questions(state, request)
             if not isinstance(found, Refusal):
                 asked = found
@@ -117,6 +119,8 @@ def _known(need: Need, state: RunState, waited_s: float) -> bool:
         case "processes":
             known = state.procs is not None and bool(state.procs.processes) and nodes_told(state)
             return known or (state.procs is not None and waited_s > PROCESSES_S)
+        case "nodes":
+            return nodes_told(state) or waited_s > NODES_S
         case "gpus":
             return told_once(state, "gpu") or waited_s > GPUS_S
         case "log":

@@ -18,6 +18,7 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.leftovers.leftover_judge import LeftoverJudge
 from hangtop.probe.leftovers.leftover_places import Candidate, LeftoverPlaces, candidates, never_removed, usual_places
 from hangtop.probe.leftovers.open_handles import Holds, open_handles
+from hangtop.probe.nodes.node_leftovers import FarLeftovers
 from hangtop.probe.ray.local.ray_processes import RayTable
 from hangtop.probe.source import Source
 from hangtop.records.ask import LeftoversAsk
@@ -34,7 +35,7 @@ class LeftoverSource(Source):
     deadline_s = 60.0
 
     def __init__(self, context: ProbeContext, places: LeftoverPlaces | None = None, table: ProcessTable | None = None) -> None:
-        del context  # leftovers belong to no run
+        self._nodes = context.nodes
         self._places = places
         self._table = table or open_table()
         self._guard: Guard[int, Holds] = Guard()
@@ -43,6 +44,7 @@ class LeftoverSource(Source):
         if sys.platform != "linux":
             yield LeftoversReading(ask.ask, problem="what is in use can be told on Linux only, so nothing is cleaned here")
             return
+        far = FarLeftovers(self._nodes, ask.ask, ask.older_s)
         places = self._places or usual_places(ray=self._ray_folders(now))
         in_use = open_handles(self._table, places.all, self._guard)
         judge = LeftoverJudge(in_use, now, ask.older_s)
@@ -54,6 +56,7 @@ class LeftoverSource(Source):
             found=tuple(each for each in judged if isinstance(each, Removal)),
             kept=(*kept[:MOST_KEPT], *(never_removed(places, os.environ) if self._places is None else ())),
             writing={pid: path for pid in ask.pids if (path := self._writes(pid, now - ask.older_s)) is not None},
+            elsewhere=far.answers(),
         )
 
     def _ray_folders(self, now: float) -> set[str]:

@@ -27,7 +27,7 @@ WELL_S = 60.0
 PING_S = 10.0
 LATE_S = 12.0
 """A node tells something every two seconds."""
-ANSWERS = ("stack", "launched", "waits", "part", "asked")
+ANSWERS = ("stack", "launched", "waits", "part", "leftovers", "asked")
 """What a record has that belongs to the answer of a question: its number."""
 MOST_LINE_BYTES = 16 << 20
 MOST_WAITING = 10_000
@@ -103,6 +103,10 @@ class NodeLink:
         processes meanwhile."""
         what = {"ends": ends, "requests": requests, "samples": samples, "every_s": every_s, "members": members}
         self._ask(ask, {"waits": {"ask": ask, **what}})
+
+    def ask_leftovers(self, ask: int, older_s: float, rules: Mapping[str, Any]) -> None:
+        """Ask what dead runs left behind there."""
+        self._ask(ask, {"leftovers": {"ask": ask, "older_s": older_s, "rules": rules}})
 
     def _ask(self, ask: int, record: dict[str, Any]) -> None:
         self._answers[ask] = deque()

@@ -16,6 +16,7 @@ from hangtop.probe.nodes.node_side.intruders import Before
 from hangtop.probe.nodes.node_side.launch import Kept
 from hangtop.probe.nodes.node_side.pipe import say
 from hangtop.probe.nodes.node_side.proc import fields, link, read, stat_of
+from hangtop.probe.nodes.node_side.removals import remove
 
 LOOK_EVERY_S = 0.02
 
@@ -115,6 +116,10 @@ class Hands:
             return {"error": "its command line is another one than in the plan"}
         self.kept[pid] = kept, before
         return {}
+
+    def do_remove(self, rules: dict[str, Any], older_s: float, removals: list[dict[str, Any]], trash: str) -> dict[str, Any]:
+        """Remove these leftovers, as far as they are still what the plan shows."""
+        return remove(rules, older_s, removals, trash)
 
     def do_start(self, pid: int, argv: list[str], cwd: str, output: str, set_env: dict[str, str]) -> dict[str, Any]:
         """Start again what this pid was."""

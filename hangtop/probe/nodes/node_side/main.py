@@ -11,6 +11,7 @@ from typing import Any
 from hangtop.probe.nodes.node_side.gpus import tell_gpus
 from hangtop.probe.nodes.node_side.hands import obey
 from hangtop.probe.nodes.node_side.launch import launch_of
+from hangtop.probe.nodes.node_side.leftovers import tell_leftovers
 from hangtop.probe.nodes.node_side.look import SELDOM, Node
 from hangtop.probe.nodes.node_side.parts import tell_part
 from hangtop.probe.nodes.node_side.pipe import listen, say, say_who
@@ -49,6 +50,8 @@ def watch(look: dict[str, Any], asks: queue.Queue[dict[str, Any]]) -> None:
                 threading.Thread(target=tell_waits, args=(ask["waits"], say), daemon=True).start()
             elif "part" in ask:
                 threading.Thread(target=tell_part, args=(ask["part"], node.outputs, say), daemon=True).start()
+            elif "leftovers" in ask:
+                threading.Thread(target=tell_leftovers, args=(ask["leftovers"], say), daemon=True).start()
             elif "launch" in ask:
                 threading.Thread(target=tell_launches, args=(ask["launch"],), daemon=True).start()
 
