@@ -73,11 +73,17 @@ def _says_more(other: Finding, finding: Finding, signature: Signature, catalog: 
     last_ahead = finding.last_offset - other.offset  # a wrapper may come again behind the reason
     same = other.rank == finding.rank
     if signature.general and same and abs(ahead) <= BESIDE_BYTES and _names_the_fault(other, catalog):
-        return True
+        return not _may_follow(other, finding, catalog)
     if signature.obituary and ((finding.rank is not None and same and ahead > 0) or _is_own_word(other, finding, catalog)):
         return True
     near = same or None in (other.rank, finding.rank)
     return signature.wrapper and near and max(ahead, last_ahead) >= -BESIDE_BYTES and _is_told(other, catalog)
+
+
+def _may_follow(other: Finding, finding: Finding, catalog: Catalog) -> bool:
+    """Whether the other message came later, and such messages follow from what this one says: it explains nothing then."""
+    signature = catalog.signatures.get(other.id)
+    return signature is not None and came_before(finding, other) and _makes(finding, signature, catalog)
 
 
 def _is_own_word(other: Finding, finding: Finding, catalog: Catalog) -> bool:

@@ -33,6 +33,8 @@ BLANKS = {
     "parted_modules": "rank I in one module, rank J in another", "odd_call": "rank I N numbers, the others M",
     "together_in": "a collective", "apart_in_log": "rank I elsewhere", "few_microbatches": "N for M stages", "steps_done": "N",
     "failed_in": "FUNCTION", "removed": "removing FOLDER", "exit_lock": "FILE",
+    "odd_timeout": "rank I in one collective, its peers in another", "late_at_data": "rank I at its data",
+    "went_on": "the others went on to say another line", "loopback": "127.0.0.1", "engine_stages": "N stages",
     "copier": "kubectl", "copier_pid": "PID", "own_copier_pid": "PID", "run_place": "behind it",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""

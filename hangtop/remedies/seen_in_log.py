@@ -6,10 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from hangtop.common.grouped import grouped
-from hangtop.diagnosis.facts.missing_voice import other_ways
+from hangtop.diagnosis.facts.missing_voice import other_ways, unfinished
 from hangtop.diagnosis.facts.nccl_calls import odd_call
-from hangtop.diagnosis.facts.stacks_in_log import left_alone, parted, printed
+from hangtop.diagnosis.facts.stacks_in_log import kept_waiting, left_alone, parted, printed
 from hangtop.diagnosis.facts.timed_out import TimedOut, timed_out
+from hangtop.diagnosis.facts.told_counts import OF_PARAMETERS, Counts, counts_told
+from hangtop.diagnosis.facts.watchdog_counts import launched_fewer, ran_out_elsewhere
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.logs.finding_order import began_after
 from hangtop.records.log import Finding, LogLine, Progress
@@ -28,11 +30,6 @@ FEW_LINES = 8
 """So many lines before a collective ran out of time may tell what it was for."""
 SET_UP = 4
 """The first collectives of a group belong to its set-up."""
-_COUNT = re.compile(
-    r"(?:\b[Rr]ank[ =:#]{0,2}(?P<rank>\d{1,6})\b[^\r\n\d]{0,60}?)?\b(?:[Nn]um(?:ber)?(?: of |_| ))?"
-    r"(?P<what>[Bb]atches|[Ss]amples|[Ee]xamples|[Ss]teps_per_epoch|[Pp]arameters|[Pp]arams)\b\W{1,4}(?P<number>\d[\d,]{0,15})\b"
-)
-"""`rank 2: number of batches 8`, `[rank1] num_samples = 1,204`."""
 _OF_WEIGHTS = re.compile(
     r"(?i)weights?[ _-]?(?:update|sync|transfer|broadcast)"
     r"|(?:updat|sync|transfer|broadcast|send|push)\w{0,4}[ _-](?:\w{1,20}[ _-])?weights?"
@@ -44,6 +41,8 @@ OF_SEVERAL = ("nccl.", "dist.", "mark.nccl_", "mark.zero3", "mark.fsdp", "mark.r
 ALONE = frozenset({"generic", "tqdm"})
 """What is known of a loop that nothing but its steps tells: it may as well be of one process."""
 GATHERS = ("ALLGATHER", "_ALLGATHER")
+MOST_NAMED = 2
+"""So many ranks that took another path are told one by one."""
 SUMS = ("ALLREDUCE", "REDUCE_SCATTER", "_REDUCE_SCATTER", "REDUCE")
 
 
@@ -61,11 +60,14 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield from (("length_was", f"{lengths.was:,.0f}"), ("length_now", f"{lengths.now:,.0f}"))
     if _two_ranks_in_one(snapshot.state.tail):
         yield "ranks_twice", "yes"
-    yield from _counts_that_differ(snapshot.state.tail)
+    yield from _counts_that_differ(counts_told(snapshot))
     for collective in timed_out(snapshot)[:1]:
         yield from (("operation", collective.operation), ("seq", f"{collective.seq:,}"))
     yield from ((name, "yes") for name in _kinds(timed_out(snapshot)))
-    yield from _behind(timed_out(snapshot))
+    if not launched_fewer(snapshot) and (elsewhere := ran_out_elsewhere(snapshot)):
+        yield "odd_timeout", "; ".join(f"rank {one.rank} {one.why[0]}" for one in elsewhere[:MOST_NAMED])
+    else:
+        yield from _behind(timed_out(snapshot))
     if any(_OF_WEIGHTS.search(f"{each.group}") for each in timed_out(snapshot)) or _sent_weights(snapshot.state.tail):
         yield "sends_weights", "yes"
     yield from of_words(snapshot)
@@ -79,6 +81,11 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     apart, together = ("", "") if together else left_alone(snapshot)
     if apart:
         yield from (("apart_in_log", apart), ("together_in", together))
+    late, joint = kept_waiting(snapshot)
+    if late:
+        yield from (("late_at_data", late), ("together_in", joint))
+    if odd_ranks := unfinished(snapshot).ranks:
+        yield "went_on", next(iter(odd_ranks.values()))
     for rank, (own, others) in list(other_ways(snapshot).items())[:1]:
         yield "branch", f"rank {rank}: “{own}”, the others: “{others}”"
 
@@ -129,21 +136,14 @@ def _two_ranks_in_one(lines: Iterable[LogLine]) -> bool:
     return len(set(ranks)) < len(ranks) and len(set(ranks)) < world
 
 
-def _counts_that_differ(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+def _counts_that_differ(counts_by_what: Counts) -> Iterator[tuple[str, str]]:
     """What ranks said of how many batches, samples or parameters they have, where that is not the same."""
-    told: dict[str, dict[int, int]] = {}
-    for line in lines:
-        if (found := _COUNT.search(line.text)) is not None:
-            rank = found["rank"] or (None if line.rank is None else str(line.rank))
-            if rank is not None:
-                told.setdefault(found["what"].lower(), {})[int(rank)] = int(found["number"].replace(",", ""))
-    for what, counts in told.items():
-        if len(set(counts.values())) > 1:
-            most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
-            yield (
-                "parameters_differ" if what.startswith("param") else "batches_differ",
-                f"{counts[most]:,} {what} on rank {most}, {counts[least]:,} on rank {least}",
-            )
+    for what, counts in counts_by_what.items():
+        most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+        yield (
+            "parameters_differ" if what.startswith(OF_PARAMETERS) else "batches_differ",
+            f"{counts[most]:,} {what} on rank {most}, {counts[least]:,} on rank {least}",
+        )
 
 
 def _behind(collectives: Collection[TimedOut]) -> Iterator[tuple[str, str]]:

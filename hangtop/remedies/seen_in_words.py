@@ -36,6 +36,15 @@ _HOST = re.compile(
 )
 _OF_A_CLUSTER = re.compile(r"^[\w-]+$|\.(?:svc(?:\.cluster\.local)?|local|internal|lan|localdomain)$")
 """A name that only a cluster or a network of its own gives: any other may be a server of the internet."""
+_MEETS_AT_LOOPBACK = re.compile(
+    r"(?:\btcp://|MASTER_ADDR['\"]?[=: ]{1,3}['\"]?|rdzv_endpoint\s*: |--dist[_-]url[= ])(?P<address>localhost|127\.\d[\d.]{1,12})"
+)
+_SEVERAL_NODES = re.compile(
+    r"NODELIST=\S{0,200}[\[,]|\bm(?:in|ax)_nodes\s*: (?:[2-9]|\d\d)|\bn(?:nodes|um_nodes)['\"]?[=: ]{1,3}(?:[2-9]|\d\d)\b"
+    r"|\bNNODES=(?:[2-9]|\d\d)"
+)
+_STAGE_OF_ENGINE = re.compile(r"\bPP(\d{1,3}) TP\d{1,3}\b")
+"""SGLang's schedulers, where a model is split into stages (srt/managers/scheduler.py, configure_logger)."""
 LOCK_WAIT = "fs.lock_wait"
 UNRESOLVED = ("net.dns", "dist.dns")
 
@@ -49,9 +58,25 @@ def of_words(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield from _asked(tail)
     yield from ((f"behind {finding.id}", "yes") for finding in snapshot.findings if _right_before(snapshot, finding))
     yield from _unknown_name(snapshot.findings)
+    yield from _loopback(tail)
+    yield from _stages_of_engine(tail)
     if said_over(snapshot):
         yield "end_said", "yes"
     yield from _exit_lock(snapshot)
+
+
+def _loopback(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """The loopback address at which the ranks of several nodes are told to meet."""
+    meeting = next((found["address"] for line in lines if (found := _MEETS_AT_LOOPBACK.search(line.text)) is not None), "")
+    if meeting and any(_SEVERAL_NODES.search(f"{line.prefix}{line.text}") for line in lines):
+        yield "loopback", meeting
+
+
+def _stages_of_engine(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """How many stages of a pipeline an engine's schedulers name themselves by."""
+    stages = {found[1] for line in lines if (found := _STAGE_OF_ENGINE.search(f"{line.prefix}{line.text}")) is not None}
+    if len(stages) > 1:
+        yield "engine_stages", some(len(stages), "stage")
 
 
 def _came_alone(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:

@@ -146,6 +146,18 @@ def left_alone(snapshot: Snapshot) -> tuple[str, str]:
     return stand, f"{call} ({where})"
 
 
+def kept_waiting(snapshot: Snapshot) -> tuple[str, str]:
+    """Who waits for data in a queue, and where all others wait for it together: `pid 8802 waits for a queue in __next__
+    (stream.py:131)`, `barrier (train.py:219)`; empty where nothing is told."""
+    told = printed(snapshot)
+    late = [each for each in told if each.does.kind == "queue"]
+    joint = {(each.called, each.does.where) for each in told if each not in late and each.does.waits_for_peers}
+    if len(late) != 1 or len(joint) != 1 or not all(each.does.waits_for_peers for each in told if each not in late):
+        return "", ""
+    call, where = joint.pop()
+    return f"{late[0].name} {late[0].words}", f"{call} ({where})"
+
+
 def _stands(each: Printed) -> str:
     return each.words if each.waits else f"in {each.does.own.name} ({each.does.where})"
 

@@ -10,7 +10,8 @@ from hangtop.diagnosis.facts.collective_fingerprints import MISMATCH, ran_anothe
 from hangtop.diagnosis.facts.last_words import outlived
 from hangtop.diagnosis.facts.message_evidence import found, rank_before, sentence, short
 from hangtop.diagnosis.facts.silence_limits import FINISH
-from hangtop.diagnosis.facts.watchdog_counts import launched_fewer
+from hangtop.diagnosis.facts.told_counts import had_fewer
+from hangtop.diagnosis.facts.watchdog_counts import launched_fewer, ran_out_elsewhere
 from hangtop.diagnosis.members.ray_deaths import failed_worker, with_lost_node
 from hangtop.diagnosis.rules.verdict_builders import as_culprits
 from hangtop.diagnosis.snapshot import Snapshot
@@ -146,7 +147,7 @@ def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
     ways = (
         (_ended_badly, _accused_by_peer, _named_in_obituary, _stopped_before, _stands_apart)
         if finding.rank is None
-        else (_accused_by_peer, _left_by_itself, launched_fewer, _never_complained)
+        else (_accused_by_peer, _left_by_itself, launched_fewer, ran_out_elsewhere, had_fewer, _never_complained)
     )
     told = next((culprits for way in ways if (culprits := way(snapshot))), ())
     if not told and finding.rank is None:
@@ -215,7 +216,7 @@ def _left_by_itself(snapshot: Snapshot) -> tuple[Culprit, ...]:
 def _victims(snapshot: Snapshot) -> set[int | None]:
     """The ranks that complained of a peer."""
     complained = [finding for finding in snapshot.findings if finding.role == "victim"]
-    return {rank for finding in complained for rank in (*finding.ranks, finding.rank)}
+    return {rank for finding in complained for rank in (*finding.ranks, *finding.about, finding.rank)}
 
 
 def _never_complained(snapshot: Snapshot) -> tuple[Culprit, ...]:

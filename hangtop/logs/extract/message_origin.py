@@ -18,10 +18,11 @@ _RANKS = (
         r"(?<![Ll]oader )\b(?:[Rr]ank|[Ww]orker|[Tt]rainer)[ :#=]?(?P<rank>\d+)(?: \([^()]{1,60}\))? "
         r"(?:(?:has|was|got|is) )?(?:died|exited|crashed|failed|killed|dead|terminated)\b"
     ),
+    late_pattern(r"\[Rank (?P<rank>\d+)\] Watchdog caught collective operation timeout"),
     late_pattern(r"\bworker errors: +\[Rank (?P<rank>\d+)[^\]\r\n]{0,40}\]:"),
     late_pattern(r"(?:\brepr=|\bray::)[A-Za-z]\w*_0:(?P<rank>\d+)\b"),
 )
-"""Words of launchers, of shells' loops, of Ray Train, and of Ray with the name that a colocated worker of verl has on the first
+"""Words of launchers, of shells' loops, of torch's older watchdogs, of Ray Train, and of Ray with the name that a colocated worker of verl has on the first
 node."""
 _LOCAL_RANK = late_pattern(
     r"\blocal_rank: (?P<local_rank>\d+)|\b[Pp]rocess (?P<spawned>\d+) terminated with (?:exit code|signal|the following)"
