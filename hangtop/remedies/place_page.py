@@ -35,6 +35,10 @@ BLANKS = {
     "failed_in": "FUNCTION", "removed": "removing FOLDER", "exit_lock": "FILE",
     "odd_timeout": "rank I in one collective, its peers in another", "late_at_data": "rank I at its data",
     "went_on": "the others went on to say another line", "loopback": "127.0.0.1", "engine_stages": "N stages",
+    "raised": "FILE:LINE", "raised_inside": "FILE:LINE", "own_code": "FILE:LINE", "remote_code": "FILE:LINE",
+    "innermost": "FILE:LINE", "at_clean_up": "FILE:LINE", "its_where": "FILE:LINE", "library": "PACKAGE", "caller": "ANOTHER",
+    "odd_name": "a name", "odd_argument": "an argument", "missing_key": "a key", "condition": "a == b",
+    "its_assertion": "x != 0",
     "copier": "kubectl", "copier_pid": "PID", "own_copier_pid": "PID", "run_place": "behind it",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""

@@ -37,7 +37,8 @@ _HOST = re.compile(
 _OF_A_CLUSTER = re.compile(r"^[\w-]+$|\.(?:svc(?:\.cluster\.local)?|local|internal|lan|localdomain)$")
 """A name that only a cluster or a network of its own gives: any other may be a server of the internet."""
 _MEETS_AT_LOOPBACK = re.compile(
-    r"(?:\btcp://|MASTER_ADDR['\"]?[=: ]{1,3}['\"]?|rdzv_endpoint\s*: |--dist[_-]url[= ])(?P<address>localhost|127\.\d[\d.]{1,12})"
+    r"(?:\btcp://|MASTER_ADDR['\"]?[=: ]{1,3}['\"]?|rdzv_endpoint\s*: |--dist[_-]url[= ])"
+    r"(?P<address>localhost|127\.\d[\d.]{1,12})"
 )
 _SEVERAL_NODES = re.compile(
     r"NODELIST=\S{0,200}[\[,]|\bm(?:in|ax)_nodes\s*: (?:[2-9]|\d\d)|\bn(?:nodes|um_nodes)['\"]?[=: ]{1,3}(?:[2-9]|\d\d)\b"
@@ -45,6 +46,7 @@ _SEVERAL_NODES = re.compile(
 )
 _STAGE_OF_ENGINE = re.compile(r"\bPP(\d{1,3}) TP\d{1,3}\b")
 """SGLang's schedulers, where a model is split into stages (srt/managers/scheduler.py, configure_logger)."""
+SIGTERM = "proc.sigterm"
 LOCK_WAIT = "fs.lock_wait"
 UNRESOLVED = ("net.dns", "dist.dns")
 
@@ -60,6 +62,8 @@ def of_words(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield from _unknown_name(snapshot.findings)
     yield from _loopback(tail)
     yield from _stages_of_engine(tail)
+    if _asked_to_stop(snapshot):
+        yield "asked_to_stop", "yes"
     if said_over(snapshot):
         yield "end_said", "yes"
     yield from _exit_lock(snapshot)
@@ -121,6 +125,15 @@ def _exit_lock(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         path = next((value for name, value in finding.groups.items() if name.startswith("path")), None)
         if finding.id == LOCK_WAIT and path and stage is not None and stage.id == FINISH and is_after(finding, stage):
             yield "exit_lock", path.rstrip(",")
+
+
+def _asked_to_stop(snapshot: Snapshot) -> bool:
+    """Whether the last thing of note is that somebody asked the run to stop (SIGTERM), and no error came before it."""
+    log, told = snapshot.log, snapshot.findings
+    asked = next((finding for finding in told if finding.id == SIGTERM and not finding.survived), None)
+    if asked is None or asked.file >= len(log.files) or any(each.severity == "fatal" for each in told):
+        return False
+    return 0 <= log.files[asked.file].size_bytes - asked.last_offset < LAST_BYTES
 
 
 def _right_before(snapshot: Snapshot, finding: Finding) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.health import SourceHealth
@@ -77,3 +79,81 @@ def test_a_file_that_the_run_removed_is_told_with_the_line_that_says_so() -> Non
     assert "purged old snapshot /w/v41" in told(f"{HALF}purged old snapshot /w/v41\n{missing}")[0]
     assert "before it was read" not in told(f"{HALF}purged old snapshot /w/v4\n{missing}")[0]
     assert "before it was read" not in told(f"{HALF}{missing}cleaned up /w/v41\n")[0], "removed behind the failure"
+
+
+ABORTED = "E torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: -6) local_rank: {} (pid: 41) of binary: py\n"
+
+
+def ran_out(rank: int, operation: str, number: int) -> str:
+    work = f"WorkNCCL(SeqNum={number}, OpType={operation}, Timeout(ms)=600000) ran for 600040 milliseconds before timing out."
+    return f"[E ProcessGroupNCCL.cpp:828] [Rank {rank}] Watchdog caught collective operation timeout: {work}\n"
+
+
+def test_who_ran_out_of_time_in_another_operation_is_missed_by_the_others_and_not_who_was_aborted_first() -> None:
+    together = ran_out(1, "_ALLGATHER_BASE", 70) + ran_out(2, "_ALLGATHER_BASE", 70)
+    cause, ranks = told(HALF + together + ran_out(0, "ALLREDUCE", 72) + ABORTED.format(1))
+    assert "rank 0 waits in ALLREDUCE number 72, its peers in _ALLGATHER_BASE number 70" in cause
+    assert ranks == [0]
+    assert told(HALF + together + ran_out(0, "_ALLGATHER_BASE", 70) + ABORTED.format(1))[1] == []
+
+
+def test_unequal_numbers_of_batches_tell_who_is_done_first() -> None:
+    packed = "[RANK:1] packed into 90 rows, 44 batches\n[RANK:0] packed into 92 rows, 46 batches\n"
+    cause, ranks = told(packed + HALF + ran_out(0, "ALLREDUCE", 72) + ABORTED.format(0))
+    assert "46 batches on rank 0, 44 on rank 1" in cause
+    assert ranks == [1]
+    again = "[RANK:1] has seen 44 batches\n[RANK:0] has seen 46 batches\n"  # a count of what was done
+    assert told(again + again + HALF + ran_out(0, "ALLREDUCE", 72) + ABORTED.format(0))[1] == []
+
+
+def raised(frames: str, exception: str) -> str:
+    rows = (row.split(" ", 2) for row in frames.split("; "))
+    texts = (f'  File "{file}", line 7, in {name}\n' + (f"    {source[0]}\n" if source else "") for file, name, *source in rows)
+    return f"{HALF}Traceback (most recent call last):\n{''.join(texts)}{exception}\n"
+
+
+PACKAGES = "/opt/env/lib/python3.12/site-packages"
+MODEL_CODE = "/home/ada/.cache/huggingface/modules/transformers_modules/m/modeling_m.py"
+
+
+@pytest.mark.parametrize(
+    ("frames", "exception", "cause"),
+    [
+        (
+            f"/srv/run.py main; {PACKAGES}/trl/a.py init; {PACKAGES}/peft/b.py wrap",
+            "AttributeError: 'Model' object has no attribute 'heads'",
+            "heads is not in this peft: trl was made for another version of it",
+        ),
+        (
+            f"{PACKAGES}/trl/a.py <module>",
+            "ImportError: cannot import name 'shard' from 'accelerate.utils' (/opt/x.py)",
+            "shard is not in this accelerate: trl was made for another version of it",
+        ),
+        (
+            f"/srv/run.py main; {MODEL_CODE} forward",
+            "AttributeError: 'DynamicCache' object has no attribute 'seen'",
+            "the code that came with the model (modeling_m.py:7 in forward)",
+        ),
+        ("/srv/run.py main", "TypeError: fit() got an unexpected keyword argument 'lr'", "lr is no argument of the installed"),
+        ("/srv/run.py collate", "KeyError: 'answer'", "'answer' is looked up at run.py:7 in collate"),
+        ("/srv/ckpt.py load_checkpoint", "KeyError: 'step'", "the checkpoint holds no 'step'"),
+        (f"{PACKAGES}/moe/x.py plan assert len(a) == len(b)", "AssertionError", "“len(a) == len(b)” does not hold (x.py:7"),
+        (f"/srv/a.py main; {PACKAGES}/vllm/e.py shutdown", "AttributeError: 'E' object has no attribute 'pool'", "cleaned up"),
+        ("/srv/run.py step", "ValueError: loss is nan, stopping", "The loss is no number"),
+        ("/srv/run.py put", "x.RpcError: <RPC ended with:\n\tdetails = \"Received message larger than max (9 vs. 4)\"", "gRPC"),
+    ],
+)  # fmt: skip
+def test_an_exception_is_told_with_what_it_is_about(frames: str, exception: str, cause: str) -> None:
+    assert cause in told(raised(frames, exception))[0]
+
+
+def test_a_check_in_native_code_of_the_host_is_none_of_the_gpu() -> None:
+    check = (
+        "python3: /src/permute.cu:412: void permute(Args): Assertion `args.out != nullptr' failed.\nFatal Python error: Aborted\n"
+    )
+    assert "the assertion “args.out != nullptr” fails at /src/permute.cu:412" in told(HALF + check)[0]
+
+
+def test_a_run_that_was_asked_to_stop_is_told_as_that_unless_something_failed_before() -> None:
+    assert "somebody asked it to stop" in told(f"{HALF}Received signal 15, exiting\n")[0]
+    assert "asked it to stop" not in told(raised("/srv/run.py step", "KeyError: 'x'") + "Received signal 15, exiting\n")[0]

@@ -56,8 +56,9 @@ TAGS = set(
     "oom sigkill sigbus fault left failed mp_lock event nobody nodes gpus ray impossible taken dead_mount elsewhere no_worker "
     "doubted worker_lock worker_network worker_file another_listens nobody_listens listens first_step round_end ranks_twice "
     "in_collective several operations_differ set_up to_neighbour to_experts few_numbers gathers_weights sums_gradients "
-    "between_two one_stack in_data_worker gil engine_drained end_said in_fork sends_weights".split()
-)
+    "between_two one_stack in_data_worker gil engine_drained end_said in_fork sends_weights "
+    "of_checkpoint of_index trees asked_to_stop".split()
+) | {"why time limit", "why preemption", "why node failure"}
 """What is only seen or not: it stands in no text."""
 MARKS = {
     told for name, signature in CATALOG.signatures.items() if signature.severity == "hint" for told in (name, f"behind {name}")

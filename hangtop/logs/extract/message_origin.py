@@ -22,8 +22,8 @@ _RANKS = (
     late_pattern(r"\bworker errors: +\[Rank (?P<rank>\d+)[^\]\r\n]{0,40}\]:"),
     late_pattern(r"(?:\brepr=|\bray::)[A-Za-z]\w*_0:(?P<rank>\d+)\b"),
 )
-"""Words of launchers, of shells' loops, of torch's older watchdogs, of Ray Train, and of Ray with the name that a colocated worker of verl has on the first
-node."""
+"""Words of launchers, of shells' loops, of torch's older watchdogs, of Ray Train, and of Ray with the name that a colocated
+worker of verl has on the first node."""
 _LOCAL_RANK = late_pattern(
     r"\blocal_rank: (?P<local_rank>\d+)|\b[Pp]rocess (?P<spawned>\d+) terminated with (?:exit code|signal|the following)"
 )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 
 from msgspec.structs import replace
 
@@ -42,6 +42,7 @@ _KEPT_ABOUT = 1_024
 _KEPT_PAST = 256
 """At most this many messages of what may be earlier attempts are kept."""
 _SHOWN_CHARS = 400
+_LINES_OF_TEXT = 8
 
 _EXCEPTION = late_pattern(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
 _NAME_ONLY = late_pattern(r"^[A-Za-z_][\w.]*:\s*$")
@@ -51,6 +52,8 @@ _HANDS_ON = "RayTaskError("
 """What stands before the name of an error that Ray hands on: the error itself follows below."""
 
 _DIRECT = late_pattern(r"The above exception was the direct cause")
+_BARE = ("AssertionError", "AssertionError:")
+"""The exception of an `assert` without words: what it checks says more."""
 _CHAINED = late_pattern(rf"During handling of the above exception|{_DIRECT.pattern}")
 
 
@@ -246,19 +249,23 @@ class Messages:
                 name = lines.name_of(span)
             if line.writer == writer and (frame := FRAME.match(line.text)):
                 trace.add_frame(frame)
+            elif line.writer == writer and line.text[:4] == "    ":
+                trace.add_source(line.text)
             if line.writer == writer and not _BETWEEN.match(line.text) and not broken_by(line, lines, span):
                 unfinished = after is None and lines.block.open
                 text, following = _message_below(lines, span, line), _goes_on_below(lines, span, line)
-                if not self._raised(trace, line, text, following) and not unfinished:
+                more = _lines_below(lines, span, line)
+                if not self._raised(trace, line, text, following, more) and not unfinished:
                     self._tell_kind(trace, line)
                     return
             span = after
         if trace.left > 0:
             self._tracebacks[writer] = trace
 
-    def _raised(self, trace: OpenTraceback, line: Line, below: str, following: str) -> bool:
+    def _raised(self, trace: OpenTraceback, line: Line, below: str, following: str, more: Sequence[str]) -> bool:
         """Takes in the exception of a traceback. Returns whether to look further, since it only wraps another one (Ray's do).
-        `below`: its text, if that begins on the next line; `following`: that line, if the text goes on there.
+        `below`: its text, if that begins on the next line; `following`: that line, if the text goes on there; `more`: its
+        indented lines below.
 
         An exception that is no known message is a cause of its own, and stands for all tracebacks.
         """
@@ -275,13 +282,17 @@ class Messages:
         if len(self._frames_of) > _KEPT_ABOUT:
             del self._frames_of[next(iter(self._frames_of))]
         roles = self._index.roles(line.text, trace.files) or self._index.roles(below, trace.files)
+        if not roles and any(map(self._index.names_fault, more)):  # the reason stands further down in its text
+            roles = {"cause"}
         if trace.handled and not tally.handled:  # beside one that nothing handled
             return "summary" in roles
         passed_on = trace.passes_on and not roles
         explained = trace.explains and tally.unknown and self._index.names_fault(f"{line.text} {below}")
         again = "exception" not in tally.groups or tally.raised_offset == line.offset
         if not passed_on and (again or explained or (not roles and not tally.unknown)):
-            tally.text = clean_text(f"{line.text.strip()} {below}".strip())[:_SHOWN_CHARS]
+            said = f"{line.text.strip()} {below}".strip()
+            checks = trace.checks if said in _BARE else ""
+            tally.text = clean_text(f"{said.rstrip(':')}: {checks}" if checks else said)[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = line.writer, line.offset
@@ -301,7 +312,8 @@ class Messages:
         tally = trace.tally
         if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
             kinds = (kind for kind in self._index.kinds if kind.was_raised_in(trace.files))
-            tally.kind = next((kind for kind in kinds if compiled(kind.regex).search(tally.text)), None)
+            said = tally.text.partition(f": {trace.checks}")[0] if trace.checks else tally.text  # code is no words for a kind
+            tally.kind = next((kind for kind in kinds if compiled(kind.regex).search(said)), None)
 
     def skipped(self, counts: Mapping[int, int]) -> None:
         """Counts the lines of a flood that were not parsed, by literal, for each message that was found in the parsed ones."""
@@ -349,6 +361,12 @@ def _message_below(lines: Lines, span: Span, line: Line) -> str:
         return ""
     below = (below.text.strip() for below in islice(lines.below(span), 3) if below.writer == line.writer)
     return next(filter(None, below), "")
+
+
+def _lines_below(lines: Lines, span: Span, line: Line) -> list[str]:
+    """The indented lines right below an exception, which belong to its text (gRPC's status, pydantic's list of errors)."""
+    below = (below for below in islice(lines.below(span), _LINES_OF_TEXT) if below.writer == line.writer)
+    return [each.text for each in takewhile(lambda each: each.text[:1].isspace(), below)]
 
 
 def _goes_on_below(lines: Lines, span: Span, line: Line) -> str:

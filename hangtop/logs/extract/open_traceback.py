@@ -25,6 +25,8 @@ _NOT_OWN = late_pattern(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]p
 _RAISES = late_pattern(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Timeout|Died)\b")
 _LOOK = 3
 _KEPT_FRAMES = 40
+_SOURCE_CHARS = 160
+_PACKAGE = late_pattern(r"/(?:site|dist)-packages/([A-Za-z_][\w.]{0,60})(?:/|$)")
 _SOURCE = late_pattern(r"\s{2,}\S|[│|]?\s*❱?\s*\d+\s[│|]")
 
 
@@ -49,7 +51,8 @@ class OpenTraceback(Struct):
     `own`: the innermost one of the run's own code. `handled`: the run goes on in spite of this one. `wraps`: an exception was
     seen that only wraps the one to come, whose frames follow; `said`: the process that it names. `passes_on`: it was raised from
     an exception that the same writer told before (`raise … from`), which is the cause; `explains`: from one that no page knows,
-    or while that was handled. `files`: of its frames, outermost first."""
+    or while that was handled. `files`: of its frames, outermost first; `source`: the line of code that
+    stands below the innermost one."""
 
     tally: SignatureCount
     left: int
@@ -60,6 +63,7 @@ class OpenTraceback(Struct):
     said: MessageOrigin | None = None
     frame: str = ""
     own: str = ""
+    source: str = ""
     files: tuple[str, ...] = ()
 
     def add_frame(self, frame: re.Match[str]) -> None:
@@ -67,10 +71,34 @@ class OpenTraceback(Struct):
         file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
         self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
         self.files = (*self.files[-_KEPT_FRAMES:], file.replace("\\", "/"))
-        self.frame = clean_text(f"{file}:{line}" + (f" in {function}" if function else ""))
+        self.frame, self.source = clean_text(f"{file}:{line}" + (f" in {function}" if function else "")), ""
         if not _NOT_OWN.search(file):
             self.own = self.frame
 
+    def add_source(self, text: str) -> None:
+        """Takes in the first line below its newest frame."""
+        if self.frame and not self.source:
+            self.source = clean_text(text.strip())[:_SOURCE_CHARS]
+
     def place(self) -> dict[str, str]:
-        """Where it was raised, as a group of a finding: `own`, else `frame`."""
-        return {"own": self.own} if self.own else {"frame": self.frame} if self.frame else {}
+        """Where it was raised, as groups of a finding: its innermost frame, `own` that of the run's own code, and which package
+        called the innermost one's."""
+        told = {"own": self.own, "frame": self.frame, "caller": _caller(self.files)}
+        return {name: value for name, value in told.items() if value}
+
+    @property
+    def checks(self) -> str:
+        """What the innermost frame checks, where it is an `assert`."""
+        return self.source if self.source.startswith("assert ") else ""
+
+
+def package_of(file: str) -> str:
+    """The package to which an installed file belongs; empty for the run's own code and for Python itself."""
+    found = _PACKAGE.search(file)
+    return "" if found is None or found[1].endswith(".py") else found[1]
+
+
+def _caller(files: tuple[str, ...]) -> str:
+    """The package from which that of the innermost frame was called."""
+    packages = [package_of(file) for file in files]
+    return next((each for each in reversed(packages) if each and each != packages[-1]), "") if packages and packages[-1] else ""

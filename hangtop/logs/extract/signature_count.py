@@ -84,7 +84,7 @@ def finding_of(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: b
         groups=tally.groups if tally.kind is None else {**tally.groups, "kind": tally.kind.id},
         survived=survived,
         outlived=tally.outlived,
-        hang=signature.hang,
+        hang="crash" if ended_it else signature.hang,
         cause=_cause_of(tally),
         pid=_pid_of(by, tally.first.prefix.actor) if tally.said is None else tally.said.pid,
         every_s=signature.every_s,
