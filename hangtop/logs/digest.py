@@ -28,7 +28,7 @@ from hangtop.logs.extract.steps.step_times import StepTimesRead
 from hangtop.logs.extract.tail_buffer import TailBuffer
 from hangtop.logs.extract.unstamped_lines import UnstampedLines
 from hangtop.logs.file_facts import FileFacts
-from hangtop.logs.lines.block_lines import Line, Lines, Span, unglued
+from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer, unglued
 from hangtop.logs.lines.split import Block, Blocks
 from hangtop.logs.lines.timestamps import LogClock
 from hangtop.records.log import LogLine
@@ -96,7 +96,9 @@ class Digest:
         # Each line goes through these two methods: only those that do anything are called.
         doing = [(extractor, type(extractor)) for extractor in self._extractors]
         self._note_writer = [extractor.note_writer for extractor, kind in doing if kind.note_writer is not Extractor.note_writer]
-        self._read_each = [(kind, extractor.read) for extractor, kind in doing if kind.read is not Extractor.read]
+        self._read_each = [
+            (kind if kind.literals else None, extractor.read) for extractor, kind in doing if kind.read is not Extractor.read
+        ]
 
     def feed(self, data: bytes, at: float | None = None, since: float | None = None) -> None:
         """More bytes of the file. `at`: unix time of their arrival, `None` while older parts are read. `since`: when they were
@@ -187,27 +189,33 @@ class Digest:
                 self._hand_on(FoundLine(piece, lines, span, readers, readers.markers(piece.text)))
 
     def _hand_on(self, found: FoundLine) -> None:
+        found.lines.heard[found.span.start] = found.line.writer
         for note_writer in self._note_writer:
             note_writer(found.line)
-        for kind, read in self._read_each:
-            if not kind.literals or kind in found.readers.extractors:
+        for by_literals, read in self._read_each:
+            if by_literals is None or by_literals in found.readers.extractors:
                 read(found)
 
     def _note_newest_writers(self) -> None:
         """Each writer of the last lines is heard, whether its line holds a known text or not."""
-        names: set[bytes] = set()
+        keys: set[bytes] = set()
+        heard: set[Writer] = set()
         newest: Line | None = None
         for lines, span in self._tail.rows(self._swept_to):
-            name = lines.key_of(span)
-            if name in names:
-                continue
-            names.add(name)
-            line = lines.parse(span)
-            for note_writer in self._note_writer:
-                note_writer(line)
             if newest is None:
-                newest = line
-                if line.stamp is not None:
-                    self.clock.last_log_time = line.stamp
+                newest = lines.parse(span)
+                if newest.stamp is not None:
+                    self.clock.last_log_time = newest.stamp
+            if (writer := lines.heard.get(span.start)) is not None:
+                heard.add(writer)
+                continue
+            key = lines.key_of(span)
+            if key in keys:
+                continue
+            keys.add(key)
+            line = lines.parse(span)
+            if line.writer not in heard:
+                for note_writer in self._note_writer:
+                    note_writer(line)
         if newest is not None:
             self._swept_to = newest.end

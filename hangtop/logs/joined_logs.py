@@ -17,7 +17,7 @@ from hangtop.logs.file_facts import FileFacts, Kind, ProgressSeen, StageMark
 from hangtop.logs.findings import findings_of
 from hangtop.logs.rank_rows import RankRows
 from hangtop.logs.step_times import step_times_of
-from hangtop.logs.told_steps import best_of, metrics_of, specific
+from hangtop.logs.told_steps import best_of, counted, metrics_of, specific
 from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog, Work
 
 LEFT_S = 60.0
@@ -216,7 +216,7 @@ def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence
     for file in facts:
         is_present = attempts.is_present(file.file)
         for writer in file.writers:
-            best = best_of(writer.progress, is_present, place)
+            best = best_of(counted(writer.progress, is_present, place), place)
             found += [(place[best.profile], not best.coarse, best.step or 0.0, best, file)] if best else []
     metrics = _run_metrics(facts, attempts, place)
     if not found:
@@ -267,8 +267,8 @@ def _total(best: ProgressSeen, where: FileFacts) -> int | None:
 def _run_metrics(facts: Sequence[FileFacts], attempts: Attempts, place: Mapping[str, bool]) -> dict[str, float | None]:
     merged: dict[str, float | None] = {}
     for file in facts:
-        everyone = [seen for writer in file.writers for seen in writer.progress]
-        merged = metrics_of(everyone, attempts.is_present(file.file), place) | merged
+        everyone = (seen for writer in file.writers for seen in writer.progress)
+        merged = metrics_of(counted(everyone, attempts.is_present(file.file), place)) | merged
     return merged
 
 

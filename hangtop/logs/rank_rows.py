@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from hangtop.logs.attempts import Attempts, IsPresent
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract.stages import stage_of
 from hangtop.logs.file_facts import FileFacts, WriterFacts
-from hangtop.logs.told_steps import best_of, metrics_of, specific
+from hangtop.logs.told_steps import best_of, counted, metrics_of, specific
 from hangtop.records.log import RankLog
 
 
@@ -27,10 +27,10 @@ class RankRows:
         if self._seen_by != (attempts, profiles):
             self._seen_by, self._rows = (attempts, profiles), {}
         table: dict[int, RankLog] = {}
-        place = specific(profiles)
+        active, place = {profile.name for profile in profiles}, specific(profiles)
         for file in facts:
             is_present = attempts.is_present(file.file)
-            told = {known.rank: known if known.world else replace(known, world=file.world) for known in file.ranks}
+            told = {known.rank: _in_world(known, file.world) for known in file.ranks}
             by_rank: dict[int, list[WriterFacts]] = {number: [] for number in told}
             for writer in file.writers:
                 if writer.rank is not None:
@@ -41,29 +41,33 @@ class RankRows:
                 if before is not None and before[:2] == (said, writers):
                     rank = before[2]
                 else:
-                    rank = _rank(said, writers, is_present, profiles, place)
+                    rank = _rank(said, writers, is_present, active, place)
                     self._rows[file.file, number] = (said, writers, rank)
                 table[number] = _newer(table[number], rank) if number in table else rank
         return [table[number] for number in sorted(table)]
 
 
+def _in_world(known: RankLog, size: int | None) -> RankLog:
+    return replace(known, world=size) if size and not known.world else known
+
+
 def _rank(
-    known: RankLog, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
+    known: RankLog, writers: Sequence[WriterFacts], is_present: IsPresent, active: Set[str], place: Mapping[str, bool]
 ) -> RankLog:
     """With what its writers tell of its course."""
-    progress = [seen for writer in writers for seen in writer.progress]
-    best = best_of(progress, is_present, place)
+    told = counted((seen for writer in writers for seen in writer.progress), is_present, place)
+    best = best_of(told, place)
     marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
     return replace(
         known,
-        stage=stage_of(marks, profiles, is_present),
+        stage=stage_of(marks, active, is_present),
         step=int(best.step) if best and best.step is not None else None,
         total=int(best.total) if best and best.total is not None else None,
         step_at=best.at if best else None,
         step_s=best.step_s if best else None,
         last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
         lines=sum(writer.lines for writer in writers),
-        metrics=metrics_of(progress, is_present, place),
+        metrics=metrics_of(told),
     )
 
 

@@ -16,10 +16,10 @@ def specific(profiles: Sequence[Profile]) -> dict[str, bool]:
     return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
 
 
-def best_of(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
-    """The step line that counts: the newest of this attempt by the most specific profile. A newer line of another kind counts
-    instead if it tells the same steps, up to the same total."""
-    steps = [seen for seen in counted(progress, is_present, place) if seen.step is not None]
+def best_of(told: Sequence[ProgressSeen], place: Mapping[str, bool]) -> ProgressSeen | None:
+    """The step line that counts, of those that are `counted`: the newest by the most specific profile. A newer line of another
+    kind counts instead if it tells the same steps, up to the same total."""
+    steps = [seen for seen in told if seen.step is not None]
     if len(steps) <= 1:
         return steps[0] if steps else None
     best = max(steps, key=lambda step: (place[step.profile], not step.coarse, step.offset, step.step or 0.0))
@@ -27,11 +27,10 @@ def best_of(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapp
     return newest if newest.total is not None and newest.total == best.total else best
 
 
-def metrics_of(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
-    """The newest value of each metric; `None` if it is not finite."""
-    told = counted(progress, is_present, place)
+def metrics_of(told: Sequence[ProgressSeen]) -> dict[str, float | None]:
+    """The newest value of each metric in lines that are `counted`; `None` if it is not finite."""
     if len(told) > 1:
-        told.sort(key=lambda seen: seen.offset)
+        told = sorted(told, key=lambda seen: seen.offset)
     return {name: value if math.isfinite(value) else None for seen in told for name, value in seen.metrics.items()}
 
 

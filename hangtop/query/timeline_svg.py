@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from html import escape
 
 from hangtop.common.clean_text import clean_text
 from hangtop.query.whole_run import BINS, RankCourse, Span, WholeRun
@@ -147,4 +146,6 @@ def _clock(at: float) -> str:
 
 
 def _safe(text: str) -> str:
+    from html import escape  # 0.4 MB of names, and the screen, which has the same colours, draws none
+
     return escape(clean_text(text))

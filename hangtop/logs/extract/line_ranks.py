@@ -90,12 +90,12 @@ class RankTable(Extractor):
         """The global rank of a writer; `None` when nothing tells it."""
         if not writer:
             return 0 if self.file_rank is None and self.world == 1 else self.file_rank
+        if writer[0] == "rank" and isinstance(writer[1], int):
+            return writer[1]
         known = self._rank_of.get(writer)
         if known is not None:
             return known
         match writer:
-            case ("rank", int(rank)):
-                return rank
             case ("local", "", int(local)):
                 return local if self.file_rank is None else self.file_rank
             case ("local", task, int(local)):
@@ -111,7 +111,7 @@ class RankTable(Extractor):
     def ranked(self, writer: Writer) -> Writer:
         """The writer by its rank, if that is known: NCCL prints the pid where the training script prints the rank."""
         rank = self.rank_of(writer)
-        return writer if rank is None else ("rank", rank)
+        return writer if rank is None or (writer and writer[0] == "rank") else ("rank", rank)
 
     def rank_of_pid(self, pid: int) -> int | None:
         """The rank of a process on an unnamed host; `None` if it is unknown."""
@@ -153,7 +153,10 @@ class RankTable(Extractor):
             self._rank_of["pid", prefix.host or "", prefix.pid] = rank
         if prefix.local_rank is not None:
             self._rank_of["local", str(prefix.task) if prefix.task is not None else "", prefix.local_rank] = rank
-        known = self._known.get(rank) or RankLog(rank)
+        known = self._known.get(rank)
+        if known is not None and prefix.local_rank is None and not (prefix.world or prefix.host or prefix.pid or prefix.actor):
+            return
+        known = known or RankLog(rank)
         self._known[rank] = RankLog(
             rank,
             world=prefix.world or known.world,

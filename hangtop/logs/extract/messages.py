@@ -328,7 +328,7 @@ class Messages:
         for messages in (*asides, self):
             everything |= messages.tallies
         tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
-        newest = self._writers.newest_steps()
+        newest = self._writers.newest_steps() if tallies else {}
         told = [(tally, self._survived(tally, newest)) for tally in tallies]
         over = {tally.starts for tally, survived in told if tally.signature.id == TRACEBACK and not survived}
         return tuple(finding_of(tally, ranks, file, is_over=tally.starts in over, survived=survived) for tally, survived in told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -308,10 +308,7 @@ def _plan(profile: Profile, stage: Stage) -> StagePlan:
     return StagePlan(**same, hint=profile.stall_hint.get(stage.id, ""))
 
 
-def stage_of(
-    marks: Mapping[str, StageMark], profiles: Sequence[Profile], is_present: Callable[[int, float | None], bool]
-) -> str | None:
-    """The stage of one writer: its newest mark of an active profile in this attempt."""
-    names = {profile.name for profile in profiles}
-    counted = [mark for name, mark in marks.items() if name in names and is_present(mark.offset, mark.at)]
+def stage_of(marks: Mapping[str, StageMark], active: Set[str], is_present: Callable[[int, float | None], bool]) -> str | None:
+    """The stage of one writer: its newest mark of an active profile in this attempt. `active`: the names of these."""
+    counted = [mark for name, mark in marks.items() if name in active and is_present(mark.offset, mark.at)]
     return max(counted, key=lambda mark: mark.offset).stage if counted else None

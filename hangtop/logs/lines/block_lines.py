@@ -81,7 +81,8 @@ class Span(Struct, frozen=True, gc=False):
 
 
 class Lines:
-    """Access to the lines of one block by byte index. `earlier`: the rows of the blocks before it, the newest first."""
+    """Access to the lines of one block by byte index. `earlier`: the rows of the blocks before it, the newest first. `heard`: the
+    writers of those lines that were read, by where they begin."""
 
     def __init__(
         self, block: Block, clock: LogClock, earlier: Callable[[], Iterator[tuple[Lines, Span]]] = lambda: iter(())
@@ -91,6 +92,7 @@ class Lines:
         self.has_bars = b"\r" in block.data
         self._clock = clock
         self._earlier = earlier
+        self.heard: dict[int, Writer] = {}
         self._parsed: dict[int, Line] = {}
         self._keys: dict[bytes, bytes] = {}  # by what stands between a line's start and a hit: mostly the same few texts
 

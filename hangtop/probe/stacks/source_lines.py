@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -66,6 +65,8 @@ def _alike(frame: Frame, there: FileElsewhere) -> Excerpt | None:
         content = Path(there.path).read_bytes()
     except OSError:
         return None
+    import hashlib  # 4 MB with OpenSSL, and most stacks are of files here
+
     if hashlib.sha1(content, usedforsecurity=False).hexdigest() != there.sha1:
         return None
     return _excerpt(content.decode("utf-8", "replace"), frame, changed=there.changed)
