@@ -109,10 +109,15 @@ class Digest:
         for block in self._blocks.feed(data):
             self._digest(block)
 
+    def flush(self) -> None:
+        """Digests what was fed since, a line without its end too."""
+        for block in self._blocks.flush():
+            self._digest(block)
+
     def reopened(self, offset: int = 0) -> None:
         """The file begins anew (rotated or truncated), or what stood before this line start is lost, but the run goes on: what is
         known stays."""
-        self._flush()
+        self.flush()
         self._blocks = Blocks(offset)
         self._tail, self._swept_to = TailBuffer(self.clock), -1
         for extractor in self._extractors:
@@ -120,7 +125,7 @@ class Digest:
 
     def facts(self) -> FileFacts:
         """All that is known now."""
-        self._flush()
+        self.flush()
         self._note_newest_writers()
         if not self._output.is_open:
             self._steps.count(self._tail.rows())
@@ -134,17 +139,13 @@ class Digest:
 
     def tail(self, count: int, since: int = -1) -> tuple[LogLine, ...]:
         """The newest lines, oldest first, as they may be shown; only those that end after byte `since` of the file."""
-        self._flush()
+        self.flush()
         rows = [lines.parse(span) for lines, span in islice(self._tail.rows(since), count)]
         return tuple(shown_line(line, self._file, self._index, self.ranks.rank_of(line.writer)) for line in reversed(rows))
 
     def _last_line(self) -> str | None:
         texts = (clean_text(lines.parse(span).text).strip() for lines, span in self._tail.rows())
         return next(filter(None, texts), None)
-
-    def _flush(self) -> None:
-        for block in self._blocks.flush():
-            self._digest(block)
 
     def _digest(self, block: Block) -> None:
         lines = Lines(block, self.clock, self._tail.rows)

@@ -24,7 +24,7 @@ _WINDOW = 4_096  # bytes on each side of a hit that are parsed in a very long li
 _NAME_WITHIN = 160  # bytes from a line's start
 
 SURE, SURE_BYTES = (b"[rank", b"[default"), 11
-"""If a line begins with one of these, its first `SURE_BYTES` bytes tell its writer."""
+"""If a line begins with one of these, or has one behind its time, so many bytes from there on tell its writer."""
 
 RANK_WORD = late_pattern(rb"rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+")
 STAMP = late_pattern(rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+")
@@ -209,9 +209,11 @@ class Lines:
         """A key for the writer of a line, from its first bytes alone if these are enough."""
         data = self._data
         first = data[start : start + SURE_BYTES]
+        if not first.startswith(SURE):
+            start = self._past_stamp(start, hit)
+            first = data[start : start + SURE_BYTES]
         if first.startswith(SURE):
             return first
-        start = self._past_stamp(start, hit)
         if data.startswith(IN_PARENTHESES, start):
             return b":" + data[start : data.find(b")", start, start + HEAD)]
         head = data[start : min(hit, start + HEAD)]

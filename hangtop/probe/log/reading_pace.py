@@ -4,12 +4,12 @@ from __future__ import annotations
 
 GAP_S = 0.12
 """Readings do not follow each other any faster: the screen paints four times a second at most."""
-SHARE = 0.03
-"""The part of a processor that readings may take in the long run."""
+SHARE = 0.02
+"""The part of a processor that readings may take in the long run, without the new bytes: these are read once in any case."""
 MOST_GAP_S = 2.0
 """The longest wait for the next reading, however expensive the last one was."""
 SAVED_S = 0.3
-"""Processor time that a pause may save up. A step of 1,024 ranks costs about a third of it (`tests.bench scale`)."""
+"""Processor time that a pause may save up. A step of 1,024 ranks costs about a tenth of it (`tests.bench ranks`)."""
 
 
 class ReadingPace:

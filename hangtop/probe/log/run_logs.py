@@ -141,6 +141,8 @@ class RunLogs:
             return
         self._news = False
         self._spoke_at = time.monotonic()
+        for log in self._all:
+            log.digest()
         began = time.thread_time()
         reading = replace(self._sent.reading(self._set, self._beside, self._profiles), stopped=self._stopped)
         self._context.log, self._context.ranks = reading, self._sent.ranks

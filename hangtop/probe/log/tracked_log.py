@@ -88,6 +88,10 @@ class TrackedLog:
             self._facts = self._digest.facts()
         return self._facts
 
+    def digest(self) -> None:
+        """Read what came since, as `facts` would."""
+        self._digest.flush()
+
     @property
     def caught_up(self) -> bool:
         return self._past is None
