@@ -250,9 +250,14 @@ class StyleWriter:
         self._place = (-1, -1)
 
     def write(self, look: Look, y: int, x: int, text: str) -> str:
-        move = "" if self._place == (y, x) else f"\x1b[{y + 1};{x + 1}H"
+        move = self._move(y, x)
         self._place = (y, x + cell_len(text))
         return f"{move}{self._change(look)}{text}"
+
+    def _move(self, y: int, x: int) -> str:
+        if self._place == (y, x):
+            return ""
+        return f"\x1b[{x + 1}G" if self._place[0] == y else f"\x1b[{y + 1};{x + 1}H"
 
     def lift(self) -> str:
         """Back to the default style."""
