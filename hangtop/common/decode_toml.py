@@ -51,6 +51,8 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _endless_key(text: str) -> int | None:
     """The line of a key of more parts, if there is one; prose has blanks between its dots."""
+    if text.count(".") < MOST_PARTS:
+        return None
     for number, line in enumerate(text.splitlines(), 1):
         parts = line.partition("=")[0].split(".") if len(line) > 2 * MOST_PARTS else []
         if len(parts) > MOST_PARTS and all(len(part.split()) == 1 for part in parts):

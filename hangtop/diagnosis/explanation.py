@@ -83,10 +83,11 @@ def matching(messages: Iterable[str], catalog: Catalog) -> tuple[Signature, ...]
     kinds = [each for each in catalog.signatures.values() if each.kind]
     of_kind: Signature | None = None
     for message in messages:
-        of_kind = next((each for each in kinds if compiled(each.regex).search(message)), of_kind)
         for signature in catalog.signatures.values():
             if any(literal in message for literal in signature.literal) and (match := compiled(signature.regex).search(message)):
                 found[signature.id] = max(found.get(signature.id, 0), len(match[0]))
+        if not found.keys() - {TRACEBACK}:
+            of_kind = next((each for each in kinds if compiled(each.regex).search(message)), of_kind)
     if of_kind is not None and not found.keys() - {TRACEBACK}:
         return (of_kind,)
     known = [catalog.signatures[name] for name in found]

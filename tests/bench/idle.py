@@ -74,6 +74,13 @@ def _rows(what: str, window: Window, *, gpus: bool) -> Iterator[Row]:
     yield Row(f"{what}: RSS of the screen", window.ui.rss_mib, "MiB")
     yield Row(f"{what}: RSS of the probe", window.probe.rss_mib, "MiB")
     yield Row(f"{what}: RSS of both", window.ui.rss_mib + window.probe.rss_mib, "MiB", 65)
+    yield Row(f"{what}: of these pages, each once", _pages_once(window), "MiB")
+
+
+def _pages_once(window: Window) -> float:
+    """What the machine gives for both: the interpreter and its libraries are mapped by each, and are there once."""
+    shared = max(cost.rss_mib - cost.uss_mib for cost in (window.ui, window.probe))
+    return window.ui.uss_mib + window.probe.uss_mib + shared
 
 
 def _other(program: str, driver: StandInDriver, seconds: float) -> tuple[Window, float]:

@@ -23,11 +23,11 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
 from tests.bench.logs import scratch
 from tests.bench.options import Options
-from tests.bench.row import MIB, Row
+from tests.bench.row import MIB, Row, slopes
 
 PLAYED = Path(__file__).parents[1] / "fakes/played_node.py"
 RANKS = 8
-SIZES: dict[int, tuple[float | None, float | None]] = {128: (30.0, 5.0), 512: (None, None)}
+SIZES: dict[int, tuple[float | None, float | None]] = {32: (None, None), 64: (None, None), 128: (30.0, 5.0), 512: (None, None)}
 """Nodes, and their budgets: percent of a core, and seconds from the last answer of a node to the first full table."""
 OPEN_S, SETTLED_S, JUDGE_EVERY_S = 300.0, 10.0, 1.0
 
@@ -61,9 +61,13 @@ class Watching:
 
 
 def rows(options: Options) -> Iterator[Row]:
+    costs: dict[int, float] = {}
     for nodes, (percent, full_s) in SIZES.items():
         with scratch() as folder:
-            yield from _measured(folder, nodes, percent, full_s, options.seconds)
+            measured = list(_measured(folder, nodes, percent, full_s, options.seconds))
+        costs[nodes] = measured[0].measured
+        yield from measured
+    yield from slopes(costs, "a node")
 
 
 def _measured(folder: Path, nodes: int, percent: float | None, full_s: float | None, seconds: float) -> Iterator[Row]:

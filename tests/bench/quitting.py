@@ -1,4 +1,5 @@
-"""Seconds from `q` to the prompt, with the probe well, stopped, killed, busy, and with a driver that hangs."""
+"""Seconds from `q` to the prompt, with the probe well, stopped, killed, busy, and with a driver that hangs; and from SIGHUP to
+the end."""
 
 from __future__ import annotations
 
@@ -33,9 +34,24 @@ def rows(options: Options) -> Iterator[Row]:
         ):
             took = median(_took_s(log, hurt, environment) for _ in range(RUNS))
             yield Row(f"q, {what}: until the prompt is back", took, "s", 0.3)
+        took = median(_took_s(small, None, {}, leave=_hang_up) for _ in range(RUNS))
+        yield Row("SIGHUP, as when the window is closed: until it has ended", took, "s", 0.1)
 
 
-def _took_s(log: Path, hurt: Callable[[PtyMeter], None] | None, environment: Mapping[str, str]) -> float:
+def _press_q(terminal: PtyMeter) -> None:
+    terminal.press(b"q")
+
+
+def _hang_up(terminal: PtyMeter) -> None:
+    terminal.process.send_signal(signal.SIGHUP)
+
+
+def _took_s(
+    log: Path,
+    hurt: Callable[[PtyMeter], None] | None,
+    environment: Mapping[str, str],
+    leave: Callable[[PtyMeter], None] = _press_q,
+) -> float:
     command = (sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off")
     with PtyMeter(command, environment=environment) as terminal:
         terminal.until(LAST)
@@ -43,7 +59,7 @@ def _took_s(log: Path, hurt: Callable[[PtyMeter], None] | None, environment: Map
         if hurt is not None:
             hurt(terminal)
             terminal.read(0.5)
-        terminal.press(b"q")
+        leave(terminal)
         return terminal.wait_gone()
 
 

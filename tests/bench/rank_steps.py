@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -21,14 +20,14 @@ from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from tests.bench.logs import in_child, scratch
 from tests.bench.options import Options
-from tests.bench.row import Row
+from tests.bench.row import Row, slopes
 
 SIZES = (256, 1024, 4096, 16384)
 PARTS, PART_S, STEP_S = 3, 0.1, 5.0
 """A step is written in so many parts, so far apart; the next one begins so much later."""
 WARM, STEPS = 3, 9
 QUIET_READS = 10
-MANY_RANKS, FILES = 4096, 512
+MANY_RANKS, A_FILE = 4096, 8
 
 Say = Callable[[int, int], str]
 
@@ -45,15 +44,18 @@ def rows(options: Options) -> Iterator[Row]:
     with scratch() as folder:
         costs = {ranks: in_child(_step_ms, str(folder / f"{ranks}"), ranks, 1, alike) for ranks in SIZES}
         own_ms = in_child(_step_ms, str(folder / "own"), 1024, 1, own_loss)
-        spread_ms = in_child(_step_ms, str(folder / "spread"), MANY_RANKS, FILES, alike)
+        spread = {
+            ranks: in_child(_step_ms, str(folder / f"spread{ranks}"), ranks, ranks // A_FILE, alike)
+            for ranks in (512, 1024, 2048, MANY_RANKS)
+        }
     for ranks, cost_ms in costs.items():
         yield Row(f"probe: CPU of a step of {ranks:,} ranks", cost_ms, "ms", 40.0 if ranks == 1024 else None)
     yield Row("probe: CPU of a step of 1,024 ranks, each with its own loss", own_ms, "ms", 40.0)
-    for fewer, more in pairwise(SIZES):
-        slope = costs[more] / costs[fewer] / (more / fewer)
-        yield Row(f"the same a rank, {more:,} ranks over {fewer:,}", slope, "x", 1.1)
-    yield Row(f"probe: CPU of a step of {MANY_RANKS:,} ranks in {FILES} files", spread_ms, "ms")
-    yield Row("the same over one file", spread_ms / costs[MANY_RANKS], "x")
+    yield from slopes(costs, "a rank")
+    for ranks, cost_ms in spread.items():
+        yield Row(f"probe: CPU of a step of {ranks:,} ranks in {ranks // A_FILE} files", cost_ms, "ms")
+    yield from slopes(spread, "a rank")
+    yield Row(f"{MANY_RANKS:,} ranks in {MANY_RANKS // A_FILE} files over one file", spread[MANY_RANKS] / costs[MANY_RANKS], "x")
 
 
 def _step_ms(folder: str, ranks: int, files: int, say: Say) -> float:

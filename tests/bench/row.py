@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 MIB = 2**20
+LINEAR = 1.1
+"""What one more may cost over one of the next smaller size, where the cost is to be linear."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,12 @@ class Row:
 
     def __str__(self) -> str:
         return f"{self.what:<58}{number(self.measured):>10} {self.unit:<8}{self.limit:>9}  {self.verdict}"
+
+
+def slopes(costs: Mapping[int, float], one: str) -> Iterator[Row]:
+    """What `one` costs at each size over the one before it. `costs`: of all, by size, the smallest first."""
+    for fewer, more in pairwise(costs):
+        yield Row(f"the same {one}, {more:,} over {fewer:,}", costs[more] / costs[fewer] / (more / fewer), "x", LINEAR)
 
 
 def number(value: float) -> str:

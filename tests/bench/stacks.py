@@ -1,4 +1,4 @@
-"""The stacks of 16 and of 64 ranks, dumped without stopping one of them: how long it takes, and what it costs.
+"""The stacks of 8 to 64 ranks, dumped without stopping one of them: how long it takes, and what it costs.
 
 py-spy uses some 13 ms of a core for each process, most of it to read the interpreter's symbols; so the wall time is that of the
 machine's other load, the processor time is not."""
@@ -15,15 +15,16 @@ from statistics import median
 
 from hangtop.probe.stacks.stack_source import take_stacks
 from tests.bench.options import Options
-from tests.bench.row import Row
+from tests.bench.row import Row, slopes
 from tests.fakes.processes import running
 
 RUNS = 3
 RANK = "import time\nprint('up', flush=True)\ndef waits_in_all_reduce():\n    time.sleep(600)\nwaits_in_all_reduce()"
-BUDGET_S = {16: 0.5, 64: 2.0}
+BUDGET_S = {8: None, 16: 0.5, 32: None, 64: 2.0}
 
 
 def rows(options: Options) -> Iterator[Row]:
+    costs: dict[int, float] = {}
     for ranks, budget_s in BUDGET_S.items():
         with ExitStack() as ends:
             started = [ends.enter_context(running(sys.executable, "-c", RANK, stdout=subprocess.PIPE)) for _ in range(ranks)]
@@ -39,7 +40,9 @@ def rows(options: Options) -> Iterator[Row]:
         read = sum(bool(stack.threads) for part in looks[0] for stack in part.stacks)
         took = median(part.took_s for look in looks for part in look if part.took_s is not None)
         yield Row(f"stacks of {ranks} ranks ({read} read)", took, "s", budget_s)
-        yield Row("the same: processor time, of hangtop and py-spy", median(used), "s")
+        costs[ranks] = median(used)
+        yield Row("the same: processor time, of hangtop and py-spy", costs[ranks], "s")
+    yield from slopes(costs, "a rank")
 
 
 def _processor_s() -> float:
