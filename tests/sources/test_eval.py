@@ -16,6 +16,7 @@ import pytest
 
 from hangtop.system.agents.agent_client import NoAnswerError, agent_path, ask_agent
 from hangtop.system.agents.answerable import answerable
+from hangtop.system.agents.probing_client import ask_probing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the agent is found by /proc")
 
@@ -145,6 +146,38 @@ def test_a_child_is_asked_by_itself_and_the_dead_leave_no_socket(start: Start):
     ask(process, "import os; os.wait()")
     start(SLEEPS)
     assert not os.path.exists(path)
+
+
+RUNS_WHAT_IT_IS_SENT = """
+import os, socket, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Server(HTTPServer):
+    address_family = socket.AF_UNIX
+    def server_bind(self): self.socket.bind(self.server_address)
+class Runs(BaseHTTPRequestHandler):
+    def do_POST(self):
+        eval(self.rfile.read(int(self.headers['content-length'])).decode())
+        self.wfile.write(b'HTTP/1.1 200 OK\\r\\ncontent-length: 0\\r\\n\\r\\n')
+    def address_string(self): return ''
+    def log_message(self, *words): pass
+value = 41
+server = Server(f'\\0probing-{os.getpid()}', Runs)
+print('there', flush=True)
+server.serve_forever()
+"""
+
+
+def test_one_that_runs_with_probing_answers_us_and_not_its_own_log():
+    with subprocess.Popen([sys.executable, "-c", RUNS_WHAT_IT_IS_SENT], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        found = answerable(process.pid)
+        assert (found.why_not, found.way) == ("", "probing")
+        assert ask_probing(process.pid, found.start_ticks, "print(value); value + 1", {}, 60.0).output == "41\n42\n"
+        with pytest.raises(NoAnswerError, match="another process answers"):
+            ask_probing(process.pid, found.start_ticks + 1, "value", {}, 60.0)
+        process.kill()
+        assert process.stdout.read() == ""
 
 
 def hangtop(*words: str) -> subprocess.CompletedProcess[str]:

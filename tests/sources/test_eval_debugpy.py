@@ -39,7 +39,7 @@ def running(program: str) -> Iterator[subprocess.Popen[str]]:
 def test_one_that_waits_for_a_debugger_answers_and_waits_on_and_is_left_alone_where_one_is_attached():
     with running(WAITS_FOR_A_DEBUGGER) as process:
         pid, found = process.pid, answerable(process.pid)
-        assert (found.why_not, found.by_debugpy) == ("", True)
+        assert (found.why_not, found.way) == ("", "debugpy")
         for code, said in (("print('hello'); value + 1", "hello\n42\n"), ("import os; os.getpid()", f"{pid}\n")):
             assert ask_debugged(pid, found.start_ticks, code, {}, 60.0).output == said
         assert not ask_debugged(pid, found.start_ticks, "1 / 0", {}, 60.0).well

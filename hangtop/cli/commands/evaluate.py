@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn, TextIO
 
@@ -20,10 +20,16 @@ from hangtop.monitor.headless import processes_of
 from hangtop.probe.stacks.stack_source import answer_stacks
 from hangtop.records.ask import StacksAsk
 from hangtop.system.agents.agent_client import Answer, NoAnswerError, ask_agent
-from hangtop.system.agents.answerable import Answerable, answerable
+from hangtop.system.agents.answerable import Answerable, Way, answerable
 from hangtop.system.agents.debugpy_client import ask_debugged
+from hangtop.system.agents.probing_client import ask_probing
 from hangtop.translations import say
 
+ASK: dict[Way, Callable[[int, int, str, dict[str, str], float], Answer]] = {
+    "agent": ask_agent,
+    "debugpy": ask_debugged,
+    "probing": ask_probing,
+}
 MOST_SHOWN = 6
 """Lines of the code that are shown before it runs; `--show` prints all."""
 
@@ -95,7 +101,7 @@ def _found(pid: int, wanted: Wanted) -> Answerable:
     found = answerable(pid)
     if wanted.born_by is not None and found.start_ticks > wanted.born_by:
         return Answerable(why_not=f"pid {pid} is another process by now")
-    if found.by_debugpy and _keeps_lock(pid):
+    if found.way == "debugpy" and _keeps_lock(pid):
         return Answerable(why_not=f"pid {pid} waits in C code that holds Python's lock: debugpy would be lost over a question")
     return found
 
@@ -139,9 +145,8 @@ def _agreed(asked: Iterable[int], names: Mapping[int, str], wanted: Wanted, code
 
 
 def _ask(pid: int, found: Answerable, wanted: Wanted, code: str) -> Answer | NoAnswerError:
-    ask = ask_debugged if found.by_debugpy else ask_agent
     try:
-        return ask(pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
+        return ASK[found.way](pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
     except NoAnswerError as error:
         return error
 

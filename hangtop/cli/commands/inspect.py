@@ -17,7 +17,7 @@ from hangtop.monitor.headless import processes_of
 from hangtop.probe.processes.inspect_source import LINUX_ONLY
 from hangtop.probe.without_secrets import SecretFilter
 from hangtop.records.inspection import Inspection
-from hangtop.records.nodes import node_of
+from hangtop.records.nodes import node_of, pid_there
 from hangtop.render.processes.inspection_rows import inspection_rows
 from hangtop.render.spans import plain
 from hangtop.system.processes.open_table import open_table
@@ -28,9 +28,17 @@ SCHEMA = 1
 
 def of_ranks(feed: Feed, ranks: Iterable[int]) -> tuple[dict[int, int], list[str]]:
     """The pids of these ranks of the run that the feed sees, and a line for each that is not known here."""
-    known = {rank.rank: rank.process.pid for rank in join_ranks(asyncio.run(processes_of(feed))) if rank.process is not None}
-    here = {rank: known[rank] for rank in ranks if rank in known and not node_of(known[rank])}
-    return here, [f"rank {rank} has no process that is known on this machine" for rank in ranks if rank not in here]
+    table = {rank.rank: rank for rank in join_ranks(asyncio.run(processes_of(feed)))}
+    known = {number: rank for number, rank in table.items() if rank.process is not None and number in ranks}
+    pids = {number: rank.process.pid for number, rank in known.items() if rank.process is not None}
+    away = {
+        number: f"rank {number} is pid {pid_there(pid)} on {known[number].host}: only processes of this machine can be asked"
+        for number, pid in pids.items()
+        if node_of(pid)
+    }
+    here = {number: pids[number] for number in ranks if number in pids and number not in away}
+    unknown = [number for number in ranks if number not in here]
+    return here, [away.get(number, f"rank {number} has no process that is known on this machine") for number in unknown]
 
 
 def run(pids: Sequence[int], *, names: dict[int, str], as_json: bool, out: TextIO) -> int:

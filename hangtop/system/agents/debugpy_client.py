@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from hangtop.system.agents import endpoint
-from hangtop.system.agents.agent_client import Answer, NoAnswerError, exchange, question
+from hangtop.system.agents.agent_client import Answer, NoAnswerError
+from hangtop.system.agents.called_here import ask_called
 from hangtop.system.network.connections import ESTABLISHED, LISTEN, TcpConnection, is_on_our_network, read_connections
 from hangtop.system.processes.proc_files import read_optional, status_of
 
@@ -78,40 +76,29 @@ def ask_debugged(pid: int, start_ticks: int, code: str, arguments: dict[str, str
     adapter = adapter_of(pid)
     if adapter is None or adapter.taken:
         raise NoAnswerError(f"pid {pid} cannot be asked through debugpy any more: a debugger came, or debugpy has ended")
-    ends_at = time.monotonic() + limit_s
-    asked = question(code, arguments, limit_s)
-    with tempfile.TemporaryDirectory(prefix="hangtop-asks-") as folder, socket.socket(socket.AF_UNIX) as door:
-        path = os.path.join(folder, "answer.sock")
-        door.bind(path)
-        door.listen(1)
-        try:
-            with socket.create_connection((adapter.address, adapter.port), min(SESSION_S, limit_s)) as connection:
-                _bring(_Session(connection), pid, path)
-            door.settimeout(max(0.01, ends_at - time.monotonic()))
-            answers, _ = door.accept()
-            with answers:
-                return exchange(answers, pid, start_ticks, asked, ends_at, limit_s)
-        except TimeoutError as error:
-            raise NoAnswerError(
-                f"debugpy of pid {pid} gives no answer: the process holds Python's lock in C code, or is about to end"
-            ) from error
-        except OSError as error:
-            raise NoAnswerError(f"debugpy of pid {pid} does not take the question: {error.strerror}") from error
-
-
-def _bring(session: _Session, pid: int, path: str) -> None:
-    """Make the process come to the socket at this path."""
-    session.request("initialize", adapterID="hangtop", pathFormat="path")
-    session.send("attach", justMyCode=False, redirectOutput=False, subProcess=False)
-    session.wait_for("event", "initialized")
     try:
-        own_pid = status_of(pid).get("NSpid", str(pid)).split()[-1]
-        if session.evaluate("__import__('os').getpid()") != own_pid:
-            raise NoAnswerError(f"another process answers in place of pid {pid}: nothing was asked")
-        names = {"__name__": "hangtop_asked", "source": Path(endpoint.__file__).read_text(), "path": path}
-        session.evaluate(f"(lambda names: exec(names['source'] + '\\nanswer_at(path)', names))({names!r})")
-    finally:
-        session.request("disconnect", restart=False, terminateDebuggee=False)
+        return ask_called(pid, start_ticks, code, arguments, limit_s, partial(_call, pid, adapter, min(SESSION_S, limit_s)))
+    except TimeoutError as error:
+        raise NoAnswerError(
+            f"debugpy of pid {pid} gives no answer: the process holds Python's lock in C code, or is about to end"
+        ) from error
+    except OSError as error:
+        raise NoAnswerError(f"debugpy of pid {pid} does not take the question: {error.strerror}") from error
+
+
+def _call(pid: int, adapter: Adapter, limit_s: float, expression: str) -> None:
+    with socket.create_connection((adapter.address, adapter.port), limit_s) as connection:
+        session = _Session(connection)
+        session.request("initialize", adapterID="hangtop", pathFormat="path")
+        session.send("attach", justMyCode=False, redirectOutput=False, subProcess=False)
+        session.wait_for("event", "initialized")
+        try:
+            own_pid = status_of(pid).get("NSpid", str(pid)).split()[-1]
+            if session.evaluate("__import__('os').getpid()") != own_pid:
+                raise NoAnswerError(f"another process answers in place of pid {pid}: nothing was asked")
+            session.evaluate(expression)
+        finally:
+            session.request("disconnect", restart=False, terminateDebuggee=False)
 
 
 class _Session:

@@ -113,12 +113,9 @@ def run(code: str, arguments: Mapping[str, str]) -> tuple[str, bool]:
     return "".join(said), True
 
 
-def answer_at(path: str) -> None:
-    """Answer one question of who waits at this socket, in a thread of its own. Raises `OSError`."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(5.0)
-    connection.connect(path)
-    threading.Thread(target=_answer, args=(connection, threading.Semaphore(0)), name="hangtop asked", daemon=True).start()
+def answer(connection: socket.socket) -> None:
+    """Answer one question over this connection."""
+    _answer(connection, threading.Semaphore(0))
 
 
 def _listen() -> str:
