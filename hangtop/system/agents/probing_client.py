@@ -18,6 +18,7 @@ from hangtop.system.network.connections import is_on_our_network
 from hangtop.system.processes.proc_files import read_optional, status_of
 
 RUN = "/apis/pythonext/eval"
+CONSOLE = "__import__('sys').modules.get('probing.repl')"
 LIMIT_S = 10.0
 
 
@@ -37,8 +38,6 @@ def ask_probing(pid: int, start_ticks: int, code: str, arguments: dict[str, str]
 
 
 def _call(pid: int, limit_s: float, expression: str) -> None:
-    forgets = "[m.debug_console.resetbuffer() for m in (__import__('sys').modules.get('probing.repl'),) if m]"
-    expression = f"({expression}, {forgets}, None)[2]"
     connection = HTTPConnection("probing")
     connection.sock = socket.socket(socket.AF_UNIX)
     try:
@@ -47,7 +46,7 @@ def _call(pid: int, limit_s: float, expression: str) -> None:
         peer, uid, _ = CREDENTIALS.unpack(connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
         if (peer, uid) != (pid, os.geteuid()):
             raise NoAnswerError(f"another process answers in place of pid {pid}: nothing was asked")
-        connection.request("POST", RUN, expression.encode())
+        connection.request("POST", RUN, f"({expression}, {CONSOLE} and {CONSOLE}.debug_console.resetbuffer(), None)[2]".encode())
         if (answer := connection.getresponse()).status != 200:
             raise NoAnswerError(f"probing of pid {pid} does not take the question: {answer.status}")
     finally:
