@@ -140,6 +140,7 @@ class FileFacts(Struct, frozen=True):
     begun_again: tuple[tuple[int, float | None], ...] = ()
     paused_until: float | None = None
     checkpoint_dir: str | None = None
+    stack_dumps: str | None = None
     longest_silence_s: float | None = None
     last_line: str | None = None
     idle_s: float = 0.0

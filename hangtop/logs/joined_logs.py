@@ -79,6 +79,7 @@ def join_logs(
         work=_work(facts, last_output_at),
         paused_until=max((file.paused_until for file in facts if file.paused_until is not None), default=None),
         checkpoint_dir=next((file.checkpoint_dir for file in facts if file.checkpoint_dir), None),
+        stack_dumps=next((file.stack_dumps for file in facts if file.stack_dumps), None),
         ranks=tuple(rank for rank in ranks if (known or {}).get(rank.rank) != rank),
         tail=tail,
         fresh=fresh,

@@ -327,6 +327,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     work: Work | None = None
     paused_until: float | None = None
     checkpoint_dir: str | None = None
+    stack_dumps: str | None = None
     ranks: tuple[RankLog, ...] = ()
     tail: tuple[LogLine, ...] = ()
     fresh: bool = False

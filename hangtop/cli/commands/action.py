@@ -117,8 +117,10 @@ def _known(need: Need, state: RunState, waited_s: float) -> bool:
     log_is_read = state.log is None or state.log.caught_up
     match need:
         case "processes":
-            known = state.procs is not None and bool(state.procs.processes) and nodes_told(state)
-            return known or (state.procs is not None and waited_s > PROCESSES_S)
+            if state.procs is None:
+                return False
+            told = nodes_told(state)
+            return (told and bool(state.procs.processes)) or waited_s > (PROCESSES_S if told else NODES_S)
         case "nodes":
             return nodes_told(state) or waited_s > NODES_S
         case "gpus":
@@ -139,6 +141,10 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
         return 0 if plan.nothing_to_do else 2
     if plan.unseen and _guard_starts(plan):
         out.write(f"hangtop {command}: {say('the run may live on a node that cannot be seen: a guard starts nothing then')}\n")
+        return 2
+    if plan.unseen and yes and plan.start is not None:
+        left_out = say("the run may live on a node that cannot be seen: leave it out of --hosts if it is gone")
+        out.write(f"hangtop {command}: {left_out}: {printable('; '.join(plan.unseen))}\n")
         return 2
     if os.environ.get(FOR_GUARD) == "restart" and plan.word and plan.warnings:
         out.write(f"hangtop {command}: {say('a person must agree to this one:')} {printable(say(plan.warnings[-1]))}\n")

@@ -17,6 +17,7 @@ _LITERALS = (
     "ry in ", "ttempt in ",
     "econnecting in ", "esuming in ", "estarting in ", "ausing ", "aused for ", "ackoff", "ack off ", "ooling down ", "ait ",
     "local_global_step_folder: ", "heckpoint to ", "heckpoint at iteration ", "heckpoint saved to ", "odel to ", "tate to ",
+    "eriodic dumper started, ",
 )  # fmt: skip
 """Any text that `Announcements.read` understands holds one of these."""
 
@@ -46,6 +47,10 @@ _CHECKPOINT = late_pattern(
 _ONE_STEP = late_pattern(r"/(?:checkpoint-|global_step_?|step[_-]?|iter_?|epoch[_=-]?)\d[\w.=-]*(?:/.*)?$")
 
 
+_DUMPER = late_pattern(r"Periodic dumper started, writing to (?P<path>.{1,400}?) every \d")
+"""torch/distributed/debug/_frontend.py."""
+
+
 class _Wait(Struct, frozen=True):
     offset: int
     at: float | None
@@ -61,6 +66,7 @@ class Announcements(Extractor):
         self._waits: dict[Writer, _Wait] = {}
         self._workers: tuple[int, int] | None = None
         self._checkpoint_dir: str | None = None
+        self._stack_dumps: str | None = None
         self._poll: tuple[float, int] | None = None
 
     def read(self, found: FoundLine) -> None:
@@ -75,6 +81,9 @@ class Announcements(Extractor):
         if told := _CHECKPOINT.search(text):
             self._checkpoint_dir = _ONE_STEP.sub("", told["path"].rstrip(".,:")) or None
 
+        if told := _DUMPER.search(text):
+            self._stack_dumps = told["path"]
+
     def add_facts(self, facts: FileFacts) -> FileFacts:
         """A wait that is announced in a line without a clock counts only if that line stands at the end of the file."""
         waits = self._waits.values()
@@ -86,6 +95,7 @@ class Announcements(Extractor):
             announced_until=max(until, default=None),
             undated_wait_s=max(late, default=None),
             checkpoint_dir=self._checkpoint_dir,
+            stack_dumps=self._stack_dumps,
         )
 
     def _polled(self, line: Line, elapsed_s: float, left: int) -> None:

@@ -7,8 +7,10 @@ them is imported with the first question: HTTP and pickles cost 20 ms and 5 MB, 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from msgspec.structs import replace
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.http.at_once import run_at_once
 from hangtop.probe.source import Absent, Source
+from hangtop.probe.torch_debug.dump_files import dumped_stacks, newest_dump
 from hangtop.probe.torch_debug.worker_servers import LIMIT_S, Address, LocalServers, addresses, local_servers
 from hangtop.records.ask import KnownRank, TorchDebugAsk
 from hangtop.records.nccl import FlightDump, NcclReading
@@ -63,7 +66,7 @@ class TorchDebugSource(Source):
         if self._waits() or self._found:
             return
         self._local = self._look()
-        self._found = bool(self._local.ranks or self._context.spec.torch_debug)
+        self._found = bool(self._local.ranks or self._context.spec.torch_debug or self._dump())
         if not self._found:
             raise Absent(NONE)
         yield TorchDebugReading(at=now, asked=len(self._local.ranks))
@@ -88,6 +91,7 @@ class TorchDebugSource(Source):
         told = [stack for stack in stacks if stack.threads]
         far = tuple(stack for stack in told if stack.host is not None)
         here = tuple(stack for stack in told if stack.host is None)
+        far += tuple(self._written(frozenset(known) | {rank for rank, reply in replies.items() if reply.threads}))
         if far:
             yield RemoteStacksReading(ask.ask, at, len(far), far, done=True)
         if here:
@@ -99,8 +103,11 @@ class TorchDebugSource(Source):
         yield TorchDebugReading(ask.ask, at, len(servers), tuple(stack.pid for stack in here), problem)
 
     def _waits(self) -> bool:
-        """Whether the processes of the run are not known yet."""
-        return self._context.members is None and "procs" in self._context.spec.sources
+        """Whether the processes of the run are not known yet, or the log may still name a folder."""
+        sources, log = self._context.spec.sources, self._context.log
+        return (self._context.members is None and "procs" in sources) or (
+            "log" in sources and bool(self._context.spec.logs) and (log is None or not log.caught_up)
+        )
 
     def _look(self) -> LocalServers:
         members = self._context.members
@@ -110,6 +117,22 @@ class TorchDebugSource(Source):
         procs = self._context.procs
         met = procs.rendezvous if procs is not None else None
         return local_servers(self._table, members, frozenset(() if met is None else (met.port,)))
+
+    def _dump(self) -> str | None:
+        """The newest file of the periodic dumper, in the folder that the log names: from where rank 0 stands, else beside the
+        log, which may lie elsewhere than the run."""
+        log = self._context.log
+        if log is None or not log.stack_dumps:
+            return None
+        beside = [os.path.dirname(file.path) for file in self._context.files[:1]]
+        stands = [f"/proc/{each.pid}/cwd" for each in self._context.members or () if each.rank == 0 and not node_of(each.pid)]
+        return newest_dump(os.path.join(folder, log.stack_dumps) for folder in (*stands, *beside))
+
+    def _written(self, told: frozenset[int]) -> Iterator[Stack]:
+        """Of the ranks of which nobody tells now: where they stood when the dumper wrote last."""
+        if (path := self._dump()) is not None:
+            with suppress(OSError):  # it was removed
+                yield from (stack for stack in dumped_stacks(path) if stack.rank not in told)
 
     def _servers(self, known: Mapping[int, KnownRank]) -> dict[int, Address]:
         """By rank. A rank here may listen at several ports, of which one is the server."""
