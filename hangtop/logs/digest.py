@@ -15,7 +15,7 @@ from hangtop.logs.extract.line_kind import shown_line
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_sampling import LARGE, LineSampler
 from hangtop.logs.extract.line_writers import LineWriters
-from hangtop.logs.extract.literal_index import INDEPENDENT, LiteralIndex
+from hangtop.logs.extract.literal_index import INDEPENDENT, LiteralIndex, index_of
 from hangtop.logs.extract.longest_gap import SilenceWatch
 from hangtop.logs.extract.messages import KnownMessages
 from hangtop.logs.extract.model_output import ModelOutput
@@ -57,7 +57,7 @@ class Digest:
         written_by: float | None = None,
         on_step: Callable[[StepLine], None] | None = None,
     ) -> None:
-        self._index = index = catalog if isinstance(catalog, LiteralIndex) else LiteralIndex(catalog)
+        self._index = index = catalog if isinstance(catalog, LiteralIndex) else index_of(catalog)
         self._file = file
         self._blocks = Blocks(offset)
         self.clock = LogClock(clock_shift_s, near, written_by)

@@ -17,7 +17,7 @@ import msgspec
 
 from hangtop.feeds.replay import RecordingError
 from hangtop.logs.catalog.load import load
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import LiteralIndex, index_of
 from hangtop.query.chart import chart_lines
 from hangtop.query.courses import by_rank, courses, metric_by_rank
 from hangtop.query.database import Database, QueryError, quoted
@@ -105,7 +105,7 @@ def _differences(ask: DiffAsk, data: bytes, folder: Path) -> ChildAnswer:
 
 def _index(config_dir: str | None) -> LiteralIndex:
     """The catalog with the user's own profiles and signatures."""
-    return LiteralIndex(load(None if config_dir is None else Path(config_dir)))
+    return index_of(load(None if config_dir is None else Path(config_dir)))
 
 
 def main() -> None:

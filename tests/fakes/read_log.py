@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import index_of
 from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
 
-INDEX = LiteralIndex(load())
+INDEX = index_of(load())
 
 
 def read(text: str, *cuts: int) -> LogReading:

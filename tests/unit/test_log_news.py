@@ -7,11 +7,11 @@ import pytest
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.line_values import said_in
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import index_of
 from hangtop.logs.extract.news import is_beside
 from hangtop.logs.file_facts import FileFacts
 
-INDEX = LiteralIndex(load())
+INDEX = index_of(load())
 BEGUN = 1_700_000_000.0
 STEPS = tuple((number * 2.0, f"step {number} loss {2 - number / 100:.3f}") for number in range(20))
 """Twenty steps in forty seconds."""

@@ -9,14 +9,14 @@ from hangtop.logs.catalog.profile import Profile, Stage
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.framework_votes import active, leading
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import index_of
 from hangtop.logs.extract.stages import StageCourse, StageMachine, StageMarks, plan_of
 from hangtop.logs.joined_logs import join_logs
 from hangtop.logs.lines.block_lines import Line
 from hangtop.logs.lines.prefixes import Prefix
 from hangtop.records.log import LogFile, LogReading
 
-INDEX = LiteralIndex(load())
+INDEX = index_of(load())
 RUN = Profile(
     schema=1,
     name="run",

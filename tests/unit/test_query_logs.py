@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.logs.catalog.load import load
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import index_of
 from hangtop.query.from_logs import add_lines, add_steps
 from hangtop.query.step_shapes import StepReader, learn
 
@@ -15,7 +15,7 @@ duckdb = pytest.importorskip("duckdb")
 from hangtop.query.database import Database  # noqa: E402
 
 CATALOG = load()
-INDEX = LiteralIndex(CATALOG)
+INDEX = index_of(CATALOG)
 READER = StepReader(INDEX, 0.0)
 EXAMPLES = sorted(
     {

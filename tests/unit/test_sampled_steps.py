@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from hangtop.logs.catalog.load import load
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import index_of
 from hangtop.query import sampled_steps as sampling
 from hangtop.query.partial_dates import Anchor, days_of, leap_seconds, moments_of
 from hangtop.query.sampled_steps import sampled_steps
 from hangtop.query.tables import Step
 from hangtop.query.whole_run import whole_run
 
-INDEX = LiteralIndex(load())
+INDEX = index_of(load())
 BEGIN = datetime(2026, 1, 11, 20, tzinfo=UTC)
 DAY_S = 86_400.0
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import index_of
 from hangtop.logs.extract.wait_reports import reports_a_wait
 from hangtop.logs.joined_logs import join_logs
 from hangtop.logs.lines.timestamps import without_tail
@@ -21,7 +21,7 @@ from hangtop.state.run_state import RunState
 from tests.fakes.members import NOW, SPEC, USER, process, run, thread
 
 CATALOG = load()
-INDEX = LiteralIndex(CATALOG)
+INDEX = index_of(CATALOG)
 BEGAN = 1_768_125_600.0
 """2026-01-11 10:00:00 UTC."""
 

@@ -18,7 +18,7 @@ from hangtop.common import clock
 from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.logs.catalog.load import load
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import LiteralIndex, index_of
 from hangtop.monitor.headless import settled
 from hangtop.monitor.questions import unanswered
 from hangtop.query.answers import WRITERS, Format, written
@@ -173,7 +173,7 @@ async def _look(spec: WatchSpec) -> list[Reading]:
 
 def index_of_user() -> LiteralIndex:
     """The catalog with the user's own profiles and signatures."""
-    return LiteralIndex(load(config_dir()))
+    return index_of(load(config_dir()))
 
 
 def note(notes: Iterable[str]) -> None:

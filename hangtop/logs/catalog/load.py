@@ -6,6 +6,7 @@ Tests check the data of the package; data of a user is checked when it is loaded
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -61,20 +62,43 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
 
     `lang`: the language of causes and fixes, `en` or `zh`; English where there is no other.
 
-    Raises `CatalogError` for the first file that is wrong. A folder that is not there is no error.
+    Raises `CatalogError` for the first file that is wrong. A folder that is not there is no error. Where nothing is added it is
+    the same catalog each time.
     """
+    added = [(path, text, parse_profile(text, path)) for path, text in _profiles_of_user(user_dir, extra)]
+    own_signatures = list(toml_files(user_dir / "signatures")) if user_dir is not None else []
+    if not added and not own_signatures:
+        return _shipped_in(lang)
+    profiles, signatures, known_settings = {**_shipped().profiles}, {**_shipped().signatures}, _shipped().settings.values()
+    profiles.update((profile.name, profile) for _, _, profile in added)
+    for path, text, profile in added:
+        refuse_flaws(path, text, profile_flaws(profile, frozenset(profiles)))
+    for path, text in own_signatures:
+        for n, signature in enumerate(parse_signatures(text, path)):
+            refuse_flaws(path, text, signature_flaws(signature), f"signature[{n}].")
+            signatures[signature.id] = signature
+    return _whole(profiles, signatures, known_settings, lang)
+
+
+@cache
+def _shipped() -> Catalog:
+    """The package's data as it is written: no profile has yet what it shares with the one that it refines."""
     package = Path(__file__).parent
     profiles = {p.name: p for name, text in toml_files(package / "profiles") for p in [parse_profile(text, name)]}
     signatures = {s.id: s for name, text in toml_files(package / "signatures") for s in parse_signatures(text, name)}
     known_settings = decode_file((package / "settings.toml").read_text("utf-8"), "settings.toml", _SettingFile).setting
-    added = [(path, text, parse_profile(text, path)) for path, text in _profiles_of_user(user_dir, extra)]
-    profiles.update((profile.name, profile) for _, _, profile in added)
-    for path, text, profile in added:
-        refuse_flaws(path, text, profile_flaws(profile, frozenset(profiles)))
-    for path, text in toml_files(user_dir / "signatures") if user_dir is not None else ():
-        for n, signature in enumerate(parse_signatures(text, path)):
-            refuse_flaws(path, text, signature_flaws(signature), f"signature[{n}].")
-            signatures[signature.id] = signature
+    return Catalog(profiles, signatures, {setting.name: setting for setting in known_settings})
+
+
+@cache
+def _shipped_in(lang: str) -> Catalog:
+    shipped = _shipped()
+    return _whole(shipped.profiles, shipped.signatures, shipped.settings.values(), lang)
+
+
+def _whole(
+    profiles: Mapping[str, Profile], signatures: Mapping[str, Signature], known_settings: Iterable[Setting], lang: str
+) -> Catalog:
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
         signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),

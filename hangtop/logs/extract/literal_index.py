@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from hangtop.common.late_pattern import compiled
-from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.catalog.load import Catalog, load
 from hangtop.logs.catalog.profile import Profile, ProgressLine, Stage
 from hangtop.logs.extract.announcements import Announcements
 from hangtop.logs.extract.extractor import Extractor, LineReaders, ProgressReader, StageMarker
@@ -105,6 +106,16 @@ class LiteralIndex:
         told = (signature for signature in known if not signature.family or signature.role == "cause")
         fitting = (signature for signature in told if signature.was_raised_in(raised_in))
         return {signature.role for signature in fitting if compiled(signature.regex).search(text)}
+
+
+def index_of(catalog: Catalog) -> LiteralIndex:
+    """The index of this catalog; that of hangtop's own is made once."""
+    return _shipped_index() if catalog is load() else LiteralIndex(catalog)
+
+
+@cache
+def _shipped_index() -> LiteralIndex:
+    return LiteralIndex(load())
 
 
 def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], str, Any]]:

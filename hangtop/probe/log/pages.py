@@ -10,7 +10,7 @@ from functools import lru_cache
 from hangtop.logs.catalog.load import load
 from hangtop.logs.extract.extractor import LineReaders
 from hangtop.logs.extract.line_kind import MARKS, shown_line
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import LiteralIndex, index_of
 from hangtop.logs.lines.block_lines import Lines, Span
 from hangtop.logs.lines.literal_scan import Scanner
 from hangtop.logs.lines.split import Block
@@ -63,7 +63,7 @@ class PageSource(Source):
 
     def _current_index(self) -> LiteralIndex:
         """The index that the log source reads with now; profiles may have been edited."""
-        self._index = self._context.index or self._index or LiteralIndex(load())
+        self._index = self._context.index or self._index or index_of(load())
         return self._index
 
 

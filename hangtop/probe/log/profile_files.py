@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hangtop.common.own_files import own_files
 from hangtop.logs.catalog.load import CatalogError, load, parse_profile
-from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.extract.literal_index import LiteralIndex, index_of
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.read_errors import shown
 
@@ -26,7 +26,7 @@ class ProfileFiles:
             self.index = self._load()
         except CatalogError as error:
             self.problem = f"{shown(str(error))}; only hangtop's own profiles are in use"
-            self.index = LiteralIndex(load())
+            self.index = index_of(load())
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class ProfileFiles:
         return True
 
     def _load(self) -> LiteralIndex:
-        index = LiteralIndex(load(self._user_dir, self._extra))
+        index = index_of(load(self._user_dir, self._extra))
         if self._extra is not None:
             self.chosen = parse_profile(self._extra.read_text("utf-8"), str(self._extra)).name
         return index

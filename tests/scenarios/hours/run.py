@@ -101,11 +101,17 @@ class Run:
         earlier: list[float] = []
         for begin, end in pairwise(ends):
             silence_s = end - begin
-            told = any(since - 1.0 <= begin and end <= until + FAIR_S / 4 for since, until in self.announced)
-            paced = sum(known >= silence_s / 2 for known in earlier) >= PACE
-            if end > 0.0 and silence_s > FAIR_S and not told and not paced:
+            if end > 0.0 and silence_s > FAIR_S and not self._is_told(begin, end) and not is_paced(silence_s, earlier):
                 yield begin, silence_s
             earlier.append(silence_s)
+
+    def _is_told(self, begin: float, end: float) -> bool:
+        return any(since - 1.0 <= begin and end <= until + FAIR_S / 4 for since, until in self.announced)
+
+
+def is_paced(silence_s: float, earlier: list[float]) -> bool:
+    """Whether the run was silent for about so long before, often enough."""
+    return sum(known >= silence_s / 2 for known in earlier) >= PACE
 
 
 class Hour(NamedTuple):
