@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
+from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.rewritten import rewrite_for_workers
 
 OF_JOBS = (
     "CUDA_ GLOO_ HF_ HIP_ HUGGINGFACE_ JOB_COMPLETION_ MASTER_ MPI_ NCCL_ NVIDIA_ OMPI_ PALS_ PMI RAY_ ROCR_ SLURM TORCH VLLM_"
@@ -40,7 +44,19 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[f"XDG_{kind}_HOME"] = os.path.join(home.name, kind.lower())
     os.environ |= {"LANG": "C.UTF-8", "TERM": "xterm-256color", "TZ": "UTC"}
     time.tzset()
+    rewrite_for_workers(config)
     # Examples that differ from run to run would fail by chance, and so would a limit of time for each of them.
     steady = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("steady", steady)
     settings.load_profile("steady")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays: to look through it for garbage again and again took near half of the collection's time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
