@@ -1,5 +1,5 @@
-"""The asserts of all test files are rewritten once, by the process that starts the workers: else each of them rewrites all of them in
-a fresh checkout, at the same moment."""
+"""The asserts of all test files are rewritten once, by the process that starts the workers: else each of them rewrites them all
+in a fresh checkout, at the same moment."""
 
 from __future__ import annotations
 
