@@ -22,14 +22,15 @@ REAP_S = 2.0
 
 
 async def child(deed: Deed, words: Sequence[str], told: bytes = b"") -> tuple[int, bytes]:
-    """Exit code and output of a program in a session of its own. Raises `OSError`, `TimeoutError`."""
+    """Exit code and output of a program in a session of its own; it ends with whoever waits for it here. Raises `OSError`,
+    `TimeoutError`."""
     process = await _started(words)
     try:
         async with asyncio.timeout(LIMIT_S[deed]):
             output, _ = await process.communicate(told)
-    except TimeoutError:
-        await _end(process)
-        raise
+    finally:
+        if process.returncode is None:
+            await _end(process)
     return process.returncode or 0, output
 
 

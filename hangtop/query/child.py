@@ -25,6 +25,7 @@ from hangtop.query.differences import Runs
 from hangtop.query.lateness import lateness
 from hangtop.query.requests import (
     LIMIT_S,
+    TOO_LONG,
     Asked,
     ChartAsk,
     ChildAnswer,
@@ -122,9 +123,9 @@ def _end_when_told(folder: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
 
     def wait() -> None:
-        signal.sigtimedwait((signal.SIGTERM,), LIMIT_S)
+        told = signal.sigtimedwait((signal.SIGTERM,), LIMIT_S)
         shutil.rmtree(folder, ignore_errors=True)
-        os._exit(1)
+        os._exit(TOO_LONG if told is None else 1)
 
     threading.Thread(target=wait, daemon=True).start()
 

@@ -9,6 +9,8 @@ from hangtop.query.whole_run import WholeRun
 
 LIMIT_S = 120.0
 """What takes longer is for the command line, `hangtop query`."""
+TOO_LONG = 124
+"""The exit code of a child that ended for that, as timeout(1) has it."""
 
 
 MOST_SERIES = 16

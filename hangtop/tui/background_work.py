@@ -12,8 +12,10 @@ import msgspec
 
 from hangtop.actions.execute.client import RunningPlan
 from hangtop.actions.execute.steps import step
-from hangtop.query.requests import LIMIT_S, Asked, ChildAnswer
+from hangtop.common.clean_words import clean_words
+from hangtop.query.requests import LIMIT_S, TOO_LONG, Asked, ChildAnswer
 from hangtop.records.plan import Plan, Step
+from hangtop.records.process import exit_words
 from hangtop.system.hangtop_answer import REAP_S
 from hangtop.system.hangtop_child import hangtop_command
 from hangtop.translations import say
@@ -82,23 +84,37 @@ async def answered(ask: Asked, data: bytes = b"") -> ChildAnswer:
         *hangtop_command("hangtop.query.child"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    told, complaint, code = b"", b"", TOO_LONG
     try:
         async with asyncio.timeout(LIMIT_S + CHILD_ENDS_S):
-            told, _ = await process.communicate(msgspec.json.encode(ask) + b"\n" + data)
+            told, complaint = await process.communicate(msgspec.json.encode(ask) + b"\n" + data)
+        code = await process.wait()
     except TimeoutError:
-        told = b""
+        pass  # told below
     finally:
-        if process.returncode is None:
-            process.terminate()
-            with contextlib.suppress(TimeoutError):  # one that is stuck in the kernel is not waited for
-                async with asyncio.timeout(REAP_S):
-                    await process.wait()
-    if not told:
+        await _ended(process, process.terminate)
+    if told and code == 0:
+        return msgspec.json.decode(told, type=ChildAnswer)
+    if code == TOO_LONG:
         return ChildAnswer(problem=say(f"no answer within {LIMIT_S:.0f} s: hangtop query has no such limit"))
-    return msgspec.json.decode(told, type=ChildAnswer)
+    from hangtop.common.secrets.redactor import Redactor  # seldom: the screen starts without it
+
+    last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
+    why = Redactor().text(clean_words(last)) or exit_words(code)
+    return ChildAnswer(problem=say(f"no answer, what was to give it broke off: {why}"))
+
+
+async def _ended(process: asyncio.subprocess.Process, tell: Callable[[], None]) -> None:
+    """`tell` lets our child end, if it has not: it was not reaped, so its pid is no other's. One that is stuck in the kernel
+    is not waited for."""
+    if process.returncode is None:
+        tell()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REAP_S):
+                await process.wait()
 
 
 async def written(path: Path, text: str) -> str:
@@ -121,4 +137,7 @@ async def written(path: Path, text: str) -> str:
             _, complaint = await process.communicate(data)
     except TimeoutError:
         return say(f"not saved: {path.parent} does not answer")
+    finally:
+        assert process.stdin is not None
+        await _ended(process, process.stdin.close)
     return say("" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}")

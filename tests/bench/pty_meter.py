@@ -96,14 +96,7 @@ class PtyMeter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        probes = self.probes
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        os.close(self._master)
-        for probe in probes:  # of its own session; psutil checks the start time
-            with suppress(psutil.NoSuchProcess):
-                probe.kill()
+        end_with_probes(self.process, self._master)
 
     @property
     def elapsed_s(self) -> float:
@@ -111,10 +104,7 @@ class PtyMeter:
 
     @property
     def probes(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self.process.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
+        return _below(self.process.pid)
 
     def read(self, seconds: float, until: bytes | None = None) -> bytes:
         """What is written within this time, or up to `until`."""
@@ -198,6 +188,25 @@ def take_terminal() -> None:
     """For a child that is about to start: this terminal becomes its own."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def end_with_probes(process: subprocess.Popen[bytes], master: int) -> None:
+    """End a program that has a terminal of its own, close that, and end what it has started."""
+    probes = _below(process.pid)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    os.close(master)
+    for probe in probes:  # of its own session; psutil checks the start time
+        with suppress(psutil.NoSuchProcess):
+            probe.kill()
+
+
+def _below(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _cpu_s(processes: list[psutil.Process]) -> float:

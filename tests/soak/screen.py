@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ import psutil
 import pyte
 
 from hangtop.render.verdict_labels import DRIVER_HUNG, LOOKS, NO_WRITER, OVERDUE, QUIET
-from tests.bench.pty_meter import installed, take_terminal
+from tests.bench.pty_meter import end_with_probes, installed, take_terminal
 
 COLUMNS, LINES = 140, 44
 BADGES = {label.word: str(word) for word, label in LOOKS.items()} | {
@@ -50,14 +49,7 @@ class Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        probes = psutil.Process(self.process.pid).children(recursive=True) if self.process.poll() is None else []
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        os.close(self._master)
-        for probe in probes:  # of its own session; psutil checks the start time
-            with suppress(psutil.NoSuchProcess):
-                probe.kill()
+        end_with_probes(self.process, self._master)
 
     def word(self, seconds: float) -> str:
         """What the badge says after so many seconds; empty when there is none."""
