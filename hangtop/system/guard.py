@@ -124,3 +124,4 @@ def _read(given: SimpleQueue[_Round[Any, Any]]) -> None:
             _idle.append(given)
         finally:
             asked.end()
+        del asked  # its answers belong to who asked: an idle thread would keep those of all processes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -59,3 +60,14 @@ def test_when_too_many_hang_nobody_else_is_sent(release: threading.Event) -> Non
 def test_a_thousand_questions_are_answered_in_one_go() -> None:
     guard: Guard[int, int] = Guard(patience_s=30.0)
     assert guard.ask({number: lambda number=number: number * 2 for number in range(1000)}) == {n: n * 2 for n in range(1000)}
+
+
+def test_what_was_answered_is_held_by_who_asked_alone() -> None:
+    """A look at all processes is a megabyte, and each idle thread kept the last one that it had worked on."""
+
+    class Told:
+        pass
+
+    answers = Guard[int, Told]().known({1: Told})
+    told = weakref.ref(answers.pop(1))
+    eventually(lambda: told() is None)
