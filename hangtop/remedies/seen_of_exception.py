@@ -21,12 +21,11 @@ CONDITION = 70
 OF_NAMES = (TRACEBACK, "cfg.args", "env.module_missing")
 """Exceptions that are about a name: what the traceback around it tells is of them, too."""
 _NAMED = re.compile(
-    r"has no attribute '(?P<attribute>[\w.]{1,80})'"
+    r"(?:\bmodule '(?P<module>\w{1,60})[\w.]{0,80}' )?has no attribute '(?P<attribute>[\w.]{1,80})'"
     r"|cannot import name '(?P<name>\w{1,80})'(?: from (?:partially initialized module )?'(?P<package>\w{1,60}))?"
     r"|unexpected keyword argument '(?P<argument>\w{1,80})'"
     r"|missing \d{1,3} required (?:positional|keyword-only) arguments?: '(?P<missing>\w{1,80})'"
 )
-_HOLDER = re.compile(r"(?:module |type object )?'(?P<holder>[\w.]{1,80})' (?:object )?has no attribute '")
 _KEY = re.compile(r"^KeyError: (?P<key>.{1,80}?)\s*$")
 _CHECK = re.compile(r"AssertionError: assert (?P<condition>.+)")
 _TREE = re.compile(r"(?i)\bpy ?tree|\btree ?def\b|\btree structure|\bstructures? (?:do|does|did) not match")
@@ -80,15 +79,13 @@ def _of_traceback(groups: dict[str, str], text: str) -> Iterator[tuple[str, str]
         yield "remote_code", _short_place(frame)
     elif library:
         yield "raised_inside", _short_place(frame)
-        if not (named is not None and named["package"]):
+        if named is None or not (named["package"] or named["module"]):
             yield "library", library
             yield from [("caller", groups["caller"])] if groups.get("caller") else []
     elif frame:
         yield "own_code", _short_place(frame)
     if named is not None:
         yield from _of_name(named, library)
-    if (holder := _HOLDER.search(text)) is not None:
-        yield "its_holder", holder["holder"]
     if (key := _KEY.match(text)) is not None:
         yield "missing_key", key["key"]
         yield from [("of_checkpoint", "yes")] if _OF_CHECKPOINT.search(frame) else []
@@ -108,7 +105,7 @@ def _of_name(named: re.Match[str], library: str) -> Iterator[tuple[str, str]]:
         yield "odd_argument", argument
         return
     yield "odd_name", named["attribute"] or named["name"]
-    if package := named["package"]:
+    if package := named["package"] or named["module"]:
         yield "library", package
         yield from [("caller", library)] if library and library != package else []
 

@@ -6,16 +6,27 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 from hangtop.common import clock
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.log_source import LogSource
+from hangtop.probe.log.profile_files import ProfileFiles
 from hangtop.records import wire
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
+from tests.fakes.read_log import INDEX
+
+_LOAD = ProfileFiles._load
+
+
+def _shared(files: ProfileFiles) -> LiteralIndex:
+    """The package's own index, made once: it is never changed, and to make one takes longer than to read a short log."""
+    return INDEX if files._user_dir is None and files._extra is None else _LOAD(files)
 
 
 class Session:
@@ -29,7 +40,9 @@ class Session:
 
     def read(self, later_s: float = 0.0) -> list[LogReading]:
         new = []
-        for value in self.source.read(clock.now() + later_s):
+        with mock.patch.object(ProfileFiles, "_load", _shared):
+            values = list(self.source.read(clock.now() + later_s))
+        for value in values:
             line = wire.encode(Reading("log", "here", clock.now(), value))  # what cannot travel is no reading
             self.state = fold(self.state, wire.decode_reading(line))
             new.append(value)

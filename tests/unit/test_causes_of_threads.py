@@ -157,3 +157,11 @@ def test_a_check_in_native_code_of_the_host_is_none_of_the_gpu() -> None:
 def test_a_run_that_was_asked_to_stop_is_told_as_that_unless_something_failed_before() -> None:
     assert "somebody asked it to stop" in told(f"{HALF}Received signal 15, exiting\n")[0]
     assert "asked it to stop" not in told(raised("/srv/run.py step", "KeyError: 'x'") + "Received signal 15, exiting\n")[0]
+
+
+def test_a_traceback_that_begins_in_the_line_of_a_logger_is_of_the_rank_of_that_line() -> None:
+    head = "[2026-02-06 02:08:52 TP5] Scheduler hit an exception: Traceback (most recent call last):\n"
+    frames = '  File "/srv/sched.py", line 7, in plan\n    assert free > used\n           ^^^^^^^^^^^\nAssertionError\n'
+    findings = read((head + frames).encode(), 900.0).findings
+    assert [(each.id, each.rank) for each in findings if each.role == "cause"] == [("py.traceback", 5)]
+    assert "the check “free > used” does not hold (sched.py:7 in plan)" in told(head + frames)[0]

@@ -157,7 +157,9 @@ class Messages:
         if signature.id == TRACEBACK:
             known, unknown = self._chained(line, lines, span)
             trace = OpenTraceback(tally, _TRACEBACK_LINES, handled, passes_on=known, explains=unknown)
-            self._follow(trace, line.writer, lines, lines.next(span))
+            writer = _writer_of_frames(line, lines, span)
+            trace.announced_by = None if writer == line.writer else line.writer
+            self._follow(trace, writer, lines, lines.next(span))
         return tally
 
     def count(
@@ -295,7 +297,7 @@ class Messages:
             tally.text = clean_text(f"{said.rstrip(':')}: {checks}" if checks else said)[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
-            tally.raised_by, tally.raised_offset = line.writer, line.offset
+            tally.raised_by, tally.raised_offset = trace.announced_by or line.writer, line.offset
         elif trace.wraps:  # known by itself; it was raised further in than what wraps it
             tally.groups = {"exception": tally.groups["exception"], **trace.place()}
         trace.wraps = "summary" in roles
@@ -353,6 +355,13 @@ class Messages:
 def _is_new(tally: SignatureCount, steps: int, handled: bool) -> bool:
     healthy = steps - tally.steps >= HEALTHY_STEPS
     return tally.signature.severity == "fatal" and (healthy or (tally.handled and not handled))
+
+
+def _writer_of_frames(line: Line, lines: Lines, span: Span) -> Writer:
+    """Who writes the frames of a traceback that begins in a logger's line: its stamp stands before its first line alone."""
+    below = None if line.text.startswith("Traceback") else lines.next(span)
+    first = None if below is None else lines.parse(below)
+    return first.writer if first is not None and not first.prefix.text and FRAME.match(first.text) else line.writer
 
 
 def _message_below(lines: Lines, span: Span, line: Line) -> str:

@@ -11,7 +11,7 @@ from hangtop.common.clean_text import clean_text
 from hangtop.common.late_pattern import late_pattern
 from hangtop.logs.extract.message_origin import MessageOrigin
 from hangtop.logs.extract.signature_count import SignatureCount
-from hangtop.logs.lines.block_lines import Line, Lines, Span
+from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 
 FRAME = late_pattern(
     r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?'
@@ -47,12 +47,12 @@ def broken_by(line: Line, lines: Lines, span: Span) -> bool:
 
 
 class OpenTraceback(Struct):
-    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far;
-    `own`: the innermost one of the run's own code. `handled`: the run goes on in spite of this one. `wraps`: an exception was
-    seen that only wraps the one to come, whose frames follow; `said`: the process that it names. `passes_on`: it was raised from
-    an exception that the same writer told before (`raise … from`), which is the cause; `explains`: from one that no page knows,
-    or while that was handled. `files`: of its frames, outermost first; `source`: the line of code that
-    stands below the innermost one."""
+    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far; `source`:
+    the line of code below that; `own`: the innermost one of the run's own code; `files`: of its frames, outermost first.
+    `handled`: the run goes on in spite of this one. `wraps`: an exception was seen that only wraps the one to come, whose frames
+    follow; `said`: the process that it names. `announced_by`: who wrote the line in which it begins, where its frames stand
+    without a name. `passes_on`: it was raised from an exception that the same writer told before (`raise … from`), which is the
+    cause; `explains`: from one that no page knows, or while that was handled."""
 
     tally: SignatureCount
     left: int
@@ -61,6 +61,7 @@ class OpenTraceback(Struct):
     passes_on: bool = False
     explains: bool = False
     said: MessageOrigin | None = None
+    announced_by: Writer | None = None
     frame: str = ""
     own: str = ""
     source: str = ""
