@@ -54,6 +54,7 @@ _HANDS_ON = "RayTaskError("
 _DIRECT = late_pattern(r"The above exception was the direct cause")
 _BARE = ("AssertionError", "AssertionError:")
 """The exception of an `assert` without words: what it checks says more."""
+_CHECKED = late_pattern(r"\s{1,8}(?:Value|Assertion) error, ")
 _CHAINED = late_pattern(rf"During handling of the above exception|{_DIRECT.pattern}")
 
 
@@ -292,7 +293,7 @@ class Messages:
         explained = trace.explains and tally.unknown and self._index.names_fault(f"{line.text} {below}")
         again = "exception" not in tally.groups or tally.raised_offset == line.offset
         if not passed_on and (again or explained or (not roles and not tally.unknown)):
-            said = f"{line.text.strip()} {below}".strip()
+            said = f"{line.text.strip()} {below or _reason_in(more)}".strip()
             checks = trace.checks if said in _BARE else ""
             tally.text = clean_text(f"{said.rstrip(':')}: {checks}" if checks else said)[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
@@ -376,6 +377,11 @@ def _lines_below(lines: Lines, span: Span, line: Line) -> list[str]:
     """The indented lines right below an exception, which belong to its text (gRPC's status, pydantic's list of errors)."""
     below = (below for below in islice(lines.below(span), _LINES_OF_TEXT) if below.writer == line.writer)
     return [each.text for each in takewhile(lambda each: each.text[:1].isspace(), below)]
+
+
+def _reason_in(more: Sequence[str]) -> str:
+    """What a check of pydantic says, which stands below the head line of its exception: `Value error, the size is too large`."""
+    return next((text.strip() for text in more if _CHECKED.match(text)), "")
 
 
 def _goes_on_below(lines: Lines, span: Span, line: Line) -> str:
