@@ -13,6 +13,7 @@ from hangtop.records.stopped import StoppedRun
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.stores.launch_store import folder, place, write_whole
 
+ENDING = ".stopped"
 KEPT = 200
 """How many logs are remembered."""
 MOST_LOGS = 64
@@ -26,7 +27,7 @@ def keep(stop: StoppedRun) -> None:
     store = folder()
     for log in stop.place.logs[:MOST_LOGS]:
         write_whole(store / _name(log), msgspec.json.encode(stop))
-    records = sorted(store.glob("*.stopped"), key=lambda path: path.stat().st_mtime)
+    records = sorted(store.glob(f"*{ENDING}"), key=lambda path: path.stat().st_mtime)
     for path in records[:-KEPT]:
         path.unlink(missing_ok=True)
 
@@ -46,7 +47,7 @@ class StopStore:
 
     def latest(self, logs: Sequence[str]) -> StoppedRun | None:
         """The last stop of the run with these logs, `sizes` by the given names. A stop that broke off does not count."""
-        if not place().is_dir():
+        if not _any_stored():
             return None
         known = [stop for log in logs[:MOST_LOGS] if (stop := self._of(log)) is not None]
         last = max(known, key=lambda stop: stop.began_at, default=None)
@@ -77,7 +78,14 @@ def _is_under_way(stop: StoppedRun) -> bool:
     return stat is not None and stat.start_ticks == stop.performer_start_ticks and stat.state not in "ZX"
 
 
-def _name(log: str) -> str:
-    import hashlib  # 3 ms, and most machines have no such folder
+def _any_stored() -> bool:
+    try:
+        return any(name.endswith(ENDING) for name in os.listdir(place()))
+    except OSError:  # there is no such folder, or it is not ours to read
+        return False
 
-    return f"{hashlib.sha256(os.fsencode(os.path.realpath(log))).hexdigest()[:24]}.stopped"
+
+def _name(log: str) -> str:
+    import hashlib  # 3 ms and 4 MB with OpenSSL, and most machines have no such record
+
+    return f"{hashlib.sha256(os.fsencode(os.path.realpath(log))).hexdigest()[:24]}{ENDING}"
