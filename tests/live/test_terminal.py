@@ -102,3 +102,31 @@ def gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except OSError:
         return True
+
+
+def test_keys_and_mouse_in_the_bytes_of_xterm_and_of_editors_that_hold_one():
+    """Shift with arrows and Tab, braces, a click, a drag and a wheel as xterm, VS Code and Jupyter (both xterm.js) send them."""
+    with Terminal(*play("fleet_hung", "--beat"), TERM="xterm-256color", TERM_PROGRAM="vscode") as terminal:
+
+        def column(head: str) -> int:
+            return next((row.find(head) for row in terminal.shown().splitlines() if head in row), -1)
+
+        terminal.until(lambda shown: "3 GPUs" in shown and "6 Log" in shown, "the panes")
+        terminal.press(b"?")
+        terminal.until(lambda shown: "6 Log" not in shown, "help over them, for keys are taken now")
+        terminal.press(b"\x1b")
+        terminal.until(lambda shown: "3 GPUs" in shown and "6 Log" in shown, "the panes")
+        usual = column("3 GPUs")
+        terminal.press(b"2\x1b[1;2D")
+        terminal.until(lambda _: column("3 GPUs") == usual - 2, "a narrower left pane")
+        terminal.press(b"}")
+        terminal.until(lambda _: column("3 GPUs") < column("2 Ranks"), "a pane that went behind the next one")
+        terminal.press(b"0")
+        terminal.until(lambda _: column("3 GPUs") == usual, "the usual order and size")
+        row = next(nth for nth, line in enumerate(terminal.shown().splitlines(), start=1) if "3 GPUs" in line)
+        terminal.press(b"3\x1b[Zx")
+        terminal.until(lambda _: column("2 Ranks") < 0, "the pane before the focused one hidden")
+        terminal.press(b"2")
+        terminal.until(lambda _: column("2 Ranks") >= 0 and column("3 GPUs") == usual, "shown again by its number")
+        terminal.press(b"\x1b[<0;%d;%dM\x1b[<0;%d;%dm" % (usual + 5, row + 2, usual + 5, row + 2) + b"x")
+        terminal.until(lambda _: column("3 GPUs") < 0, "the pane hidden on which the mouse clicked")
