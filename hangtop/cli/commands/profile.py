@@ -27,6 +27,8 @@ from hangtop.tui.themes import load_palettes
 
 FRAMES = 3
 LEAST_SHARE = 0.02
+SAMPLE_PERCENT = 0.03
+"""Of a core, for one sample a second of one process: 16 of them, 17 frames deep, took 0.63 % each at 20 samples a second."""
 
 
 class ProfileOptions(Struct, frozen=True):
@@ -51,7 +53,8 @@ def run(feed: Feed, wanted: ProfileOptions, out: TextIO, notices: TextIO) -> int
     if not names:
         return _refuse("no process of this run is known on this machine: give --pid, or run hangtop where it runs", 4)
     notices.write(
-        f"samples {some(len(names), 'process')} {wanted.rate} times a second for {wanted.seconds:g} s, stops none of them\n"
+        f"samples {some(len(names), 'process')} {wanted.rate} times a second for {wanted.seconds:g} s, "
+        f"at about {SAMPLE_PERCENT * wanted.rate:.1g} % of a core each; stops none of them\n"
     )
     notices.flush()
     sampled = sample(names, tool, wanted.seconds, wanted.rate)
