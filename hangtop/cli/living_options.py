@@ -65,7 +65,7 @@ def _arguments(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) ->
 @click.option("--yes", is_flag=True, help="Run it; without it a terminal asks for the pid, and nothing else runs anything.")
 @click.argument("code", required=False, metavar="[CODE]")
 def evaluate(code: str | None, **given: Any) -> int:
-    """Run Python code in a process that has run `import hangtop.agent`, and print what it says.
+    """Run Python code in a process that has run `import hangtop.agent` or opened itself to debugpy or probing.
 
     \b
     hangtop eval --log train.log --rank 0 'loader.num_workers'
