@@ -17,6 +17,7 @@ TELLS = [command(cause.tell, SEEN) for place in places().values() for cause in p
 ONLY_COPIED = {
     "bash ": "it connects to another machine",
     "nc ": "it connects to another machine",
+    "ping ": "it connects to another machine",
     "curl ": "it connects to another machine",
     "sudo ": "it needs rights",
     "--locals": "it shows the run's own data",
