@@ -110,7 +110,8 @@ def uploads(
 @pytest.mark.parametrize("small", [True, False])
 @pytest.mark.parametrize(("kind", "size"), [("receive", FITS), ("send", TOO_MUCH)])
 def test_a_thread_that_takes_bytes_behind_an_accept_loop(kind: str, size: int, small: bool) -> None:
-    assert uploads("127.0.0.1", UPLOAD, kind, size, small=small)[0] == "sends"
+    """What fits is taken in two minutes and a half: at twice this pace it was all gone before a crowded machine had looked."""
+    assert uploads("127.0.0.1", UPLOAD, kind, size, small=small, pause_s=1.0)[0] == "sends"
 
 
 @pytest.mark.parametrize(("kind", "size"), [("receive", FITS), ("send", TOO_MUCH)])
