@@ -80,6 +80,7 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
     whether something has come, and never slept; `polled_s`: the processor time that they took for it. `sockets`, `unix`: those
     that moved, that the other end has closed, or that one of its threads waits at. `listens`: ports at which it accepts
     connections. `files`: that it reads or writes; of one that sleeps or polls alone. `ppid`: its parent.
+    `counted`: a shell of whose program each loop ends by itself.
     `host`: the other node on which it runs, where it holds the far end of a connection.
     """
 
@@ -106,6 +107,7 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
     files: tuple[FileReads, ...] = ()
     ppid: int = 0
     host: str = ""
+    counted: bool = False
 
 
 class WaitsReading(Struct, frozen=True, omit_defaults=True, tag="waits"):

@@ -144,6 +144,19 @@ def test_the_sleep_of_a_shell_wakes_nobody_who_waits_for_a_thread_of_its_own() -
     assert beside(thread(Frame("look", USER, 71), wait="socket")) == "slow"
 
 
+def test_a_program_that_only_a_signal_wakes_is_named_where_it_has_what_another_waits_for() -> None:
+    alone = replace(process(0), ppid=50, rank=None, world=None, role="other")
+    keeper = replace(alone, pid=60, name="sleep", command="sleep infinity")
+    state = replace(run({0: LOCK}, (alone, keeper)), ranks={})
+
+    def told(*ends: OtherEnd) -> Verdict:
+        both = watch(watched(100, waits(100, *ends)), watched(60, waits(60, kind="signal")), at=AT)
+        return diagnose(replace(state, waits=both), SPEC, NOW)
+
+    assert (told(at_lock(60)).word, [each.pid for each in told(at_lock(60)).culprits]) == ("hung", [60])
+    assert [each.pid for each in told().culprits] != [60], "it may only keep a pod alive"
+
+
 def test_a_rank_that_sleeps_for_hours_is_blamed_with_the_end_of_its_sleep() -> None:
     verdict = said(watched(102, asleep(40_000)))
     assert (verdict.word, [culprit.rank for culprit in verdict.culprits]) == ("hung", [2])

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.process import Process, ProcessReading, ShellLoop, Writer
 from hangtop.records.verdict import Verdict
-from hangtop.system.processes.shell_text import loop_around_sleep, seconds_of
+from hangtop.system.processes.shell_text import counts_out, loop_around_sleep, seconds_of
 from tests.unit.test_author_fate import SAID
 from tests.unit.test_verdict import NOW, SPEC, run
 
@@ -60,6 +60,19 @@ def test_a_loop_that_only_reads_the_log_is_a_person_who_watches_it() -> None:
     loop = loop_around_sleep("while true; do grep loss train.log | tail -1; sleep 30; done", ("30",))
     assert loop is not None
     assert not loop.writes({"/run/train.log"}, "/run")
+
+
+@pytest.mark.parametrize(
+    ("program", "ends"),
+    [
+        ("for part in $(seq 9); do sleep 1; done; touch ready", True),
+        ("for ((part = 0; ; part++)); do sleep 1; done", False),
+        (f"for part in a b; do {FOR_A_FILE}; done", False),
+        ("python train.py", False),
+    ],
+)
+def test_a_shell_of_which_each_loop_goes_through_a_list(program: str, ends: bool) -> None:
+    assert counts_out(program) is ends
 
 
 def test_how_long_a_sleep_takes() -> None:

@@ -231,6 +231,18 @@ def test_who_looks_for_what_another_of_the_same_job_makes_is_alive_as_long_as_th
     assert called("ends", woken_in=0).word == "hung", "it stands itself"
 
 
+def test_a_shell_that_goes_through_a_list_makes_what_is_looked_for_and_one_in_a_while_may_be_a_monitor() -> None:
+    def word(**more: object) -> str:
+        shell = watched(OUTSIDE, waits(OUTSIDE, kind="child"), **({"woken_in": 3, "counted": True} | more))
+        state = poller(shell, silence_s=2_000.0)
+        assert state.waits is not None
+        return diagnose(replace(state, waits=replace(state.waits, near=())), SPEC, NOW).word
+
+    assert word() == "slow"
+    assert word(counted=False) == "hung"
+    assert word(woken_in=0) == "hung", "its command stands"
+
+
 def test_of_a_companion_in_an_event_loop_all_sleeps_tell_whether_it_goes_on() -> None:
     def word(*awaits: Loop, timers: int = 1) -> str:
         state = poller(watched(OUTSIDE, waits(OUTSIDE, kind="poll"), woken_in=3))

@@ -68,4 +68,6 @@ def _near(watch: Watch) -> list[WatchedProcess]:
 
 
 def _beside(watch: Watch) -> list[WatchedProcess]:
-    return [watch.processes[pid] for pid in watch.reading.beside if pid in watch.processes]
+    """Also the shells of the run itself that go from command to command: no member stands for these."""
+    shells = (process.pid for process in watch.processes.values() if process.counted)
+    return [watch.processes[pid] for pid in dict.fromkeys((*watch.reading.beside, *shells)) if pid in watch.processes]

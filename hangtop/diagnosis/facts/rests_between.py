@@ -21,7 +21,9 @@ def first_at_rest(process: WatchedProcess) -> ThreadWait | None:
 
 
 def rests_between(watch: Watch, process: WatchedProcess) -> bool:
-    """Whether it woke in the watch, and its loop ends by itself."""
+    """Whether it woke in the watch, and its loop ends by itself. A shell waits for one command after the other."""
+    if process.counted and process.threads and process.threads[0].call.kind in ("child", None):
+        return process.woken_in + process.changed_in >= AGAIN
     first = first_at_rest(process)
     if first is None or process.woken_in + process.changed_in < AGAIN:
         return False

@@ -59,7 +59,18 @@ def with_waits(state: RunState, members: Iterable[MemberStatus], pause_s: float)
     aside = _sleep_aside(state, watch, known)
     told = tuple(_told(watch, member, pids, sources) for member in known if member.pid not in aside)
     asked = [(member.pid, *member.side.path) for member in told if member.side is not None and member.activity is not None]
+    idle = {member.side.pid for member in told if member.side is not None and member.side.kind == "idle"}
+    told = tuple(_as_keeper(watch, member) if member.pid in idle else member for member in told)
     return tuple(member for member in told if not any(_is_tool(member, path) for path in asked))
+
+
+def _as_keeper(watch: Watch, member: MemberStatus) -> MemberStatus:
+    """A program without a Python stack for which another member waits, and which only a signal wakes: `sleep infinity`."""
+    process = watch.processes.get(member.pid)
+    calls = [thread.call.kind for thread in process.threads] if process is not None and process.stood else []
+    if not _is_unseen(member) or calls != ["signal"]:
+        return member
+    return replace(member, status="waits", text="does nothing until a signal comes", moved=False)
 
 
 def _sleep_aside(state: RunState, watch: Watch, members: Iterable[MemberStatus]) -> set[int]:

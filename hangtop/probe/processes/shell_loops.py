@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat as modes
 from collections.abc import Collection
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from msgspec import Struct
 from hangtop.common.clean_words import clean_words
 from hangtop.records.process import ShellLoop
 from hangtop.system.guard import Guard
-from hangtop.system.processes.shell_text import loop_around_sleep, seconds_of
+from hangtop.system.processes.shell_text import counts_out, loop_around_sleep, seconds_of
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 SHELLS = frozenset("bash sh dash ash zsh ksh".split())
@@ -73,6 +74,17 @@ class ShellLoops:
         cwd = self._table.cwd(stat.ppid)
         text = program_of(self._table.command(stat.ppid), cwd)
         return None if text is None else Script(text, cwd, self._table.command(stat.pid)[1:])
+
+
+def counted_shells(table: ProcessTable, pids: Collection[int]) -> frozenset[int]:
+    """The shells among these of whose program each loop ends by itself. May wait for the file system."""
+    found = []
+    for pid in pids:
+        if pid in table.stats and table.stats[pid].name in SHELLS:
+            with suppress(OSError):
+                text = program_of(table.command(pid), table.cwd(pid))
+                found += [pid] if text is not None and counts_out(text) else []
+    return frozenset(found)
 
 
 def program_of(command: tuple[str, ...], cwd: str) -> str | None:

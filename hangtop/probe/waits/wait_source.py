@@ -6,8 +6,11 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.nodes.node_waits import Ends, FarWaits, with_far_ends
+from hangtop.probe.processes.shell_loops import counted_shells
 from hangtop.probe.source import Absent, Source
 from hangtop.probe.waits.companions import companions
 from hangtop.probe.waits.neighbours import neighbours
@@ -72,6 +75,7 @@ class WaitSource(Source):
         near = neighbours(self._table, ask.pids, beside)
         above = _above_stopped(self._table, ask.pids)
         around = self._surroundings.look(tuple(dict.fromkeys((*ask.pids, *beside, *near, *above))))
+        counted_out = counted_shells(self._table, around.threads)
         inodes, unix = _inodes(around), _unix_inodes(around)
         counted = {pid: _counted(pid, threads) for pid, threads in around.threads.items()}
         members = frozenset(row.local for pid in ask.pids for row in around.sockets.get(pid, ()))
@@ -86,6 +90,7 @@ class WaitSource(Source):
             if windows >= WINDOWS:
                 polling = self._pollers.since()
                 told = tuple(self._watched(pid, around, moments, polling.get(pid, NO_POLLING)) for pid in around.threads)
+                told = tuple(replace(each, counted=True) if each.pid in counted_out else each for each in told)
                 may_live = self._of_the_run(told)
                 is_open = windows < MOST_WINDOWS and any(is_doubtful(each) for each in may_live)
                 is_open = is_open or (windows < QUEUE_WINDOWS and any(is_queued(each, members, ask.pids) for each in may_live))

@@ -76,6 +76,12 @@ def loop_around_sleep(program: str, arguments: tuple[str, ...]) -> Loop | None:
     return None if region is None else Loop(program[region[0] : region[1]])
 
 
+def counts_out(program: str) -> bool:
+    """Whether it has loops, and each goes through a list: `for part in 1 2 3`. A `while` looks for something, or never ends."""
+    loops = [(word, program[end:].lstrip()) for word, _, end, first in words_of(program) if first and word in LOOPS]
+    return bool(loops) and all(word == "for" and not rest.startswith("((") for word, rest in loops)
+
+
 def words_of(program: str) -> Iterator[tuple[str, int, int, bool]]:
     """Each word, where it begins and ends, and whether it is in the place of a command."""
     first = True
