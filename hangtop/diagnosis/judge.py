@@ -116,7 +116,8 @@ def judge(snapshot: Snapshot, *, watched: bool = True) -> Verdict:
     stack proves that anybody waits in vain."""
     holding = (said for said in _holding(snapshot) if watched or not _rests_on_stacks(said))
     said = next(holding, None) or log_rules.running(snapshot)
-    verdict = with_leftovers(snapshot.state, dead_rank_rules.as_death(snapshot, said))
+    verdict = launcher_rules.with_restart(snapshot, dead_rank_rules.as_death(snapshot, said))
+    verdict = with_leftovers(snapshot.state, verdict)
     verdict = ray_rules.with_sick_parts(snapshot, _doubted(snapshot, verdict))
     evidence = _with_host(snapshot, verdict.evidence if said.word in CALM else _with_gpus(snapshot, verdict.evidence))
     if verdict.word in GOES_ON:

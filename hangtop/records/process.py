@@ -71,7 +71,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     `/dev/nvidiaN` that it holds open, once for each open file. `log_rank`: the number in the name of the log that only it and its
     descendants hold open. `wrote_bytes`: what it wrote itself so far, through all its write calls, up to `WROTE_MOST_BYTES`.
     `missing_right`: the command that would show what is `None` because the process is another user's. `can_be_asked`: it has run
-    `import hangtop.agent`.
+    `import hangtop.agent`. `restarts_left`: how often torchrun may still start all ranks again, as it told this one.
     """
 
     pid: int
@@ -109,6 +109,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     wrote_bytes: int | None = None
     missing_right: str | None = None
     can_be_asked: bool = False
+    restarts_left: int | None = None
 
     @property
     def exited(self) -> bool:

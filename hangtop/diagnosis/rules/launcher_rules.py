@@ -1,6 +1,8 @@
-"""The rule over launchers that wait for other nodes, before there is any rank."""
+"""Rules over launchers: they wait for other nodes, before there is any rank, and may start ranks again that died."""
 
 from __future__ import annotations
+
+from msgspec.structs import replace
 
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.unseen_nodes import node_culprits, node_evidence, unseen_nodes
@@ -40,6 +42,27 @@ def agents_meet(snapshot: Snapshot) -> Verdict | None:
         culprits=culprits,
         evidence=(evidence, *node_evidence(unseen), silence(snapshot)),
     )
+
+
+def with_restart(snapshot: Snapshot, verdict: Verdict) -> Verdict:
+    """The verdict of a run of which ranks died while the launcher lives that may start all of them again: it ends what is left
+    before, which may take half a minute, and leaves itself where no try is left. For no longer than a run may rest on purpose."""
+    left = _restarts_left(snapshot) if verdict.word == "crashed" and snapshot.in_time else 0
+    if not left:
+        return verdict
+    again = f"its launcher lives, and may start all ranks again ({some(left, 'restart')} left)"
+    headline = f"{verdict.headline.removesuffix('.')}; {again}."
+    refute = "the launcher ends, or says that it gives up"
+    return replace(verdict, word="waiting", headline=headline, refute=refute, confidence="likely")
+
+
+def _restarts_left(snapshot: Snapshot) -> int:
+    """As it told the ranks that it started last, if it lives."""
+    procs = snapshot.procs
+    told = [each for each in (*procs.ended, *procs.processes) if each.restarts_left is not None and each.role == "rank"]
+    living = {process.pid for process in procs.processes if not process.exited}
+    left = min((each.restarts_left or 0 for each in told), default=0)
+    return left if any(each.ppid in living for each in told if each.restarts_left == left) else 0
 
 
 def _waiting(snapshot: Snapshot) -> tuple[Meeting, list[Process]] | None:

@@ -12,7 +12,7 @@ from hangtop.probe.log.rank_from_name import ranks_of
 from hangtop.records.process import ProcessRole
 from hangtop.system.files.open_files import is_log
 from hangtop.system.processes.environments import ProcessFacts
-from hangtop.system.processes.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
+from hangtop.system.processes.roles import BY_NODE, LOCAL_RANKS, NODE, RESTARTS, SHELLS, WORLDS, number, rank_variable
 from hangtop.system.processes.table import Identity, OpenFile, Stat
 from hangtop.system.processes.tree import ancestors
 
@@ -22,6 +22,7 @@ class RankPlace(Struct, frozen=True):
     rank: int | None = None
     local_rank: int | None = None
     world: int | None = None
+    restarts_left: int | None = None
 
 
 NOWHERE = RankPlace()
@@ -71,6 +72,7 @@ class RankAssignment:
         else:
             rank += by.base
             placed = RankPlace("other", rank, number(own.environ, LOCAL_RANKS), number(own.environ, WORLDS))
+            placed = replace(placed, restarts_left=_restarts_left(own))
         return replace(placed, role=self._role(stat, own, rank, above, facts.get(stat.ppid)))
 
     def _role(
@@ -87,6 +89,11 @@ class RankAssignment:
         if own.role is None and above is not None and above.role == "rank" and forked:
             return "data worker"
         return own.role or "other"
+
+
+def _restarts_left(own: ProcessFacts) -> int | None:
+    most, so_far = (number(own.environ, (name,)) for name in RESTARTS)
+    return None if most is None or so_far is None else max(0, most - so_far)
 
 
 def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> RankNumbering:

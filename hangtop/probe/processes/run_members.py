@@ -252,6 +252,7 @@ class RunTree:
             rank=placed.rank,
             local_rank=placed.local_rank,
             world=placed.world,
+            restarts_left=placed.restarts_left,
             uid=uid,
             user=self._users.name(uid),
             state_since=history.state_since,

@@ -12,13 +12,13 @@ from hangtop.records.process import ProcessRole
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
 from hangtop.system.processes.batch_shell import of_its_own
-from hangtop.system.processes.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_forked, role_by_name
+from hangtop.system.processes.roles import LOCAL_RANKS, NODE, RANKS, RESTARTS, WORLDS, is_forked, role_by_name
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 SLURM = ("SLURM_JOB_ID", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
 OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", *SLURM)
 RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")
-KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS, *RAY_ADDRESSES)
+KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *RESTARTS, *OTHERS, *RAY_ADDRESSES)
 TITLES = ("ray::", "VLLM::", "sglang::")
 """Programs that rewrite their command line to tell what they do, so it is read each time."""
 

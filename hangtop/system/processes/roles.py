@@ -43,6 +43,8 @@ RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"
 """Variables that number ranks, the innermost first: under srun, torchrun has a SLURM_PROCID and its children a RANK."""
 LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 WORLDS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+RESTARTS = ("TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RESTART_COUNT")
+"""How often torchrun starts all ranks again, and how often it has (torch/distributed/elastic/agent/server)."""
 BY_NODE, NODE = "LOCAL_RANK", "NODE_RANK"
 """Lightning tells its ranks only these (lightning/fabric/strategies/launchers/subprocess_script.py)."""
 
