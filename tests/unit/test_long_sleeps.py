@@ -19,7 +19,7 @@ from hangtop.records.waiting import OtherEnd, ThreadWait, WaitObject
 from hangtop.records.watched_waits import WatchedProcess
 from hangtop.system.waits.call_limits import rest_of
 from hangtop.system.waits.calls import parse_call
-from tests.fakes.members import LOCK, NOW, SPEC, THREADING, USER, four, process, run, thread
+from tests.fakes.members import IDLE, LOCK, NOW, SPEC, THREADING, USER, four, process, run, thread
 from tests.fakes.waited import OUTSIDE, at_lock, at_tcp, waits, watch, watched
 
 SLEEP, RELATIVE, POLL, EPOLL = 230, 35, 7, 232
@@ -102,8 +102,9 @@ SLEEPER = thread(Frame("upload", USER, 40), wait="sleep")
     ("loop", "rest_s", "exact", "woken_in", "word"),
     [
         ("ends", 0.5, True, 1, "slow"),
+        ("ends", 0.5, True, 0, "slow"),
         ("ends", 20.0, False, 0, "slow"),
-        ("ends", 0.5, True, 0, "hung"),
+        ("ends", 40_000.0, True, 0, "hung"),
         ("asks", 0.5, True, 1, "hung"),
         ("ends", None, False, 1, "hung"),
     ],
@@ -117,6 +118,22 @@ def test_a_rest_that_ended_in_the_watch_was_one_of_many_where_its_loop_ends_by_i
     sleeps = asleep(rest_s, exact=exact) if rest_s is not None else waits(102, kind="sleep")
     own = watched(102, sleeps, woken_in=woken_in)
     assert diagnose(replace(state, looks=looks, waits=watch(own, at=AT)), SPEC, NOW).word == word
+
+
+def test_rests_in_rounds_are_no_pause_that_is_over_when_the_silence_is_long() -> None:
+    state = four(SLEEPER, silence_s=5_000.0)
+    source = Excerpt(USER, 39, ("for part in parts:", "    time.sleep(20)"), at=40, loop="ends")
+    looks = tuple(replace(look, excerpts=(source,)) for look in state.looks)
+    assert diagnose(replace(state, looks=looks, waits=watch(watched(102, asleep(15)), at=AT)), SPEC, NOW).word == "slow"
+    assert diagnose(replace(state, waits=watch(watched(102, asleep(15)), at=AT)), SPEC, NOW).word == "hung"
+
+
+@pytest.mark.parametrize(("loop", "word"), [("ends", "slow"), ("asks", "hung")])
+def test_who_woke_before_and_sleeps_again_looks_for_something_unless_its_loop_ends_by_itself(loop: Loop, word: str) -> None:
+    state = four(SLEEPER, process(2, replace(IDLE, switches_s=0.1)))
+    source = Excerpt(USER, 39, ("for part in parts:", "    time.sleep(7)"), at=40, loop=loop)
+    looks = tuple(replace(look, excerpts=(source,)) for look in state.looks)
+    assert diagnose(replace(state, looks=looks, waits=watch(watched(102, asleep(5)), at=AT)), SPEC, NOW).word == word
 
 
 def test_a_program_without_a_stack_that_sleeps_goes_on_by_itself() -> None:

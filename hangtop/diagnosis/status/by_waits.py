@@ -153,10 +153,10 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
         text = f"{member.text}, and {moved.text}"
         return replace(member, status="works", text=text, figures=moved.figures, doubted=moved.doubted)
     sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") or _is_unseen(member) else None
+    if (sleep is None or not sleep.is_pause) and _rests_in_rounds(watch, member, thread, sources):
+        return replace(member, status="works", text=f"{member.text}, in a loop that ends by itself", doubted=True)
     if sleep is not None and not _comes_back(member, thread, sources):
         return _asleep(watch, member, sleep)
-    if _slept_out(watch, member, process, thread, sources):
-        return replace(member, status="works", text=f"{member.text}, in a loop that ends by itself", doubted=True)
     if _waits_for_helpers(member, thread) and (does := helper_at_work(watch, process)) is not None:
         return replace(member, status="works", text=f"{member.text}, and a thread of it {does}", doubted=True)
     if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread, sources)) is not None:
@@ -328,19 +328,21 @@ def _asks_for_lock(member: MemberStatus, thread: ThreadWait, sources: Sources) -
 
 def _comes_back(member: MemberStatus, thread: ThreadWait, sources: Sources) -> bool:
     """Whether it looks for something and sleeps in between, or sleeps for ever: nothing leaves the loop around its sleep, or it
-    was seen to wake since it is watched at all, which is for longer."""
-    endless = member.activity is not None and loop_around(member.activity, sources) in ("waits", "endless")
-    return endless or (thread.call.tid == member.pid and bool(recently(member.process).switches_s))
+    was seen to wake since it is watched at all, which is for longer, and its loop does not end by itself."""
+    loop = loop_around(member.activity, sources) if member.activity is not None else None
+    woke = thread.call.tid == member.pid and bool(recently(member.process).switches_s)
+    return loop in ("waits", "endless") or (woke and loop != "ends")
 
 
-def _slept_out(watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, sources: Sources) -> bool:
-    """Whether it rests between the rounds of a loop that ends by itself, for long each time, and was watched while one rest ended
-    and the next began: then no moment is known to which it sleeps."""
+def _rests_in_rounds(watch: Watch, member: MemberStatus, thread: ThreadWait, sources: Sources) -> bool:
+    """Whether it rests between the rounds of a loop that ends by itself, and no longer each time than a run may rest on purpose:
+    the moment at which one rest ends tells nothing then."""
     its = member.activity is not None and member.activity.thread.tid in (None, thread.call.tid)
-    rest_s, exact = thread.call.rest_s or 0.0, thread.call.rest_exact
-    ended = bool(process.woken_in) and rest_s <= watch.reading.seconds if exact else 0 < rest_s < watch.silence_s
     sleeps = member.status == "waits" and member.does == thread.call.kind == "sleep"
-    return its and ended and sleeps and member.activity is not None and loop_around(member.activity, sources) == "ends"
+    if not (its and sleeps) or member.activity is None or thread.call.rest_s is None:
+        return False
+    pause_s = watch.pauses_end_at - watch.reading.started_at - watch.reading.seconds + watch.silence_s
+    return thread.call.rest_s <= pause_s and loop_around(member.activity, sources) == "ends"
 
 
 def _is_unseen(member: MemberStatus) -> bool:
