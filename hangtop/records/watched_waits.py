@@ -110,11 +110,19 @@ class WatchedProcess(Struct, frozen=True, omit_defaults=True):
     counted: bool = False
 
 
+class Continuer(Struct, frozen=True, omit_defaults=True):
+    """A shell, `pid`, whose script comes to a `command` that lets the process `stopped` go on."""
+
+    pid: int
+    stopped: int
+    command: str
+
+
 class WaitsReading(Struct, frozen=True, omit_defaults=True, tag="waits"):
     """The answer to a `WaitsAsk`, or what is known of it so far. `asked`: the members. `processes`: these, and those at the other
     ends of their waits, step by step. `windows`: how many, in `seconds`. `hidden`: processes that could not be searched for other
     ends. `note`: what could not be read at all. `beside`: processes that the same job started beside the members. `near`: of
-    other jobs, that work in a folder of theirs."""
+    other jobs, that work in a folder of theirs. `continuers`: shells that will let a stopped member go on."""
 
     ask: int
     started_at: float
@@ -127,3 +135,4 @@ class WaitsReading(Struct, frozen=True, omit_defaults=True, tag="waits"):
     note: str | None = None
     beside: tuple[int, ...] = ()
     near: tuple[int, ...] = ()
+    continuers: tuple[Continuer, ...] = ()

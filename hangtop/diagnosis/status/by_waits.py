@@ -12,6 +12,7 @@ from hangtop.diagnosis.facts.beside_the_run import stuck_beside, work_beside
 from hangtop.diagnosis.facts.held_back import OF_ITS_CLOCK
 from hangtop.diagnosis.facts.held_in_turn import turn_of
 from hangtop.diagnosis.facts.helper_threads import helper_at_work
+from hangtop.diagnosis.facts.let_go_on import let_go_on
 from hangtop.diagnosis.facts.long_sleeps import Sleep, clock_of, sleep_of
 from hangtop.diagnosis.facts.other_side import UNSURE, OtherSide, named, only_listens, side_of
 from hangtop.diagnosis.facts.wait_moves import Watch, moves_of, only_paces, thread_of, watch_of
@@ -224,7 +225,10 @@ def _in_its_loop(
 
 
 def _in_turn(watch: Watch, member: MemberStatus) -> MemberStatus:
-    """One that is stopped, and may be let go on soon. Ranks work together: one of them that is stopped holds the others up."""
+    """One that is stopped, and may be let go on soon. Ranks work together: one of them that is stopped holds the others up,
+    unless a script comes to let it go on."""
+    if (until := let_go_on(watch, member.pid)) is not None:
+        return replace(member, status="works", text=f"stands, stopped, until {until}", doubted=False)
     turn = turn_of(watch, member.pid) if member.rank is None and member.process.role != "rank" else None
     if turn is None:
         return member

@@ -13,6 +13,7 @@ from hangtop.probe.nodes.node_waits import Ends, FarWaits, with_far_ends
 from hangtop.probe.processes.shell_loops import counted_shells
 from hangtop.probe.source import Absent, Source
 from hangtop.probe.waits.companions import companions
+from hangtop.probe.waits.continuers import Continuers
 from hangtop.probe.waits.neighbours import neighbours
 from hangtop.probe.waits.pollers import Pollers, Polling
 from hangtop.probe.waits.read_files import file_reads
@@ -57,6 +58,7 @@ class WaitSource(Source):
         self._context = context
         self._table = table or open_table()
         self._surroundings = Surroundings(self._table)
+        self._continuers = Continuers(self._table)
         self._sampler = Sampler()
         self._pollers = Pollers()
         self._last: Moment | None = None
@@ -73,7 +75,8 @@ class WaitSource(Source):
         self._table.refresh(self._table.stats.keys())
         beside = companions(self._table, ask.pids)
         near = neighbours(self._table, ask.pids, beside)
-        above = _above_stopped(self._table, ask.pids)
+        above = tuple(_above_stopped(self._table, ask.pids))
+        continuers = self._continuers.find(ask.pids, (*beside, *near, *above))
         around = self._surroundings.look(tuple(dict.fromkeys((*ask.pids, *beside, *near, *above))))
         counted_out = counted_shells(self._table, around.threads)
         inodes, unix = _inodes(around), _unix_inodes(around)
@@ -97,8 +100,9 @@ class WaitSource(Source):
                 done = not is_open and not far.is_open
                 told = with_far_ends(told, far.answers(), _by_ends(around, moments[-1]))
                 asked = (*ask.pids, *ask.elsewhere)
+                seconds = round(at - began, 2)
                 yield WaitsReading(
-                    ask.ask, now, asked, told, windows, round(at - began, 2), around.hidden, done, around.note, beside, near
+                    ask.ask, now, asked, told, windows, seconds, around.hidden, done, around.note, beside, near, continuers
                 )
                 if done:
                     far.close()

@@ -26,7 +26,7 @@ _NO_COMMAND = late_pattern(r"[<>\d)]")
 """How a word begins that is no command: a redirection, or what follows the `&` of `2>&1`."""
 
 
-class _Command(Struct, frozen=True):
+class Command(Struct, frozen=True):
     word: str
     start: int
     function: str | None
@@ -35,7 +35,7 @@ class _Command(Struct, frozen=True):
 def behind_last_wait(program: str) -> str | None:
     """The first program that is started behind the last `wait` of a script, as its line has it; `None` where nothing is left, or
     that is not known. A `wait` within a function may be called from anywhere."""
-    commands = list(_commands(program))
+    commands = list(commands_of(program))
     waits = [place for place, command in enumerate(commands) if command.word == "wait"]
     if not waits or any(commands[place].function is not None for place in waits):
         return None
@@ -44,10 +44,10 @@ def behind_last_wait(program: str) -> str | None:
 
 def behind(program: str, place: int) -> str | None:
     """The first program that is started behind a place at which a command ends."""
-    return _first(program, list(_commands(program)), place)
+    return _first(program, list(commands_of(program)), place)
 
 
-def _first(program: str, commands: list[_Command], place: int) -> str | None:
+def _first(program: str, commands: list[Command], place: int) -> str | None:
     if UNCLEAR.search(program, place):
         return None
     works = {command.function for command in commands if command.word not in ENDS and command.function is not None}
@@ -62,7 +62,7 @@ def _first(program: str, commands: list[_Command], place: int) -> str | None:
     return None
 
 
-def _commands(program: str) -> Iterator[_Command]:
+def commands_of(program: str) -> Iterator[Command]:
     """The first words of all commands, without those that only join others, each with the function in which it stands."""
     functions = {found.end() - 1: found["name"] for found in _FUNCTION.finditer(program)}
     depth, inside, last_end = 0, None, -1
@@ -84,4 +84,4 @@ def _commands(program: str) -> Iterator[_Command]:
             depth -= 1
             inside = inside if depth else None
         elif word not in OPENERS and word not in ("do", "then", "else") and not _NO_COMMAND.match(word):
-            yield _Command(word, start, inside)
+            yield Command(word, start, inside)
