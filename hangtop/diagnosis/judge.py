@@ -91,6 +91,7 @@ RULES: tuple[Rule, ...] = (
     gpu_rules.spins,
     ray_call_rules.calls_in_a_ring,
     idle_rules.idle,
+    idle_rules.left_to_serve,
     wait_rules.standing_still,
     log_rules.repeats_itself,
     log_rules.left_behind,

@@ -6,12 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.records.log import Pace, Progress
+from hangtop.records.log import LogLine, Pace, Progress
 from hangtop.records.stack import Frame, Thread
+from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd, WaitObject
+from hangtop.records.watched_waits import WatchedProcess
 from hangtop.state.run_state import RunState
 from tests.fakes.members import BUSY, NOW, SPEC, SPIN, STEP, THREADING, USER, four, process, run, thread
-from tests.fakes.waited import waits, watch, watched
+from tests.fakes.waited import OUTSIDE, waits, watch, watched
 
 PDB = Frame("Pdb.interaction", "/usr/lib/python3.11/pdb.py", 433)
 AT_PDB = Thread("MainThread", (Frame("Cmd.cmdloop", "/usr/lib/python3.11/cmd.py", 126), PDB, STEP), state="S", wait="pipe")
@@ -139,3 +141,37 @@ def test_who_may_work_in_a_loop_that_still_writes_lines_is_not_called_hung() -> 
     log = replace(state.log, pace=PACED, news_at=NOW - 900, clockwork_since=NOW - 900, last_output_at=NOW - 1, repeats="tick")
     assert diagnose(state, SPEC, NOW).word == "hung"
     assert diagnose(replace(state, log=log), SPEC, NOW).word == "slow"
+
+
+SHUTDOWN = thread(Frame("_shutdown", THREADING, 1590), wait="futex")
+LISTENS = OtherEnd(WaitObject("tcp", reads=True, inode=3, local="127.0.0.1:80", tcp_state="listen"), known=False)
+CALLER = OtherEnd(WaitObject("tcp", reads=True, inode=4, local="127.0.0.1:80", remote="127.0.0.1:9"), (OUTSIDE,))
+ENDED = watched(100, waits(100, kind="futex"), waits(100, LISTENS, kind="poll", tid=101), listens=("80",))
+
+
+def left(served: WatchedProcess = ENDED, shown: Thread = SHUTDOWN, *, words: str = "curves at :80") -> Verdict:
+    """A program that told 18 of 40 steps, and whose main thread waits for its other one."""
+    state = alone(shown, step=18)
+    assert state.log is not None
+    told = replace(state.log, progress=Progress(step=18, total=40))
+    return diagnose(
+        replace(state, log=told, tail=(LogLine(0, 5, None, None, "", words),), waits=watch(served, at=NOW - 10)), SPEC, NOW
+    )
+
+
+def test_a_program_that_is_over_and_leaves_a_server_has_finished_whatever_its_last_step_was() -> None:
+    assert left().word == "finished"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(left(shown=RESULT), id="its program is not over"),
+        pytest.param(left(watched(100, waits(100, kind="futex"), waits(100, kind="futex", tid=101))), id="nobody serves"),
+        pytest.param(left(replace(ENDED, threads=(*ENDED.threads, waits(100, CALLER, tid=102)))), id="somebody is connected"),
+        pytest.param(left(replace(ENDED, complete=False)), id="other threads are not known"),
+        pytest.param(left(words="ValueError: no such split"), id="it complained last"),
+    ],
+)
+def test_what_else_waits_for_its_threads_has_not_finished(said: Verdict) -> None:
+    assert said.word != "finished"

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from hangtop.common.text import some
+from hangtop.diagnosis.facts.author_fate import is_ending
+from hangtop.diagnosis.facts.last_words import complaint
+from hangtop.diagnosis.facts.other_side import waits_to_be_asked as waits_for_request
+from hangtop.diagnosis.facts.wait_moves import Watch
 from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, silence, stack_evidence
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.by_waits import current_watch
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, MemberStatus
 from hangtop.records.stack import listening
 from hangtop.records.verdict import Evidence, Verdict
@@ -56,7 +61,7 @@ def idle(snapshot: Snapshot) -> Verdict | None:
     """All processes wait to be asked: a server at its port in its event loop, a notebook between two cells. No rank is known, and
     no steps were told after which they would owe more; or these are counted out, and what serves the results was left.
 
-    Stands before `standing_still`: who waits to be asked stands still on purpose.
+    Stands before `left_to_serve`: that rule asks for a program that is over, this one for what it waits for.
     """
     members = snapshot.members
     if not snapshot.is_quiet or not members or snapshot.log.ray is not None or any(member.rank is not None for member in members):
@@ -89,6 +94,38 @@ def idle(snapshot: Snapshot) -> Verdict | None:
         evidence=(Evidence("stacks", f"{server.name}: {server.text}, at a port of its own"),),
         next=(("s", "stacks"),),
     )
+
+
+def left_to_serve(snapshot: Snapshot) -> Verdict | None:
+    """The main programs of all processes are over, without a complaint, and each only lives on for a thread that waits to be
+    asked, while nobody is connected. How many steps were counted then tells nothing: an early end leaves some.
+
+    Stands before `standing_still`: who waits for a thread that serves waits for nothing.
+    """
+    members, watch = snapshot.members, current_watch(snapshot.state, snapshot.pause_s)
+    if not snapshot.is_quiet or not members or watch is None or snapshot.log.ray is not None or snapshot.ticking:
+        return None
+    others = any(member.status != "gone" for member in (*snapshot.beside, *snapshot.aside)) or snapshot.procs.scripts
+    failed = any(found.severity == "fatal" and not found.survived for found in snapshot.findings)
+    if others or failed or complaint(snapshot) is not None or not all(_only_serves(watch, member) for member in members):
+        return None
+    return Verdict(
+        word="finished",
+        headline="The run finished: its program is over, and what is left of it listens, and nobody asks.",
+        refute="new output after the last line",
+        confidence="likely",
+        evidence=(Evidence("stacks", f"{members[0].name}: {members[0].text}, at a port of its own"), snapshot.last_output),
+    )
+
+
+def _only_serves(watch: Watch, member: MemberStatus) -> bool:
+    """Whether its main program is over, and of the threads for whose end it waits each waits for who connects, or within."""
+    process = watch.processes.get(member.pid)
+    if member.status != "waits" or not is_ending(member.frames) or process is None or not process.complete:
+        return False
+    others = process.threads[1:]
+    inside = all(waits_for_request(thread) or thread.call.kind == "futex" for thread in others)
+    return inside and any(map(waits_for_request, others))
 
 
 def waits_to_be_asked(member: MemberStatus) -> bool:
