@@ -19,6 +19,7 @@ from hangtop.diagnosis.status.beat_writers import watch_s, without_writers
 from hangtop.diagnosis.status.beside import beside, candidates
 from hangtop.diagnosis.status.by_waits import with_pauses, with_waits
 from hangtop.diagnosis.status.gpu_wait import spinning
+from hangtop.diagnosis.status.handle_wait import with_handles
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
 from hangtop.diagnosis.status.one_timer import only_tick
@@ -230,7 +231,7 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
         spared = only_tick(state, members, snapshot.pause_s) if log.beats_in_course else frozenset[int]()
         snapshot = replace(snapshot, ticking=spared)
         members = without_writers(members, log.beat_s, snapshot.stall_s, strictly=snapshot.only_beats, spared=spared)
-    members = by_groups(members)
+    members = by_groups(with_handles(state, members))
     if not any(stage_of(member.place) for member in members):  # stages stand at different places: their majority means nothing
         members = with_majority(members, max((rank.world or 0 for rank in ranks), default=0))
         members = with_owed_message(state, members)
