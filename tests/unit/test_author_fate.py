@@ -392,3 +392,50 @@ def test_who_started_what_died_and_said_since_how_long_it_waits_goes_on(
     state = run(130.0, findings=(SAID,), announced_until=NOW + left_s)
     known = replace(state, tail=tail, procs=ProcessReading(writers=(shell,), processes=(SHELL, KEEPER) if alive else ()))
     assert diagnose(known, SPEC, NOW).word == word
+
+
+LOOP = tuple(
+    LogLine(0, 300 + 9 * place, None, None, "", text)
+    for place, text in enumerate(
+        (
+            "train: pid 77, 19998 words",
+            "Traceback (most recent call last):",
+            '  File "/home/me/train.py", line 26, in <module>',
+            "    table[negatives] -= 1",
+            OOM.text,
+        )
+    )
+)
+ORPHAN = Process(78, NOW - 899, 99, 1, "python", "python sampler.py", "S", role="other", wrote_bytes=15)
+
+
+def left(*processes: Process, tail: tuple[LogLine, ...] = LOOP, silence_s: float = 60.0) -> Verdict:
+    """What began before the error and wrote a line of its own is left."""
+    raised = replace(SAID, offset=LOOP[-1].offset, last_offset=LOOP[-1].offset)
+    writer = replace(ALIVE, pid=78, command="python sampler.py")
+    state = replace(run(silence_s, findings=(raised,)), procs=ProcessReading(writers=(writer,), processes=processes), tail=tail)
+    looks = run_of_ranks({0: LOCK}, (replace(TRAIN, pid=100, start_ticks=7),)).looks
+    stack = tuple(replace(each, pid=78, started_ticks=99, at=NOW) for each in looks[-1].stacks)
+    return diagnose(replace(state, looks=tuple(replace(look, stacks=stack) for look in looks)), replace(SPEC, stall_s=30.0), NOW)
+
+
+def test_a_traceback_that_begins_in_a_script_that_nobody_runs_any_more_is_a_death() -> None:
+    verdict = left(SHELL, ORPHAN)
+    assert (verdict.word, [(each.pid, each.confidence) for each in verdict.culprits]) == ("crashed", [(77, "possible")])
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        pytest.param(left(SHELL, replace(ORPHAN, command="python train.py")), id="it runs that script"),
+        pytest.param(left(SHELL, replace(ORPHAN, command="python -m jobs.train")), id="as a module"),
+        pytest.param(left(SHELL, replace(ORPHAN, ppid=70)), id="who started it may have started that one, and lives"),
+        pytest.param(left(SHELL, ORPHAN, tail=(*LOOP, replace(LOOP[0], offset=400))), id="somebody wrote on"),
+        pytest.param(
+            left(SHELL, ORPHAN, tail=(*LOOP[:2], replace(LOOP[2], text='  File "/x/a.py", line 2, in f'), *LOOP[3:])),
+            id="caught in a function",
+        ),
+    ],
+)
+def test_a_traceback_that_another_may_have_caught_is_none(verdict: Verdict) -> None:
+    assert verdict.word == "hung"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from hangtop.common.grouped import grouped
 from hangtop.diagnosis.facts.author_fate import living
 from hangtop.diagnosis.facts.line_form import form_of
@@ -38,6 +40,17 @@ def gone_by_name(snapshot: Snapshot) -> tuple[Culprit, ...]:
         if gone and 2 * len(gone) <= len(named):
             told += [_culprit(line, pid) for pid, line in gone.items()]
     return tuple(sorted(told, key=lambda culprit: culprit.pid or 0))
+
+
+def gone_alone(snapshot: Snapshot) -> tuple[Culprit, ...]:
+    """The one process that this attempt named by its pid and that is gone, beside such that live or alone. That it was of this
+    machine nothing proves, so it is never more than possible."""
+    here, lines = {pid_there(process.pid) for process in living(snapshot)}, _of_this_attempt(snapshot)
+    named = {int(found[0]): line for line in lines if len(found := _PID.findall(line.text)) == 1}
+    gone = [pid for pid in named if pid not in here]
+    if unseen_nodes(snapshot) or not here or len(gone) != 1:
+        return ()
+    return (replace(_culprit(named[gone[0]], gone[0]), confidence="possible"),)
 
 
 def _by_form(lines: Iterable[LogLine]) -> Iterable[dict[int, LogLine]]:
