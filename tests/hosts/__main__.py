@@ -53,16 +53,6 @@ def a_host_that_is_cut_off_is_named_and_not_taken_to_be_clean(on: Hosts) -> None
     on.weather(3)
 
 
-def once_it_answers_again_the_same_command_does_the_rest(on: Hosts) -> None:
-    run = _of_before(on)
-    until(lambda: subprocess.run(on.on(1, "ssh", "-o", "ConnectTimeout=3", "n3", "true"), check=False).returncode == 0, "n3")
-    run.hangtop("stop", "--yes")
-    left = run.living(3)
-    for pid in left:  # without a run here nothing ties it to the log, which is said: a person ends it there
-        subprocess.run(on.on(3, "kill", "-9", str(pid)), check=False)
-    expect(True, left)
-
-
 def who_has_the_lock_is_named_with_its_host(on: Hosts) -> None:
     holder = subprocess.Popen(on.on(3, "python3", "-c", HOLDS), stdout=subprocess.PIPE)
     assert holder.stdout is not None
@@ -96,11 +86,13 @@ def a_session_that_dies_is_opened_again(on: Hosts) -> None:
     watch = subprocess.Popen(run.command("--plain", "--record", str(on.folder / "seen.jsonl")), stdout=subprocess.PIPE, text=True)
     try:
         until(lambda: _sessions(on), "the session of hangtop on n2")
-        for pid in _sessions(on):
+        first = _sessions(on)
+        for pid in first:
             subprocess.run(on.on(2, "kill", "-9", pid), check=False)
-        until(lambda: _sessions(on), "the next session on n2")
-    finally:
-        watch.terminate()
+        until(lambda: set(_sessions(on)) - set(first), "the next session on n2")
+    finally:  # a signal to nsenter(1) does not come to what it started
+        for pid in _running(on, 1, "--plain"):
+            subprocess.run(on.on(1, "kill", pid), check=False)
         watch.communicate()
     told = run.checked()
     expect(told["verdict"] == "running", told["headline"])
@@ -133,7 +125,6 @@ SCENES: tuple[Callable[[Hosts], None], ...] = (
     the_rank_is_named_with_its_host_and_line,
     on_a_foul_wire_the_same_is_said,
     a_host_that_is_cut_off_is_named_and_not_taken_to_be_clean,
-    once_it_answers_again_the_same_command_does_the_rest,
     who_has_the_lock_is_named_with_its_host,
     a_restart_begins_on_all_hosts_on_a_foul_wire,
     a_session_that_dies_is_opened_again,
@@ -150,8 +141,13 @@ def _of_before(on: Hosts) -> Run:
 
 def _sessions(on: Hosts) -> list[str]:
     """Processes on n2 that run what hangtop sent."""
-    told = subprocess.run(on.on(2, "ps", "-eo", "pid,args"), capture_output=True, text=True, check=True).stdout
-    return [line.split()[0] for line in told.splitlines() if "i=sys.stdin.buffer" in line and "python3 -u" in line]
+    return _running(on, 2, "i=sys.stdin.buffer")
+
+
+def _running(on: Hosts, number: int, words: str) -> list[str]:
+    """Pids there of those with such words."""
+    told = subprocess.run(on.on(number, "ps", "-eo", "pid,args"), capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in told.splitlines() if words in line]
 
 
 def _cleared(on: Hosts) -> None:
