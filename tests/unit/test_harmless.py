@@ -17,7 +17,11 @@ TELLS = [command(cause.tell, SEEN) for place in places().values() for cause in p
 ONLY_COPIED = {
     "bash ": "it connects to another machine",
     "nc ": "it connects to another machine",
-    "ping ": "it connects to another machine",
+    "ping -c": "it connects to another machine",
+    "python -": "it runs what it imports",
+    "sacct -j": "what its options may do is not looked through",
+    "sinfo ": "what its options may do is not looked through",
+    "-nB3": "what its options may do is not looked through",
     "curl ": "it connects to another machine",
     "sudo ": "it needs rights",
     "--locals": "it shows the run's own data",
