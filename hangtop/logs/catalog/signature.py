@@ -23,7 +23,8 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     `witness`: it tells who waits, or for whom, and not why: whatever tells why comes first.
     `kind`: it describes a kind of exception by common words. It is tried only on the exception of a traceback that nothing
     handled and no other signature knows, and needs no literal.
-    `raised_in`: ends of files of which a frame must stand in the traceback that this exception ends.
+    `raised_in`: ends of files of which a frame must stand in the traceback that this exception ends; `not_raised_in`: of which
+    none may stand there, since its words mean another fault in that code.
     `every_s`: each process writes it again after so many seconds, as long as it waits.
     `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
@@ -50,6 +51,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     witness: bool = False
     kind: bool = False
     raised_in: tuple[str, ...] = ()
+    not_raised_in: tuple[str, ...] = ()
     folklore: str = ""
     evidence: str = ""
     every_s: float = 0.0
@@ -57,8 +59,12 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     folklore_zh: str = ""
 
     def was_raised_in(self, files: Iterable[str]) -> bool:
-        """Whether one of these files of frames is where it has to be raised; it may be raised anywhere if it does not say."""
-        return not self.raised_in or any(f"/{part}" in f"/{file}" for file in files for part in self.raised_in)
+        """Whether one of these files of frames is where it has to be raised, and none where it means something else; it may be
+        raised anywhere if it does not say."""
+        frames = [f"/{file}" for file in files] if self.raised_in or self.not_raised_in else []
+        if any(f"/{part}" in frame for frame in frames for part in self.not_raised_in):
+            return False
+        return not self.raised_in or any(f"/{part}" in frame for frame in frames for part in self.raised_in)
 
     def fixes(self, frameworks: Collection[str] | None) -> tuple[Fix, ...]:
         """What to do in a run of these frameworks, in order; with unknown ones (`None`) all that there is."""

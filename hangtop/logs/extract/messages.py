@@ -29,6 +29,7 @@ from hangtop.logs.extract.stages import StageMarks
 from hangtop.logs.extract.steps.pace import HEALTHY_STEPS
 from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.extract.text_headings import TextHeadings
+from hangtop.logs.extract.told_again import ToldAgain
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 from hangtop.records.log import TRACEBACK, Finding
@@ -120,6 +121,7 @@ class Messages:
         self._raised_at: set[int] = set()
         self._raised_in: dict[int, MessageOrigin] = {}
         self._frames_of: dict[int, tuple[str, ...]] = {}
+        self._again = ToldAgain()
         self._headings = TextHeadings()
         self._outlived = Outlived()
 
@@ -145,7 +147,7 @@ class Messages:
         told = next((match for match in found if not line.text.endswith(_HANDS_ON, 0, match.start())), None)
         if told is None or is_quoted(line.text, told.start(), lines, span) or shows_source(line, lines, span):
             return None
-        if not signature.was_raised_in(self._frames_of.get(line.offset, ())):
+        if not self._again.may_be(signature, line.text, self._frames_of.get(line.offset, ())):
             return None
         groups = {name: value for name, value in told.groupdict().items() if value}
         handled = signature.severity == "fatal" and self._is_handled(signature, line, lines, span)
@@ -289,7 +291,7 @@ class Messages:
             roles = {"cause"}
         if trace.handled and not tally.handled:  # beside one that nothing handled
             return "summary" in roles
-        passed_on = trace.passes_on and not roles
+        passed_on, is_new = trace.passes_on and not roles, self._again.is_new(self._stages.starts, line.text)
         explained = trace.explains and tally.unknown and self._index.names_fault(f"{line.text} {below}")
         again = "exception" not in tally.groups or tally.raised_offset == line.offset
         if not passed_on and (again or explained or (not roles and not tally.unknown)):
@@ -299,7 +301,7 @@ class Messages:
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = trace.announced_by or line.writer, line.offset
-        elif trace.wraps:  # known by itself; it was raised further in than what wraps it
+        elif trace.wraps and is_new:  # known by itself; it was raised further in than what wraps it
             tally.groups = {"exception": tally.groups["exception"], **trace.place()}
         trace.wraps = "summary" in roles
         if "summary" in roles and (pid := pid_in(line.text)) is not None:

@@ -63,6 +63,8 @@ _HANDLED = late_pattern(
     r"|error in atexit\._run_exitfuncs"  # the interpreter tells of it, and leaves with the code that it has (atexit)
     r"|suppress(?:ing|ed)|non-fatal|recovered from|(?:safe(?:ly)?|can) (?:to )?(?:be )?ignored?)\b"
 )
+_ANSWERED = late_pattern(r"^(?![\w.]*(?:Error|Exception): )[^\r\n]{1,200}\bError code: 4\d\d - \{")
+"""What a client logs of a request that its server refused (openai.APIStatusError): the words before it are of who caught it."""
 _ADVICE = late_pattern(
     r"(?i)\s{0,16}(?:(?:possible |probable )?(?:causes?|reasons?|solutions?|fix(?:es)?)|suggestions?|hints?|tips?|note)\s?[:：]"
 )
@@ -90,7 +92,7 @@ def heading_above(lines: Lines, span: Span, since: int) -> str:
 
 def is_handled(text: str) -> bool:
     """Whether a line says that the run goes on in spite of its error."""
-    return _HANDLED.search(text) is not None
+    return _HANDLED.search(text) is not None or _ANSWERED.match(text) is not None
 
 
 def gives_advice(text: str) -> bool:
