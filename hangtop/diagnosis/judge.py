@@ -114,8 +114,8 @@ OF_MEMBERS = ("procs", "stacks")
 
 def judge(snapshot: Snapshot, *, watched: bool = True) -> Verdict:
     """The first rule that holds, or running. `watched`: what the members wait for was looked at, or will not be; until then no
-    stack proves that anybody waits in vain."""
-    holding = (said for said in _holding(snapshot) if watched or not _rests_on_stacks(said))
+    stack proves that anybody waits in vain, and who is stopped may be let go on."""
+    holding = (said for said in _holding(snapshot) if watched or not _needs_watch(said))
     said = next(holding, None) or log_rules.running(snapshot)
     verdict = launcher_rules.with_restart(snapshot, dead_rank_rules.as_death(snapshot, said))
     verdict = with_leftovers(snapshot.state, verdict)
@@ -137,8 +137,8 @@ def _holding(snapshot: Snapshot) -> Iterator[Verdict]:
     return (replace(said, rule=rule.__name__) for rule in RULES if (said := rule(snapshot)) is not None)
 
 
-def _rests_on_stacks(verdict: Verdict) -> bool:
-    return verdict.word == "hung" and any(fact.source == "stacks" for fact in verdict.evidence)
+def _needs_watch(verdict: Verdict) -> bool:
+    return verdict.word == "hung" and (verdict.kind == "stopped" or any(fact.source == "stacks" for fact in verdict.evidence))
 
 
 def _with_gpus(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:

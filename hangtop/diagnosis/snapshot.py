@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.beside_the_run import rest_around
+from hangtop.diagnosis.facts.let_go_on import pauser_pids
 from hangtop.diagnosis.facts.silence_limits import CEILINGS_FOR_S, MIN_STEPS, WORK_S, Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.log_copiers import Copier, copier_of, without_copiers
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
@@ -158,7 +159,9 @@ class Snapshot(Struct, frozen=True):
         asked = [side.pid for side in ends if side.pid is not None]
         looks = any(member.does in ("sleep", "idle", "waits") for member in self.members)
         around = rest_around(self.state.waits) if looks and self.state.waits is not None else ()
-        return tuple(dict.fromkeys(pid for pid in (*asked, *around) if pid not in known))[:MOST_ANSWERING]
+        stopped = [member.pid for member in (*self.members, *self.beside) if member.status == "stopped"]
+        pausers = pauser_pids(self.state, stopped)
+        return tuple(dict.fromkeys(pid for pid in (*asked, *around, *pausers) if pid not in known))[:MOST_ANSWERING]
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -87,7 +87,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, if the source tells, and
     `loop_line`, where it begins. `awaits`: what the loops are around the lines of this file that await a sleep. `counted`: all
     loops around the line end by themselves, and it only computes there. `at_exit`: the function is one that the program calls at
-    its exit.
+    its exit. `continues`: behind the line the function lets a stopped process go on.
     """
 
     file: str
@@ -100,6 +100,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
     awaits: tuple[Loop, ...] = ()
     counted: bool = False
     at_exit: bool = False
+    continues: bool = False
 
 
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):

@@ -163,6 +163,11 @@ def test_a_program_that_is_over_and_leaves_a_server_has_finished_whatever_its_la
     assert left().word == "finished"
 
 
+def test_one_that_told_no_step_before_it_left_a_server_idles() -> None:
+    state = alone(SHUTDOWN)
+    assert diagnose(replace(state, waits=watch(ENDED, at=NOW - 10)), SPEC, NOW).headline.endswith("it listens, and nobody asks.")
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -90,10 +90,12 @@ def _patience_s(snapshot: Snapshot, verdict: Verdict, started_s: float, *, enoug
 
 
 def proven(snapshot: Snapshot, verdict: Verdict) -> bool:
-    """Whether a second look at the stacks adds nothing: the verdict is certain and names a numbered rank."""
+    """Whether a second look at the stacks adds nothing: the verdict is certain and names a numbered rank. Of one that is stopped
+    a watch tells whether somebody lets it go on."""
     named = {rank.rank for rank in snapshot.ranks if not rank.by_order}
     return (
         verdict.confidence == "certain"
+        and verdict.kind != "stopped"
         and looks_in_this_silence(snapshot) >= 1
         and all(culprit.rank in named for culprit in verdict.culprits)
     )

@@ -45,7 +45,8 @@ class Watch(Struct, frozen=True):
 
     As far as a stack was looked at: `loops`: by thread, what its source says of the loop in which it stands, that of its caller
     where it stands in none; `timers`: by pid, how many moments an event loop has set itself; `paced`: pids of those of which all
-    sleeps that the files of their stacks await are in loops that end by themselves."""
+    sleeps that the files of their stacks await are in loops that end by themselves; `continues`: pids of those whose source says
+    that they come to let a stopped process go on."""
 
     reading: WaitsReading
     processes: Mapping[int, WatchedProcess]
@@ -56,6 +57,7 @@ class Watch(Struct, frozen=True):
     paced: frozenset[int] = frozenset()
     logs: frozenset[str] = frozenset()
     beats_come: bool = False
+    continues: frozenset[int] = frozenset()
 
 
 def watch_of(
@@ -75,7 +77,9 @@ def watch_of(
     paced = frozenset(
         pid for pid in timers if only_paces((frame.file for at, each in seen if at == pid for frame in each.frames), sources)
     )
-    return Watch(reading, processes, ended_at - since, since + pause_s, loops, timers, paced, logs)
+    lines = {(excerpt.file, excerpt.at) for excerpt in sources if excerpt.continues}
+    comes = frozenset(pid for pid, thread in seen if any((frame.file, frame.line) in lines for frame in thread.frames))
+    return Watch(reading, processes, ended_at - since, since + pause_s, loops, timers, paced, logs, continues=comes)
 
 
 def only_paces(files: Iterable[str], sources: Sequence[Excerpt]) -> bool:

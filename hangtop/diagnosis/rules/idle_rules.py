@@ -87,13 +87,7 @@ def idle(snapshot: Snapshot) -> Verdict | None:
             evidence=(Evidence("stacks", f"{server.name}: {server.text}, at a port of its own"), snapshot.last_output),
         )
     what = "a notebook between two cells" if notebook else "it listens, and nobody asks"
-    return Verdict(
-        word="running",
-        headline=f"Idle since {snapshot.silent_since}: {what}.",
-        refute="somebody waits for its answer",
-        evidence=(Evidence("stacks", f"{server.name}: {server.text}, at a port of its own"),),
-        next=(("s", "stacks"),),
-    )
+    return _idles(snapshot, what, Evidence("stacks", f"{server.name}: {server.text}, at a port of its own"))
 
 
 def left_to_serve(snapshot: Snapshot) -> Verdict | None:
@@ -109,12 +103,25 @@ def left_to_serve(snapshot: Snapshot) -> Verdict | None:
     failed = any(found.severity == "fatal" and not found.survived for found in snapshot.findings)
     if others or failed or complaint(snapshot) is not None or not all(_only_serves(watch, member) for member in members):
         return None
+    served = Evidence("stacks", f"{members[0].name}: {members[0].text}, at a port of its own")
+    if snapshot.log.progress.step is None:
+        return _idles(snapshot, "it listens, and nobody asks", served)
     return Verdict(
         word="finished",
         headline="The run finished: its program is over, and what is left of it listens, and nobody asks.",
         refute="new output after the last line",
         confidence="likely",
-        evidence=(Evidence("stacks", f"{members[0].name}: {members[0].text}, at a port of its own"), snapshot.last_output),
+        evidence=(served, snapshot.last_output),
+    )
+
+
+def _idles(snapshot: Snapshot, what: str, served: Evidence) -> Verdict:
+    return Verdict(
+        word="running",
+        headline=f"Idle since {snapshot.silent_since}: {what}.",
+        refute="somebody waits for its answer",
+        evidence=(served,),
+        next=(("s", "stacks"),),
     )
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
+from hangtop.stacks.continues import continues
 from hangtop.stacks.exit_handlers import runs_at_exit
 from hangtop.stacks.frames import NO_FILE, own
 from hangtop.stacks.loop_exits import awaited_sleeps, counts_out, loop_at, loop_line
@@ -120,5 +121,5 @@ def _excerpt(source: str, frame: Frame, *, changed: bool) -> Excerpt | None:
         return Excerpt(frame.file, first, lines, changed, frame.line)
     loop, begins = loop_at(source, frame.line), loop_line(source, frame.line)
     counted = loop == "ends" and counts_out(source, frame.line)
-    left = runs_at_exit(source, frame)
-    return Excerpt(frame.file, first, lines, False, frame.line, loop, begins, awaited_sleeps(source), counted, left)
+    left, lets_go = runs_at_exit(source, frame), continues(source, frame.line)
+    return Excerpt(frame.file, first, lines, False, frame.line, loop, begins, awaited_sleeps(source), counted, left, lets_go)
