@@ -64,7 +64,7 @@ MARKS = {
     told for name, signature in CATALOG.signatures.items() if signature.severity == "hint" for told in (name, f"behind {name}")
 }
 """What a log says of how the run is built, and what is no fault."""
-TOLD_OTHERWISE = {"crashed", "by_you", "finished", "idle", "lost_one"}
+TOLD_OTHERWISE = {"crashed", "by_you", "finished", "idle", "left_to_serve", "lost_one"}
 """Rules whose verdicts quote a message or are green."""
 OPEN_SLOT = re.compile(r"\{[a-z_]+\}")
 
