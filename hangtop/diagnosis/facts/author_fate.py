@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 from hangtop.diagnosis.facts.missing_ranks import missing_ranks_of
-from hangtop.diagnosis.facts.traceback_script import script_is_gone
 from hangtop.diagnosis.facts.unseen_nodes import unseen_nodes
 from hangtop.diagnosis.members.rank_numbering import NO_MEMBERS, serves
 from hangtop.diagnosis.snapshot import Snapshot
@@ -59,7 +58,7 @@ def fate_of(snapshot: Snapshot, finding: Finding) -> Fate:
         return "lives"
     if pid is not None and not unseen_nodes(snapshot):
         return "lives" if _tells_of_a_helper(snapshot, finding) else "died"
-    if _left_its_log(snapshot, finding) or script_is_gone(snapshot, finding, at_work(snapshot), {each.pid for each in here}):
+    if _left_its_log(snapshot, finding):
         return "died"
     if finding.rank is not None and (fate := _of_rank(snapshot, finding, finding.rank)) is not None:
         return fate

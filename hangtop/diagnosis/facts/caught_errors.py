@@ -13,7 +13,7 @@ from hangtop.common.late_pattern import late_pattern
 from hangtop.diagnosis.facts.line_form import form_of
 from hangtop.records.log import LogLine
 
-HEAD = late_pattern(r"\bTraceback \(most recent call last\):\s*$")
+_HEAD = late_pattern(r"\bTraceback \(most recent call last\):\s*$")
 _IGNORED = late_pattern(r"^Exception ignored (?:in|while|on)\b|^Error in atexit\._run_exitfuncs:")
 _RECORD = late_pattern(r"(?:^|[\s\[|:])(?:ERROR|WARNING|WARN|CRITICAL|EXCEPTION)\b")
 """A logger's line on an error. It prints the traceback right below (logging.Logger.exception)."""
@@ -32,7 +32,7 @@ def without_ignored(lines: Sequence[LogLine]) -> tuple[LogLine, ...]:
             inside.add(writer)
         elif writer not in inside:
             kept.append(line)
-        elif not (HEAD.search(line.text) or belongs(line.text)):
+        elif not (_HEAD.search(line.text) or _belongs(line.text)):
             inside.discard(writer)  # the error itself
     return tuple(kept)
 
@@ -49,12 +49,12 @@ def before_logged(lines: Sequence[LogLine]) -> tuple[LogLine, LogLine] | None:
 
 def _logged_last(lines: Sequence[LogLine]) -> int | None:
     """The place of the record whose traceback these lines end with."""
-    head = next((place for place in range(len(lines) - 1, 0, -1) if HEAD.search(lines[place].text)), None)
+    head = next((place for place in range(len(lines) - 1, 0, -1) if _HEAD.search(lines[place].text)), None)
     if head is None or not _RECORD.search(f"{lines[head - 1].prefix} {lines[head - 1].text}"):
         return None
     if _OUTERMOST.search(lines[min(head + 1, len(lines) - 1)].text):
         return None
-    behind = [line for line in lines[head + 1 :] if not belongs(line.text)]
+    behind = [line for line in lines[head + 1 :] if not _belongs(line.text)]
     return head - 1 if len(behind) == 1 and behind[0] is lines[-1] else None
 
 
@@ -62,10 +62,10 @@ def caught_last(lines: Sequence[LogLine]) -> bool:
     """Whether the program caught the error of the last traceback, and went on to the last line of all: it had gone on after one
     before, and this traceback begins at the frame that caught it, too, and is not the first part of another."""
     kept = [line for line in without_ignored(lines) if line.text.strip()]
-    head = next((place for place in range(len(kept) - 2, 0, -1) if HEAD.search(kept[place].text)), None)
+    head = next((place for place in range(len(kept) - 2, 0, -1) if _HEAD.search(kept[place].text)), None)
     if head is None or _OUTERMOST.search(kept[head + 1].text) or _CHAIN.match(kept[head - 1].text):
         return False
-    raised = next((place for place in range(head + 1, len(kept)) if not belongs(kept[place].text)), len(kept))
+    raised = next((place for place in range(head + 1, len(kept)) if not _belongs(kept[place].text)), len(kept))
     behind = kept[raised + 1 :]
     return bool(behind) and all(line.rank == kept[head].rank for line in behind) and caught(lines) > 0
 
@@ -87,9 +87,9 @@ def caught(lines: Sequence[LogLine]) -> int:
         state = open_of.get(line.rank, "")
         if line.rank not in open_of:
             forms.setdefault(line.rank, set()).add(form_of(line))
-        if HEAD.search(line.text):
+        if _HEAD.search(line.text):
             open_of[line.rank] = "frames"
-        elif state == "frames" and not belongs(line.text):
+        elif state == "frames" and not _belongs(line.text):
             open_of[line.rank] = "raised"
         elif _goes_on(line, forms[line.rank]):
             closed = [writer for writer in {line.rank, None} if open_of.get(writer) == "raised"]
@@ -102,6 +102,6 @@ def _goes_on(line: LogLine, forms: set[str]) -> bool:
     return line.kind in ("progress", "stage") or form_of(line) in forms
 
 
-def belongs(text: str) -> bool:
+def _belongs(text: str) -> bool:
     """Whether a line is a frame, its source, or a break within a traceback."""
     return not text.strip() or text[0].isspace()
