@@ -164,8 +164,17 @@ def test_a_program_that_is_over_and_leaves_a_server_has_finished_whatever_its_la
 
 
 def test_one_that_told_no_step_before_it_left_a_server_idles() -> None:
-    state = alone(SHUTDOWN)
-    assert diagnose(replace(state, waits=watch(ENDED, at=NOW - 10)), SPEC, NOW).headline.endswith("it listens, and nobody asks.")
+    state = replace(alone(SHUTDOWN), waits=watch(ENDED, at=NOW - 10))
+    assert diagnose(state, SPEC, NOW).headline.endswith("it listens, and nobody asks.")
+    said = ("GET /curve 200", "GET /curve 200", "GET /curve 304", "GET /curve 200")
+    asked = tuple(LogLine(0, 9 * at, None, None, "", text) for at, text in enumerate(said))
+    assert diagnose(replace(state, tail=asked), SPEC, NOW).word == "running"
+
+
+def test_one_that_counted_in_words_that_nobody_knows_had_steps_all_the_same() -> None:
+    told = tuple(LogLine(0, 9 * at, None, None, "", f"época {at:>2}/40  val {2.5 - at / 9:.2f}") for at in range(1, 7))
+    state = replace(alone(SHUTDOWN), waits=watch(ENDED, at=NOW - 10))
+    assert diagnose(replace(state, tail=told), SPEC, NOW).word == "finished"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.author_fate import is_ending
 from hangtop.diagnosis.facts.last_words import complaint
+from hangtop.diagnosis.facts.line_form import counts_up
 from hangtop.diagnosis.facts.other_side import waits_to_be_asked as waits_for_request
 from hangtop.diagnosis.facts.wait_moves import Watch
 from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, plural_s, silence, stack_evidence
@@ -104,7 +105,7 @@ def left_to_serve(snapshot: Snapshot) -> Verdict | None:
     if others or failed or complaint(snapshot) is not None or not all(_only_serves(watch, member) for member in members):
         return None
     served = Evidence("stacks", f"{members[0].name}: {members[0].text}, at a port of its own")
-    if snapshot.log.progress.step is None:
+    if snapshot.log.progress.step is None and not counts_up(snapshot.state.tail):
         return _idles(snapshot, "it listens, and nobody asks", served)
     return Verdict(
         word="finished",
