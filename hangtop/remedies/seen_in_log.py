@@ -9,13 +9,13 @@ from hangtop.common.grouped import grouped
 from hangtop.diagnosis.facts.missing_voice import other_ways, unfinished
 from hangtop.diagnosis.facts.nccl_calls import odd_call
 from hangtop.diagnosis.facts.stacks_in_log import kept_waiting, left_alone, parted, printed
-from hangtop.diagnosis.facts.timed_out import TimedOut, timed_out
+from hangtop.diagnosis.facts.timed_out import TimedOut, sizes_that_differ, timed_out
 from hangtop.diagnosis.facts.told_counts import OF_PARAMETERS, Counts, counts_told
 from hangtop.diagnosis.facts.watchdog_counts import launched_fewer, ran_out_elsewhere
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.logs.finding_order import began_after
 from hangtop.records.log import Finding, LogLine, Progress
-from hangtop.remedies.seen_in_words import LAST_BYTES, MEMBER, of_words
+from hangtop.remedies.seen_in_words import LAST_BYTES, MEMBER, loop_begun_since, of_words
 
 ROUND_END = 0.05
 """The last part of an epoch in which ranks with fewer batches have none left. Of 39 hung logs of the corpus with a known total
@@ -41,6 +41,7 @@ OF_SEVERAL = ("nccl.", "dist.", "mark.nccl_", "mark.zero3", "mark.fsdp", "mark.r
 ALONE = frozenset({"generic", "tqdm"})
 """What is known of a loop that nothing but its steps tells: it may as well be of one process."""
 GATHERS = ("ALLGATHER", "_ALLGATHER")
+TRACKER = "mark.tracker_starts"
 MOST_NAMED = 2
 """So many ranks that took another path are told one by one."""
 SUMS = ("ALLREDUCE", "REDUCE_SCATTER", "_REDUCE_SCATTER", "REDUCE")
@@ -64,6 +65,9 @@ def of_log(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for collective in timed_out(snapshot)[:1]:
         yield from (("operation", collective.operation), ("seq", f"{collective.seq:,}"))
     yield from ((name, "yes") for name in _kinds(timed_out(snapshot)))
+    if sizes := sizes_that_differ(snapshot):
+        most, least = (end(sizes, key=lambda rank: sizes[rank].numel) for end in (max, min))
+        yield "sizes_differ", f"rank {most}: {sizes[most].numel:,}, rank {least}: {sizes[least].numel:,}"
     if not launched_fewer(snapshot) and (elsewhere := ran_out_elsewhere(snapshot)):
         yield "odd_timeout", "; ".join(f"rank {one.rank} {one.why[0]}" for one in elsewhere[:MOST_NAMED])
     else:
@@ -95,6 +99,8 @@ def said_last(snapshot: Snapshot, finding: Finding) -> bool:
     made it may stand further up, too."""
     stage, log = snapshot.stage, snapshot.log
     if finding.survived or finding.attempt != log.attempt:
+        return False
+    if finding.id == TRACKER and loop_begun_since(snapshot.state.tail, finding):
         return False
     if stage is not None and snapshot.plan is not None and snapshot.plan.steady and not log.progress.step:
         return True

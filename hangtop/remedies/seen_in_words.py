@@ -44,6 +44,12 @@ _SEVERAL_NODES = re.compile(
     r"NODELIST=\S{0,200}[\[,]|\bm(?:in|ax)_nodes\s*: (?:[2-9]|\d\d)|\bn(?:nodes|um_nodes)['\"]?[=: ]{1,3}(?:[2-9]|\d\d)\b"
     r"|\bNNODES=(?:[2-9]|\d\d)"
 )
+_RANKS_LISTED = re.compile(r"\b(?P<name>\w{0,30}ranks)['\"]?\s?[=:]\s?\[(?P<ranks>\d{1,5}(?:, ?\d{1,5}){1,64})\]")
+_WORLD = re.compile(r"\bworld_size['\"]?\s?[=:]\s?(?P<world>\d{1,6})\b")
+_OPENS = re.compile(
+    r"(?i)\b(?:open(?:ed|ing|s)?|read(?:ing|s)?|load(?:ed|ing|s)?)\b[^/\r\n]{0,60}(?P<path>/[^\s'\",;)]{2,300}\.\w{2,12})\b"
+)
+_BAR_AT_ZERO = re.compile(r"\b0%\|[^|\r\n]{0,300}\| 0/\d")
 _STAGE_OF_ENGINE = re.compile(r"\bPP(\d{1,3}) TP\d{1,3}\b")
 """SGLang's schedulers, where a model is split into stages (srt/managers/scheduler.py, configure_logger)."""
 SIGTERM = "proc.sigterm"
@@ -62,6 +68,9 @@ def of_words(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield from _unknown_name(snapshot.findings)
     yield from _loopback(tail)
     yield from _stages_of_engine(tail)
+    yield from _rank_beyond(tail)
+    if not snapshot.log.progress.step:
+        yield from _read_again(tail)
     if _asked_to_stop(snapshot):
         yield "asked_to_stop", "yes"
     if said_over(snapshot):
@@ -74,6 +83,33 @@ def _loopback(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
     meeting = next((found["address"] for line in lines if (found := _MEETS_AT_LOOPBACK.search(line.text)) is not None), "")
     if meeting and any(_SEVERAL_NODES.search(f"{line.prefix}{line.text}") for line in lines):
         yield "loopback", meeting
+
+
+def loop_begun_since(lines: Iterable[LogLine], finding: Finding) -> bool:
+    """Whether the bar of a loop was drawn, at zero, after this was said last."""
+    later = (line for line in lines if line.file == finding.file and line.offset > finding.last_offset)
+    return any(_BAR_AT_ZERO.search(line.text) for line in later)
+
+
+def _rank_beyond(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """A list of ranks, in the line that tells the size of the world, with a rank that this world does not have."""
+    for line in lines:
+        listed, world = _RANKS_LISTED.search(line.text), _WORLD.search(line.text)
+        if listed is not None and world is not None and max(map(int, listed["ranks"].split(","))) >= int(world["world"]):
+            yield from (("rank_beyond", f"{listed['name']}=[{listed['ranks']}]"), ("world_told", world["world"]))
+            return
+
+
+def _read_again(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:
+    """The file that was opened twice, by lines of one form and writer."""
+    opened: set[tuple[str, str, int | None]] = set()
+    for line in lines:
+        for found in _OPENS.finditer(line.text):
+            one = (found["path"], line.text[: found.start()], line.rank)
+            if one in opened:
+                yield "read_again", found["path"]
+                return
+            opened.add(one)
 
 
 def _stages_of_engine(lines: Iterable[LogLine]) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ _PATH = re.compile(r"(?P<path>/[^\s'\",;)]{2,400})")
 _FUNCTION = re.compile(r" in (?P<name>[\w<>.]{1,80})$")
 LONGEST = 120
 CONDITION = 70
+ILLEGAL = "cuda.illegal_access"
 OF_NAMES = (TRACEBACK, "cfg.args", "env.module_missing")
 """Exceptions that are about a name: what the traceback around it tells is of them, too."""
 _NAMED = re.compile(
@@ -33,6 +34,19 @@ REMOTE_CODE = "/transformers_modules/"
 """The code that came with a model (transformers dynamic_module_utils.py)."""
 _OF_CHECKPOINT = re.compile(r"(?i)checkpoint|ckpt|state_dict|\bin (?:load|resume|restore)")
 _OF_INDEX = re.compile(r"(?i)indexed_dataset|\bdocument_indices|sequence_pointers")
+_OF_ZERO3 = re.compile(r"/deepspeed/runtime/zero/(?:partition|parameter_offload|stage3)")
+_IN_LAYOUT = "/megatron/core/dist_checkpointing/"
+_OF_LAYOUT = re.compile(r"(?i)not supported|unsupported|flattened_range|sharding")
+_OF_ENGINE = re.compile(r"/(?:vllm|sglang)/")
+_NO_ROOM = re.compile(
+    r"(?i)\bmax_?(?:new_?)?tokens\b[^\r\n]{0,60}\b(?:at least 1|positive|greater than 0|>= ?1)\b.{0,20}?(?:got|:) ?(?:0|-\d+)\b"
+)
+_NO_ELEMENTS = re.compile(
+    r"(?i)\btensor of 0 elements|\b(?:size|shape|dimension)s? \[?\(?0,|\bgot (?:an )?empty (?:tensor|input)|with no elements"
+)
+_TWO_PATHS = re.compile(r"^OSError: \[Errno (?P<errno>95|38|45|524)\] .{0,80}?: '[^']{1,300}' -> '(?P<path>[^']{1,300})'")
+"""EOPNOTSUPP, ENOSYS, ENOTSUP and Linux's own ENOTSUPP, of a call that takes two paths: a link or another name (os.symlink)."""
+_BYTES = re.compile(r"^(?:_pickle\.|pickle\.)?(?:UnpicklingError|EOFError|UnicodeDecodeError)\b")
 CLEAN_UP = frozenset(
     {"__del__", "__exit__", "shutdown", "close", "cleanup", "_cleanup", "destroy", "stop", "terminate", "finish", "teardown"}
 )
@@ -44,6 +58,8 @@ def of_exception(snapshot: Snapshot, finding: Finding) -> Iterator[tuple[str, st
     yield from ((f"its_{name}", value) for name, value in told.items())
     if "why" in told:
         yield f"why {told['why'].lower()}", "yes"
+    if finding.id == ILLEGAL and _OF_ENGINE.search(_traceback(snapshot, finding).get("frame", "")):
+        yield "of_engine", "yes"
     if finding.id in OF_NAMES:
         yield from _of_traceback(_traceback(snapshot, finding), finding.text)
     if finding.id != TRACEBACK:
@@ -94,9 +110,26 @@ def _of_traceback(groups: dict[str, str], text: str) -> Iterator[tuple[str, str]
         yield from [("of_index", "yes")] if _OF_INDEX.search(f"{frame} {text}") else []
     if _TREE.search(text):
         yield "trees", "yes"
+    yield from _of_fault(frame, text)
+    if library and (outer := groups.get("outer", "")):
+        yield from (("inside", library), ("called_from", _two_parts(outer)))
     function = _FUNCTION.search(frame)
     if function is not None and function["name"] in CLEAN_UP:
         yield "at_clean_up", _short_place(frame)
+
+
+def _of_fault(frame: str, text: str) -> Iterator[tuple[str, str]]:
+    """What the words of an exception, or the file that raised it, tell of its cause."""
+    said = (
+        ("of_zero3", _OF_ZERO3.search(frame) is not None),
+        ("of_layout", _IN_LAYOUT in frame and _OF_LAYOUT.search(text) is not None),
+        ("no_room", _NO_ROOM.search(text) is not None),
+        ("no_elements", _NO_ELEMENTS.search(text) is not None),
+        ("broken_bytes", _BYTES.match(text) is not None),
+    )
+    yield from ((name, "yes") for name, is_so in said if is_so)
+    if (linked := _TWO_PATHS.match(text)) is not None:
+        yield "linked", linked["path"]
 
 
 def _of_name(named: re.Match[str], library: str) -> Iterator[tuple[str, str]]:
@@ -113,6 +146,11 @@ def _of_name(named: re.Match[str], library: str) -> Iterator[tuple[str, str]]:
 def _short_place(frame: str) -> str:
     """`train.py:60 in step`, without folders."""
     return frame.replace("\\", "/").rpartition("/")[2]
+
+
+def _two_parts(frame: str) -> str:
+    """`lmcache/cache.py:60 in free`: a file of a library is told by its folder, too."""
+    return "/".join(frame.replace("\\", "/").split("/")[-2:])
 
 
 def _removed(lines: Iterable[LogLine], path: str) -> Iterator[tuple[str, str]]:

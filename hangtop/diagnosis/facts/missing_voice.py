@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -26,6 +27,9 @@ VOICES = 3
 SILENT_PART = 3
 """That a rank never spoke means something where three times as many did."""
 SHORT = 60
+LEAST_ROUNDS = 3
+"""Answers alike in so many rounds are a rule that one more answer breaks."""
+_WATCHDOG = late_pattern(r"\bcollective operation timeout: Work")
 SAYS = frozenset({"plain", "warning"})
 """Kinds of lines in which ranks may answer a question otherwise: a stage or an error of one tells more by itself."""
 BEATS = 3
@@ -164,7 +168,43 @@ def _elsewhere(voices: Voices) -> Iterator[tuple[int, str]]:
 @memoized
 def other_ways(snapshot: Snapshot) -> dict[int, tuple[str, str]]:
     """The ranks that said what all others said, and then another line than these: what they said last, and what most did."""
-    return _other_ways(_voices(snapshot)) or _other_ways(named_voices(_said(snapshot)))
+    said = _before_time_out(_said(snapshot))
+    own = grouped((line for line in said if line.rank is not None and line.text), lambda line: line.rank or 0)
+    return _other_ways(own) or _other_ways(named_voices(said)) or _once_otherwise(own)
+
+
+def answered_otherwise(snapshot: Snapshot) -> tuple[Culprit, ...]:
+    """The ranks that gave another answer than all others."""
+    pids = snapshot.pid_of
+    told = {rank: f"it says “{said}”, the others “{most}”" for rank, (said, most) in other_ways(snapshot).items()}
+    return tuple(Culprit(rank, pids.get(rank), None, "possible", (short(why),)) for rank, why in sorted(told.items()))
+
+
+def _before_time_out(lines: Sequence[LogLine]) -> Sequence[LogLine]:
+    """These lines but for those since a watchdog spoke, which tell nothing more of what ranks did."""
+    return lines[: next((place for place, line in enumerate(lines) if _WATCHDOG.search(line.text)), len(lines))]
+
+
+def _once_otherwise(voices: Voices) -> dict[int, tuple[str, str]]:
+    """The ranks that answered as nobody did before, and went on, where all others answered alike as in each round."""
+    forms = {rank: [form_of(line) for line in lines] for rank, lines in voices.items()}
+    if len(voices) < VOICES:
+        return {}
+    (most, size), said = Counter(its[-1] for its in forms.values()).most_common(1)[0], Counter(chain(*forms.values()))
+    odd = {rank: _behind(its, most) for rank, its in forms.items() if its[-1] != most}
+    rounds = {forms[rank].count(most) for rank in forms if rank not in odd}
+    fewer = {forms[rank].count(most) + 1 for rank in odd}
+    if fewer != rounds or max(rounds) < LEAST_ROUNDS or 2 * len(odd) >= len(voices) or size + len(odd) < len(voices):
+        return {}
+    theirs = next(short(voices[rank][-1].text, SHORT) for rank in voices if rank not in odd)
+    answers = {rank: forms[rank][place] for rank, place in odd.items()}
+    told = [rank for rank, answer in answers.items() if said[answer] == 1 and _share(answer, most)]
+    return {rank: (short(voices[rank][odd[rank]].text, SHORT), theirs) for rank in told}
+
+
+def _behind(forms: Sequence[str], form: str) -> int:
+    """The place right behind the last of this form."""
+    return len(forms) - forms[::-1].index(form) if form in forms else 0
 
 
 def _other_ways(voices: Voices) -> dict[int, tuple[str, str]]:

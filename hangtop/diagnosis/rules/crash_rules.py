@@ -9,6 +9,7 @@ from hangtop.diagnosis.facts.author_fate import SOON_S, ended_well, ends_alone, 
 from hangtop.diagnosis.facts.collective_fingerprints import MISMATCH, ran_another
 from hangtop.diagnosis.facts.last_words import outlived
 from hangtop.diagnosis.facts.message_evidence import found, rank_before, sentence, short
+from hangtop.diagnosis.facts.missing_voice import answered_otherwise
 from hangtop.diagnosis.facts.named_pids import gone_alone
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.facts.told_counts import had_fewer
@@ -148,7 +149,15 @@ def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
     ways = (
         (_ended_badly, _accused_by_peer, _named_in_obituary, _stopped_before, gone_alone, _stands_apart)
         if finding.rank is None
-        else (_accused_by_peer, _left_by_itself, launched_fewer, ran_out_elsewhere, had_fewer, _never_complained)
+        else (
+            _accused_by_peer,
+            _left_by_itself,
+            launched_fewer,
+            ran_out_elsewhere,
+            had_fewer,
+            answered_otherwise,
+            _never_complained,
+        )
     )
     told = next((culprits for way in ways if (culprits := way(snapshot))), ())
     if not told and finding.rank is None:

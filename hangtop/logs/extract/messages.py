@@ -291,7 +291,8 @@ class Messages:
             roles = {"cause"}
         if trace.handled and not tally.handled:  # beside one that nothing handled
             return "summary" in roles
-        passed_on, is_new = trace.passes_on and not roles, self._again.is_new(self._stages.starts, line.text)
+        passed_on = trace.passes_on and not roles
+        is_deepest = self._again.is_deepest(self._stages.starts, line.text, len(trace.files))
         explained = trace.explains and tally.unknown and self._index.names_fault(f"{line.text} {below}")
         again = "exception" not in tally.groups or tally.raised_offset == line.offset
         if not passed_on and (again or explained or (not roles and not tally.unknown)):
@@ -301,7 +302,7 @@ class Messages:
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = trace.announced_by or line.writer, line.offset
-        elif trace.wraps and is_new:  # known by itself; it was raised further in than what wraps it
+        elif trace.wraps and is_deepest:  # known by itself; it was raised further in than what wraps it
             tally.groups = {"exception": tally.groups["exception"], **trace.place()}
         trace.wraps = "summary" in roles
         if "summary" in roles and (pid := pid_in(line.text)) is not None:

@@ -47,12 +47,12 @@ def broken_by(line: Line, lines: Lines, span: Span) -> bool:
 
 
 class OpenTraceback(Struct):
-    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far; `source`:
-    the line of code below that; `own`: the innermost one of the run's own code; `files`: of its frames, outermost first.
-    `handled`: the run goes on in spite of this one. `wraps`: an exception was seen that only wraps the one to come, whose frames
-    follow; `said`: the process that it names. `announced_by`: who wrote the line in which it begins, where its frames stand
-    without a name. `passes_on`: it was raised from an exception that the same writer told before (`raise … from`), which is the
-    cause; `explains`: from one that no page knows, or while that was handled."""
+    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far, called
+    from `outer`; `source`: the line of code below it; `own`: the innermost one of the run's own code; `files`: of its frames,
+    outermost first. `handled`: the run goes on in spite of this one. `wraps`: an exception was seen that only wraps the one to
+    come, whose frames follow; `said`: the process that it names. `announced_by`: who wrote the line in which it begins, where its
+    frames stand without a name. `passes_on`: it was raised from an exception that the same writer told before (`raise … from`),
+    which is the cause; `explains`: from one that no page knows, or while that was handled."""
 
     tally: SignatureCount
     left: int
@@ -63,6 +63,7 @@ class OpenTraceback(Struct):
     said: MessageOrigin | None = None
     announced_by: Writer | None = None
     frame: str = ""
+    outer: str = ""
     own: str = ""
     source: str = ""
     files: tuple[str, ...] = ()
@@ -72,7 +73,11 @@ class OpenTraceback(Struct):
         file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
         self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
         self.files = (*self.files[-_KEPT_FRAMES:], file.replace("\\", "/"))
-        self.frame, self.source = clean_text(f"{file}:{line}" + (f" in {function}" if function else "")), ""
+        self.outer, self.frame, self.source = (
+            self.frame,
+            clean_text(f"{file}:{line}" + (f" in {function}" if function else "")),
+            "",
+        )
         if not _NOT_OWN.search(file):
             self.own = self.frame
 
@@ -82,9 +87,9 @@ class OpenTraceback(Struct):
             self.source = clean_text(text.strip())[:_SOURCE_CHARS]
 
     def place(self) -> dict[str, str]:
-        """Where it was raised, as groups of a finding: its innermost frame, `own` that of the run's own code, and which package
-        called the innermost one's."""
-        told = {"own": self.own, "frame": self.frame, "caller": _caller(self.files)}
+        """Where it was raised, as groups of a finding: its innermost frame, `own` that of the run's own code, the one around the
+        innermost, and which package called the innermost one's."""
+        told = {"own": self.own, "frame": self.frame, "outer": self.outer, "caller": _caller(self.files)}
         return {name: value for name, value in told.items() if value}
 
     @property

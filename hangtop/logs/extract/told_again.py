@@ -8,11 +8,11 @@ KEPT = 1_024
 
 
 class ToldAgain:
-    """By their text: which were raised where they are no such message, and of which a place is known."""
+    """By their text: which were raised where they are no such message, and how deep they were raised."""
 
     def __init__(self) -> None:
         self._elsewhere: set[tuple[str, str]] = set()
-        self._placed: set[tuple[int, str]] = set()
+        self._depths: dict[tuple[int, str], int] = {}
 
     def may_be(self, signature: Signature, text: str, frames: tuple[str, ...]) -> bool:
         """Whether it was raised where such a message may be, now and when it was first told."""
@@ -21,10 +21,10 @@ class ToldAgain:
             self._elsewhere.add(said)
         return fits and said not in self._elsewhere
 
-    def is_new(self, starts: int, text: str) -> bool:
-        """Whether it is told for the first time since the run last began. `starts`: how often it may have begun."""
+    def is_deepest(self, starts: int, text: str, frames: int) -> bool:
+        """Whether no longer traceback has told it since the run last began. `starts`: how often it may have begun."""
         said = (starts, text.strip())
-        is_new = said not in self._placed
-        if len(self._placed) < KEPT:
-            self._placed.add(said)
-        return is_new
+        deepest = self._depths.get(said, 0)
+        if said in self._depths or len(self._depths) < KEPT:
+            self._depths[said] = max(deepest, frames)
+        return frames >= deepest
