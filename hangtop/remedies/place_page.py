@@ -38,7 +38,8 @@ BLANKS = {
     "raised": "FILE:LINE", "raised_inside": "FILE:LINE", "own_code": "FILE:LINE", "remote_code": "FILE:LINE",
     "innermost": "FILE:LINE", "at_clean_up": "FILE:LINE", "its_where": "FILE:LINE", "library": "PACKAGE", "caller": "ANOTHER",
     "odd_name": "a name", "odd_argument": "an argument", "missing_key": "a key", "condition": "a == b",
-    "its_assertion": "x != 0",
+    "its_assertion": "x != 0", "inside": "PACKAGE", "called_from": "FILE:LINE", "linked": "FILE",
+    "rank_beyond": "ranks=[0, 2]", "world_told": "N", "read_again": "FILE", "sizes_differ": "rank I: N, rank J: M",
     "copier": "kubectl", "copier_pid": "PID", "own_copier_pid": "PID", "run_place": "behind it",
 }  # fmt: skip
 """What stands in a page for what is only known of a run."""

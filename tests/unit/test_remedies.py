@@ -57,7 +57,7 @@ TAGS = set(
     "doubted worker_lock worker_network worker_file another_listens nobody_listens listens first_step round_end ranks_twice "
     "in_collective several operations_differ set_up to_neighbour to_experts few_numbers gathers_weights sums_gradients "
     "between_two one_stack in_data_worker gil engine_drained end_said in_fork sends_weights "
-    "of_checkpoint of_index trees asked_to_stop".split()
+    "of_checkpoint of_index trees asked_to_stop broken_bytes of_zero3 of_layout no_room no_elements of_engine".split()
 ) | {"why time limit", "why preemption", "why node failure"}
 """What is only seen or not: it stands in no text."""
 MARKS = {
