@@ -92,7 +92,7 @@ def hangtop(context: click.Context, /, **given: Any) -> int:
 
     \b
     hangtop --log train.log      watch a run
-    hangtop                      find the runs on this machine
+    hangtop                      the runs on this machine, with verdicts
     hangtop --log F -- COMMAND   start a run, and watch it
     hangtop check --log F        one verdict, then exit
     hangtop demo                 a real little run that hangs, watched

@@ -30,6 +30,8 @@ async def look_at_run(log: str, spec: WatchSpec) -> RunLook:
         told = msgspec.json.decode(printed, type=StatesTold).runs
     except TimeoutError:
         return RunLook(problem=say(f"no answer within {LIMIT_S:.0f} s"))
-    except (msgspec.DecodeError, OSError):
+    except (OSError, ValueError):  # no process, no JSON, or a path that this locale cannot spell
         told = ()
-    return RunLook(told[0]) if told else RunLook(problem=say("no answer: Enter watches it, and says why"))
+    if not told:
+        return RunLook(problem=say("no answer: Enter watches it, and says why"))
+    return RunLook(max(told, key=lambda each: each.verdict.state.urgency))

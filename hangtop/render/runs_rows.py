@@ -18,9 +18,11 @@ from hangtop.render.spans import BLANK, Row, Span, align, between, cut, dotted
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.translations import say
 
-BADGE_CELLS = 18
+BADGE_CELLS = 22
 INDENT = 3 + BADGE_CELLS
 ROWS_EACH = 2
+OLD_S = 30.0
+"""A look that is older tells its age: of many runs each has its turn."""
 ALARMS: tuple[VerdictWord, ...] = ("hung", "crashed", "stalled")
 
 
@@ -37,7 +39,7 @@ def run_rows(run: RunCandidate, look: RunLook | None, now: float, width: int, *,
     mark: Span = (" ▸ " if chosen else "   ", "accent bold")
     told = None if look is None else look.told
     face = ("…", "muted") if told is None else _badge(told, now)
-    name: Row = ((f"{os.path.dirname(run.log)}/", "muted"), (os.path.basename(run.log), "ink bold"))
+    name: Row = ((os.path.join(os.path.dirname(run.log), ""), "muted"), (os.path.basename(run.log), "ink bold"))
     first = (mark, align(face[0], BADGE_CELLS - 1, face[1]), (" ", ""), *name, ("   ", ""), *_facts(run, told, now))
     second: Row = ((" " * INDENT, ""), _said(run, look))
     return [cut(first, width), cut(second, width)]
@@ -58,6 +60,7 @@ def _facts(run: RunCandidate, told: ToldState | None, now: float) -> Row:
         say(some(run.ranks, "rank")) if run.ranks else "",
         say(f"step {step}") if step else "",
         say(f"quiet {text.duration(quiet_s)}") if told is None and quiet_s is not None else "",
+        say(f"seen {text.duration(now - told.at)} ago") if told is not None and now - told.at > OLD_S else "",
     )
     return dotted(((part, "muted"),) for part in parts if part)
 

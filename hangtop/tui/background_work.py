@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import subprocess
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from hangtop.common.clean_words import clean_words
 from hangtop.query.requests import LIMIT_S, TOO_LONG, Asked, ChildAnswer
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import exit_words
-from hangtop.system.hangtop_answer import REAP_S
+from hangtop.system.hangtop_answer import ended
 from hangtop.system.hangtop_child import hangtop_command
 from hangtop.translations import say
 
@@ -95,7 +94,7 @@ async def answered(ask: Asked, data: bytes = b"") -> ChildAnswer:
     except TimeoutError:
         pass  # told below
     finally:
-        await _ended(process, process.terminate)
+        await ended(process, process.terminate)
     if told and code == 0:
         return msgspec.json.decode(told, type=ChildAnswer)
     if code == TOO_LONG:
@@ -105,16 +104,6 @@ async def answered(ask: Asked, data: bytes = b"") -> ChildAnswer:
     last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
     why = Redactor().text(clean_words(last)) or exit_words(code)
     return ChildAnswer(problem=say(f"no answer, what was to give it broke off: {why}"))
-
-
-async def _ended(process: asyncio.subprocess.Process, tell: Callable[[], None]) -> None:
-    """`tell` lets our child end, if it has not: it was not reaped, so its pid is no other's. One that is stuck in the kernel
-    is not waited for."""
-    if process.returncode is None:
-        tell()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(REAP_S):
-                await process.wait()
 
 
 async def written(path: Path, text: str) -> str:
@@ -139,5 +128,5 @@ async def written(path: Path, text: str) -> str:
         return say(f"not saved: {path.parent} does not answer")
     finally:
         assert process.stdin is not None
-        await _ended(process, process.stdin.close)
+        await ended(process, process.stdin.close)
     return say("" if process.returncode == 0 else f"not saved: {complaint.decode(errors='replace').strip()}")

@@ -18,7 +18,8 @@ from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.look_at_run import RunLook
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.render.runs_rows import head_row, run_list
-from hangtop.render.spans import BLANK, Row
+from hangtop.render.spans import BLANK, Row, cut
+from hangtop.translations import say
 from hangtop.tui.bindings import local
 from hangtop.tui.keymap import USUAL_KEYS, Keymap
 from hangtop.tui.keys import Key
@@ -63,7 +64,8 @@ class RunRows(Wheel, PaintedRows, can_focus=True):
         room = max(1, height - HEAD_ROWS - FOOT_ROWS)
         self.listed = run_list(app.runs, app.looks, app.chosen, app.now(), width, room)
         shown: list[Row] = [head_row(app.runs, app.looks, width), BLANK, *self.listed.shown]
-        shown += [BLANK] * (height - len(shown) - 1)
+        shown += [BLANK] * (height - len(shown) - FOOT_ROWS)
+        shown.append(cut(((f" {say(app.note)}", "warn"),), width) if app.note else BLANK)
         self.paint([*shown, ((" ", ""), *keys_row(app.keymap.all_of(FOOT)))])
 
     def on_resize(self) -> None:
@@ -90,7 +92,8 @@ class RunsApp(App[str]):
     """Ends with the log of the chosen run, or without one. Raises `ThemeError`.
 
     `feed`: finds the runs. `look`: gives a verdict on the run of a log. `runs`: in the order in which they were met, so that
-    none moves under the cursor. `looks`: the newest one of each, by log.
+    none moves under the cursor; one that ended stays, since how it ended is what its person wants to know. `looks`: the newest
+    one of each, by log. `note`: what could not be seen.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -106,21 +109,23 @@ class RunsApp(App[str]):
         look: Callable[[str], Awaitable[RunLook]],
         *,
         runs: tuple[RunCandidate, ...] = (),
+        note: str | None = None,
         now: Callable[[], float] = clock.now,
         theme: str | None = None,
         config_dir: str | None = None,
         keymap: Keymap = USUAL_KEYS,
     ) -> None:
-        palettes = load_palettes(config_dir)
+        broken: list[str] = []
+        palettes = load_palettes(config_dir, broken.append)
         no_color = "NO_COLOR" in os.environ
-        self.palette = pick_palette(palettes, theme, no_color=no_color)
+        self.palette = pick_palette(palettes, theme, no_color=no_color, broken=broken)
         super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)
         self.register_theme(self.palette.theme())
         self.theme = self.palette.name
         self.ascii = not speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.feed, self.look, self.now, self.keymap = feed, look, now, keymap
         self.set_keymap(keymap.for_textual)
-        self.runs, self.looks = runs, dict[str, RunLook]()
+        self.runs, self.note, self.looks = runs, note, dict[str, RunLook]()
         self.chosen = 0
         self._looked_at: dict[str, float] = {}
         self._under_way: set[str] = set()
@@ -147,15 +152,14 @@ class RunsApp(App[str]):
     async def _follow(self) -> None:
         async for reading in self.feed.readings():
             if isinstance(reading.value, RunsReading):
+                self.note = reading.value.note
                 self._take(reading.value.candidates)
 
     def _take(self, found: tuple[RunCandidate, ...]) -> None:
-        """Known runs keep their places, new ones come behind, and the choice stays with its run."""
-        chosen = self.runs[self.chosen].log if self.runs else ""
+        """Known runs keep their places, new ones come behind."""
         by_log = {run.log: run for run in found}
-        known = [by_log.pop(run.log) for run in self.runs if run.log in by_log]
-        self.runs = (*known, *by_log.values())
-        self.choose(next((number for number, run in enumerate(self.runs) if run.log == chosen), self.chosen))
+        self.runs = (*(by_log.pop(run.log, run) for run in self.runs), *by_log.values())
+        self.repaint()
 
     async def _look_around(self) -> None:
         """Look at one run after another: one that was never looked at first, then the one whose look is the oldest."""

@@ -10,7 +10,7 @@ from hangtop.monitor.look_at_run import RunLook
 from hangtop.monitor.told_state import ToldState
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunCandidate, RunsReading
-from hangtop.tui.runs_app import RunRows, RunsApp
+from hangtop.tui.runs_app import IDLE_S, RunRows, RunsApp
 from tests.app.play import MemoryFeed
 
 RUN = RunCandidate("/data/a/train.log", 7, 0.0, 0, "python train.py")
@@ -54,21 +54,38 @@ def test_q_chooses_none() -> None:
     assert app.feed.closed
 
 
-def test_a_run_that_comes_goes_below_and_one_that_goes_does_not_move_the_choice() -> None:
-    feed = MemoryFeed([found(replace(RUN, log="/data/new/train.log"), RUNS[1], RUNS[2])])
-    app, looks = asyncio.run(chosen(feed=feed))
-    assert [run.log for run in app.runs] == [RUNS[1].log, RUNS[2].log, "/data/new/train.log"]
-    assert "/data/new/train.log" in looks.asked
+def test_a_run_that_comes_goes_below_and_one_that_ended_stays_and_is_looked_at() -> None:
+    new = replace(RUN, log="/data/new/train.log")
+    app, looks = asyncio.run(chosen("down", feed=MemoryFeed([found(new, RUNS[1], RUNS[2])])))
+    assert [run.log for run in app.runs] == [*(run.log for run in RUNS), new.log]
+    assert sorted(looks.asked) == sorted(run.log for run in app.runs)
+    assert app.runs[app.chosen] == RUNS[1]
 
-    async def moved() -> str:
-        app = RunsApp(MemoryFeed(), Looks(), runs=RUNS, now=lambda: 100.0)
+
+def test_a_run_is_looked_at_anew_ten_seconds_after_its_last_look() -> None:
+    async def asked() -> list[int]:
+        now, looks, counts = [100.0], Looks(), []
+        app = RunsApp(MemoryFeed(), looks, runs=RUNS[:1], now=lambda: now[0])
         async with app.run_test(size=(80, 24)) as pilot:
-            await pilot.press("down")
-            app.feed.put(found(RUNS[2], RUNS[1]))
-            await pilot.pause()
-            return app.runs[app.chosen].log
+            for at in (105.0, 111.0):
+                await pilot.pause()
+                counts.append(len(looks.asked))
+                now[0] = at
+                await asyncio.sleep(2 * IDLE_S)
+            counts.append(len(looks.asked))
+        return counts
 
-    assert asyncio.run(moved()) == RUNS[1].log
+    assert asyncio.run(asked()) == [1, 1, 2]
+
+
+def test_what_could_not_be_seen_stands_above_the_keys() -> None:
+    async def shown() -> str:
+        app = RunsApp(MemoryFeed(), Looks(), runs=RUNS, note="2 processes of other users are not shown", now=lambda: 100.0)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            return app.query_one(RunRows).text()
+
+    assert asyncio.run(shown()).splitlines()[-2].strip() == "2 processes of other users are not shown"
 
 
 def test_a_click_chooses_and_a_second_one_opens() -> None:

@@ -22,8 +22,14 @@ def shown(runs=RUNS, looks=None, chosen=0, width=100, height=20) -> list[str]:
 
 def test_a_run_that_was_looked_at_shows_its_verdict_and_how_long_it_is_silent_by_now() -> None:
     first, second, *_ = shown(looks={RUN.log: RunLook(HUNG)})
-    assert first == " ▸ ■ HUNG 2:35       /data/a/train.log   torchrun · 8 ranks · step 13/40"
+    assert first == " ▸ ■ HUNG 2:35           /data/a/train.log   torchrun · 8 ranks · step 13/40"
     assert second.strip() == "Rank 3 never entered all_reduce."
+
+
+def test_a_look_that_is_old_tells_its_age() -> None:
+    old = replace(HUNG, at=NOW - 80)
+    assert shown(looks={RUN.log: RunLook(old)})[0].endswith("step 13/40 · seen 1:20 ago")
+    assert shown(runs=(replace(RUN, log="/x.log"),))[0].split()[2] == "/x.log"
 
 
 def test_until_then_it_shows_its_command_and_a_look_that_failed_says_so() -> None:

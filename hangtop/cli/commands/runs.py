@@ -33,14 +33,14 @@ def choose(spec: WatchSpec, look: WatchOptions) -> WatchSpec | None:
     Exit 2 with one line if there is nothing to choose, or no terminal.
     """
     found = asyncio.run(find())
-    if found.note:
-        click.echo(found.note, err=True)
     if not found.candidates:
-        raise click.UsageError(NONE_FOUND)
+        raise click.UsageError("; ".join(filter(None, (found.note, NONE_FOUND))))
     keys = sys.stdin.isatty() and sys.stdout.isatty()
     if keys and not look.as_lines and can_draw():
         log = found.candidates[0].log if len(found.candidates) == 1 else _on_screen(found, spec, look)
         return None if log is None else replace(spec, logs=(log,))
+    if found.note:
+        click.echo(found.note, err=True)
     click.echo("\n".join(listing(found.candidates, clock.now(), get_terminal_size().columns)))
     if not keys:
         raise click.UsageError("which of these? give --log PATH")
@@ -60,6 +60,7 @@ def _on_screen(found: RunsReading, spec: WatchSpec, look: WatchOptions) -> str |
             feed,
             lambda log: look_at_run(log, spec),
             runs=found.candidates,
+            note=found.note,
             theme=look.theme,
             config_dir=spec.config_dir,
             keymap=look.keymap,
