@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -56,7 +57,10 @@ def adapter_of(pid: int) -> Adapter | None:
 
 def _held(pid: int, known: list[TcpConnection]) -> list[TcpConnection]:
     """The connections that this process holds."""
-    links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+    links: list[str] = []
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # closed meanwhile
+            links.append(os.readlink(f"/proc/{pid}/fd/{name}"))
     inodes = {int(link[8:-1]) for link in links if link.startswith("socket:[")}
     return [each for each in known if each.inode in inodes]
 
