@@ -120,3 +120,11 @@ def test_a_node_that_answers_in_another_form_or_not_at_all_is_not_taken_to_be_cl
     link = NodeLink(1, "n2", ("false",), {})
     (answer,) = FarLeftovers({1: link}, 5, 600.0).answers()
     assert answer.problem == "n2 cannot be asked"
+
+
+def test_a_path_that_cannot_be_shown_stays_and_is_told_after_what_the_node_keeps() -> None:
+    row = {"kind": RULES["lock"], "newest_at": 1.0, "allocated_bytes": 0, "device": 1, "inode": 2, "uid": 3, "modified_ns": 4}
+    found = [{**row, "path": path} for path in ("/a.lock", "/b\x1b.lock", "/c.lock")]
+    there = leftovers_told("n2", {"found": found, "kept": [("/d.lock", "in use by pid 7", None)]})
+    assert [each.path for each in there.found] == ["/a.lock", "/c.lock"]
+    assert [kept.why for kept in there.kept] == ["in use by pid 7", "its name cannot be shown"]

@@ -13,6 +13,7 @@ from hangtop.common.clean_words import clean_words
 from hangtop.probe.leftovers.leftover_judge import TRACKED
 from hangtop.probe.leftovers.leftover_places import LOCK, LOCK_DEPTH, SEGMENT, SEMAPHORE, SHARED_MEMORY
 from hangtop.probe.leftovers.open_handles import NEVER_HOLD, TRACKER
+from hangtop.probe.leftovers.orphans import TRAINING_NAMES
 from hangtop.probe.nodes.node_link import NodeLink
 from hangtop.records.plan import LeftAlone, NodeLeftovers, Removal
 from hangtop.system.files.network_filesystems import SLACK_S
@@ -23,6 +24,7 @@ RULES: dict[str, Any] = {
     "tracked": TRACKED,
     "tracker": TRACKER,
     "never_hold": sorted(NEVER_HOLD),
+    "training": list(TRAINING_NAMES),
     "network": {kind: name for kind, (name, _) in SLACK_S.items()},
     "depth": LOCK_DEPTH,
     "first_pids": FIRST_PID_NAMESPACE,
@@ -71,9 +73,13 @@ def leftovers_told(host: str, record: Mapping[str, Any]) -> NodeLeftovers:
         kept = [_kept(str(path), str(why), age_s) for path, why, age_s in record["kept"]]
     except (msgspec.ValidationError, KeyError, TypeError, ValueError) as error:
         return NodeLeftovers(host, problem=clean_words(f"{host}: it answers what is no list of leftovers: {error!r:.80}"))
-    shown = tuple(each for each in found if each.path.isprintable())
-    kept += [LeftAlone(clean_words(each.path), "its name cannot be shown") for each in found if each not in shown]
-    return NodeLeftovers(host, shown, tuple(kept[:MOST_KEPT]))
+    shown: list[Removal] = []
+    for each in found:
+        if each.path.isprintable():
+            shown.append(each)
+        else:
+            kept.append(LeftAlone(clean_words(each.path), "its name cannot be shown"))
+    return NodeLeftovers(host, tuple(shown), tuple(kept[:MOST_KEPT]))
 
 
 def _kept(path: str, why: str, age_s: Any) -> LeftAlone:

@@ -10,36 +10,44 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from hangtop.probe.nodes.node_side.births import all_stats
-from hangtop.probe.nodes.node_side.proc import TICKS_PER_S, boot_at, fields, link, read
+from hangtop.probe.nodes.node_side.proc import TICKS_PER_S, boot_at, fields, link, listed, read, stat_of
 
 PATIENCE_S, READERS = 5.0, 8
 """For all processes together: the kernel may keep a reader waiting for one that is stuck."""
-START, KERNEL = 6, 5
+NAME, KERNEL, START = 0, 5, 6
 """Places in the first part of `stat_of`."""
 DELETED = " (deleted)"
 File = tuple[int, str]
 """Inode and last part of the path: a device is told otherwise on some file systems, a folder otherwise in a container."""
+Living = tuple[list[Any], int]
+"""The first part of `stat_of`, and a thread that lives."""
 
 
 class InUse:
-    """As of now. `never_hold`: programs of our own user that train nothing and may not be read."""
+    """As of now. `never_hold`: programs of our own user that train nothing and may not be read. `training`: how the names of
+    those begin that train: one that is the first of a container is no init."""
 
-    def __init__(self, never_hold: list[str], tracker: str) -> None:
-        stats = {pid: who for pid, who in all_stats().items() if not who[KERNEL] and pid != os.getpid()}
-        told = files_of_all(stats)
+    def __init__(self, never_hold: list[str], training: list[str], tracker: str) -> None:
+        stats = {pid: known for pid, known in living().items() if not known[0][KERNEL] and pid != os.getpid()}
+        told = files_of_all({pid: thread for pid, (_, thread) in stats.items()})
         self.alive = set(stats)
         self.held = {file: pid for pid, (files, _, _) in told.items() for file in files or ()}
         mine = os.geteuid()
-        still = all_stats()
-        dark = {pid for pid in stats if (pid not in told or told[pid][0] is None) and pid in still and still[pid] == stats[pid]}
-        owners = {pid: told[pid][2] if pid in told else mine for pid in dark}
-        unseen = {pid: stats[pid][0] for pid, uid in owners.items() if uid == mine and stats[pid][0] not in never_hold}
-        self.unseen = {pid: name for pid, name in unseen.items() if pid != 1}
+        still = living()
+        names = {
+            pid: str(who[NAME])
+            for pid, (who, _) in stats.items()
+            if (pid not in told or told[pid][0] is None) and pid in still and still[pid][0] == who
+        }
+        owners = {pid: told[pid][2] if pid in told else mine for pid in names}
+        bystanders = {
+            pid for pid, name in names.items() if name in never_hold or (pid == 1 and not name.startswith(tuple(training)))
+        }
+        self.unseen = {pid: names[pid] for pid, uid in owners.items() if uid == mine and pid not in bystanders}
         self.others_unseen = any(uid not in (0, mine) for uid in owners.values())
         boot = boot_at()
         self.trackers = {
-            pid: boot + stats[pid][START] / TICKS_PER_S
+            pid: boot + stats[pid][0][START] / TICKS_PER_S
             for pid, (_, command, uid) in told.items()
             if tracker in command and uid == mine
         }
@@ -49,20 +57,36 @@ class InUse:
         return self.held.get((inode, name))
 
 
-def files_of_all(stats: dict[int, list[Any]]) -> dict[int, tuple[set[File] | None, str, int]]:
-    """By pid of those that answered: its files, `None` where they may not be read; its command; its user."""
-    todo: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for pid in stats:
-        todo.put(pid)
+def living() -> dict[int, Living]:
+    """All processes but zombies, which hold nothing."""
+    pids = [int(name) for name in listed("/proc") if name.isdigit()]
+    known = [(pid, stat) for pid in pids if (stat := stat_of(pid)) is not None]
+    return {pid: (who, thread) for pid, (who, now) in known if (thread := living_thread(pid, now[0])) is not None}
+
+
+def living_thread(pid: int, state: str) -> int | None:
+    """The first one, as a rule. Where that has ended before the others, `/proc` tells the files and memory of those alone."""
+    if state not in "ZX":
+        return pid
+    threads = ((int(name), stat_of(int(name))) for name in listed(f"/proc/{pid}/task"))
+    return next((thread for thread, stat in threads if stat is not None and stat[1][0] not in "ZX"), None)
+
+
+def files_of_all(threads: dict[int, int]) -> dict[int, tuple[set[File] | None, str, int]]:
+    """By pid of those that answered, each through this thread: its files, `None` where they may not be read; its command; its
+    user."""
+    todo: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
+    for each in threads.items():
+        todo.put(each)
     found: dict[int, tuple[set[File] | None, str, int]] = {}
 
     def work() -> None:
         with suppress(queue.Empty):
             while True:
-                pid = todo.get_nowait()
-                uid = fields(read(f"/proc/{pid}/status")).get("Uid", "").split()[1:2]
-                command = read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
-                files = files_of(pid)
+                pid, thread = todo.get_nowait()
+                uid = fields(read(f"/proc/{thread}/status")).get("Uid", "").split()[1:2]
+                command = read(f"/proc/{thread}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
+                files = files_of(thread)
                 if uid:  # else it has ended
                     found[pid] = files, command, int(uid[0])
 
@@ -75,9 +99,9 @@ def files_of_all(stats: dict[int, list[Any]]) -> dict[int, tuple[set[File] | Non
     return found.copy()
 
 
-def files_of(pid: int) -> set[File] | None:
+def files_of(thread: int) -> set[File] | None:
     """No path is followed: what lies on a dead server is told by the kernel's own tables."""
-    folder, found = f"/proc/{pid}", set[File]()
+    folder, found = f"/proc/{thread}", set[File]()
     try:
         with open(folder + "/maps", encoding="utf-8", errors="replace") as maps:
             for line in maps:

@@ -62,7 +62,7 @@ class Judge:
 
     def __init__(self, rules: dict[str, Any], older_s: float) -> None:
         self.rules, self.older_s, self.now = rules, older_s, time.time()
-        self.in_use = InUse(rules["never_hold"], rules["tracker"])
+        self.in_use = InUse(rules["never_hold"], rules["training"], rules["tracker"])
 
     def judge(self, path: str, kind: str) -> Judged | None:
         """What would be removed, or `why` it stays; `None` when it is gone or another user's."""
