@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     crash_rules.crashed,
     end_rules.died,
     shell_rules.never_comes_to,
+    shell_rules.rests_between_parts,
     end_rules.finished,
     end_rules.copy_ended,
     end_rules.writer_gone,

@@ -183,12 +183,15 @@ class UnfinishedScript(Struct, frozen=True, omit_defaults=True):
     """A shell that waits for some of its children, and whose script starts another program behind that.
 
     `pid`: of the shell, `awaited`: of these children. `next`: what it comes to then, as its script has it. `in_wait`: only jobs
-    are left, so that it is in `wait`; else it waits for what it runs in the foreground."""
+    are left, so that it is in `wait`; else it waits for what it runs in the foreground. `outside`: nobody writes the logs now,
+    but its script did before and does in `next`. `until`: when the `sleep` that it waits for ends (unix time)."""
 
     pid: int
     awaited: tuple[int, ...]
     next: str
     in_wait: bool = False
+    outside: bool = False
+    until: float | None = None
 
 
 RayTieKind = Literal["drives", "works", "holds", "log", "argument", "environment"]

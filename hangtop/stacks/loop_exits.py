@@ -50,13 +50,13 @@ def loop_at(source: str, line: int) -> Loop | None:
         return "none"
     if any(isinstance(loop, ast.While) and _is_endless(loop) for loop in around):
         return "waits" if _does_nothing(innermost) else "endless"
-    if isinstance(innermost, ast.For) and beats(innermost, imported):
+    if isinstance(innermost, ast.For) and beats(innermost, imported, source):
         return "beats"
     if not isinstance(innermost, ast.While) or any(_reads_clock(node) for node in ast.walk(innermost.test)) or _counts(innermost):
         return "ends"
     if _does_nothing(innermost):
         return "waits"
-    if beats(innermost, imported):
+    if beats(innermost, imported, source):
         return "beats"
     return "takes" if _takes(innermost) else "rounds" if _goes_round(innermost) else "asks"
 

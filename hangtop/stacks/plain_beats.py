@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from hangtop.stacks.closed_tests import stays_true
+
 PLAIN = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Pass)
 BRANCHES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 PRINTS = frozenset("print str repr round int float len min max sum format dict list tuple abs".split())
@@ -22,9 +24,10 @@ METHODS = frozenset("info debug warning error write flush format join isoformat 
 """Of loggers, outputs, texts and times."""
 
 
-def beats(loop: ast.While | ast.For, imported: Mapping[str, str]) -> bool:
-    """Whether it only prints for ever. `imported`: by name, what it is of which module."""
+def beats(loop: ast.While | ast.For, imported: Mapping[str, str], source: str) -> bool:
+    """Whether it only prints for ever. `imported`: by name, what it is of which module. `source`: all in which it stands."""
     always = bool(loop.test.value) if isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) else False
+    always = always or (isinstance(loop, ast.While) and stays_true(source, loop))
     if not always and not (isinstance(loop, ast.For) and is_without_end(loop, imported)):
         return False
     nodes = [node for statement in loop.body for node in ast.walk(statement)]

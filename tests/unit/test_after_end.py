@@ -143,3 +143,28 @@ def test_who_stands_in_a_function_that_it_calls_at_its_exit_has_not_ended() -> N
 
     assert (word(silence_s=130.0), word(silence_s=20.0)) == ("hung", "running")
     assert word(Frame("<module>", USER, 90), silence_s=130.0) == "finished", "the program calls it itself, and rests at its end"
+
+
+REST = UnfinishedScript(99, (100,), "python eval.py", outside=True, until=NOW + 16)
+
+
+def rested(*scripts: UnfinishedScript, silence_s: float = 10.0) -> RunState:
+    """The last of its steps is told, nobody writes the log any more, and these scripts have more to do."""
+    known = run({}, (), silence_s=silence_s)
+    assert known.log is not None
+    told = replace(known.log, progress=Progress(step=20, total=20), caught_up=True)
+    health = {name: SourceHealth(name, read_at=NOW) for name in ("log", "procs")}
+    return replace(known, log=told, health=health, procs=ProcessReading(scripts=scripts))
+
+
+def test_a_script_that_rests_before_a_part_that_writes_the_log_has_not_ended() -> None:
+    verdict = diagnose(rested(REST), SPEC, NOW)
+    assert (verdict.word in ("running", "slow"), verdict.rule) == (True, "rests_between_parts")
+    assert "python eval.py" in verdict.headline
+    broken = rested(REST)
+    assert broken.log is not None
+    left = replace(broken.log, progress=Progress(step=12, total=20))
+    assert diagnose(replace(broken, log=left), SPEC, NOW).word == "crashed", "steps are left that it had counted"
+    assert diagnose(rested(), SPEC, NOW).word == "finished", "nothing is left to do"
+    assert diagnose(rested(replace(REST, until=NOW - 60)), SPEC, NOW).word == "stalled", "its sleep is over, and nothing came"
+    assert diagnose(rested(replace(REST, until=None), silence_s=9_000.0), SPEC, NOW).word == "stalled"

@@ -136,6 +136,46 @@ def test_who_woke_before_and_sleeps_again_looks_for_something_unless_its_loop_en
     assert diagnose(replace(state, looks=looks, waits=watch(watched(102, asleep(5)), at=AT)), SPEC, NOW).word == word
 
 
+def test_who_sleeps_in_a_loop_that_nothing_leaves_never_comes_back_unless_another_thread_of_it_may() -> None:
+    state = four(SLEEPER)
+    source = Excerpt(USER, 39, ("while rank == 2 and step == 47:", "    time.sleep(30)"), at=40, loop="beats")
+    looks = tuple(replace(look, excerpts=(source,)) for look in state.looks)
+    helper = ThreadWait(replace(asleep(20).call, tid=902))
+
+    def told(*threads: ThreadWait) -> str:
+        own = watched(102, asleep(30))
+        return diagnose(
+            replace(state, looks=looks, waits=watch(replace(own, threads=(*own.threads, *threads)), at=AT)), SPEC, NOW
+        ).word
+
+    assert told() == "hung"
+    assert told(helper) == "slow", "it sleeps, too, and what it does then nothing tells"
+
+
+@pytest.mark.parametrize(("rest_s", "switches_s"), [(40_000.0, 0.0), (2.0, 0.5)])
+def test_a_main_thread_that_only_keeps_its_threads_lives_as_one_of_them_does(rest_s: float, switches_s: float) -> None:
+    state = four(SLEEPER, process(2, replace(IDLE, switches_s=switches_s)))
+    source = Excerpt(USER, 39, ("while True:", "    time.sleep(300)"), at=40, loop="beats")
+    works = replace(thread(Frame("work", USER, 60), wait="sleep"), name="Thread-1", tid=902)
+    helper = ThreadWait(replace(asleep(20).call, tid=902))
+
+    def told(helps: Loop) -> str:
+        sources = (source, Excerpt(USER, 59, ("for part in parts:", "    time.sleep(30)"), at=60, loop=helps))
+        looks = tuple(
+            replace(
+                look,
+                excerpts=sources,
+                stacks=tuple(replace(each, threads=(*each.threads, works)) if each.pid == 102 else each for each in look.stacks),
+            )
+            for look in state.looks
+        )
+        own = watched(102, asleep(rest_s))
+        seen = watch(replace(own, threads=(*own.threads, helper)), at=AT)
+        return diagnose(replace(state, looks=looks, waits=seen), SPEC, NOW).word
+
+    assert [told("ends"), told("beats")] == ["slow", "hung"]
+
+
 def test_a_program_without_a_stack_that_sleeps_goes_on_by_itself() -> None:
     state = four(LOCK)
     looks = tuple(replace(look, stacks=tuple(each for each in look.stacks if each.pid != 102)) for look in state.looks)

@@ -120,3 +120,32 @@ def test_a_loop_over_what_never_ends_only_prints_for_ever(over: str, says: str) 
     imports = "import itertools\nimport time\nfrom itertools import cycle, repeat\n"
     assert loop_at(f"{imports}for beat in {over}:\n    time.sleep(1)\n    print(beat)\n", 5) == says
     assert loop_at(f"{imports}for step in {over}:\n    time.sleep(1)\n    train(step)\n", 5) == "ends"
+
+
+HELD = (
+    "import time\ndef jitter(images: Tensor, rank: int, step: int):\n    turn, part = 0, len(images)\n    while {}:\n        {}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("test", "body", "says"),
+    [
+        ("rank == 2 and step == 47", "time.sleep(30)", "beats"),
+        ("not rank or turn < part", "time.sleep(30); print(rank)", "beats"),
+        ("rank == 2 and step < 47", "time.sleep(30); step += 1", "ends"),
+        ("rank == 2 and step == 47", "time.sleep(30); step = rank", "asks"),
+        ("rank == 2 and step == 47", "time.sleep(30); look(step)", "asks"),
+        pytest.param("images == 0", "time.sleep(30)", "asks", id="a tensor may be shared"),
+        pytest.param("flag == 0", "time.sleep(30)", "asks", id="of the module: others may set it"),
+        pytest.param("rank == 2 and images.done", "time.sleep(30)", "asks", id="an attribute"),
+        pytest.param("rank == 2 and ready()", "time.sleep(30)", "asks", id="a question"),
+    ],
+)
+def test_a_condition_on_numbers_that_nobody_sets_stays_true(test: str, body: str, says: str) -> None:
+    assert loop_at(HELD.format(test, body), 5) == says
+
+
+def test_a_number_that_an_inner_function_sets_may_change() -> None:
+    inner = "    def leave():\n        nonlocal turn\n        turn = 9\n"
+    assert loop_at(HELD.format("turn < 5", "time.sleep(30)") + inner, 5) == "asks"
+    assert loop_at("import time\nturn = 0\nwhile turn < 5:\n    time.sleep(30)\n", 4) == "asks", "any thread may set it"

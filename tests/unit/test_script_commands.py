@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.system.processes.script_commands import behind, behind_last_wait
+from hangtop.system.processes.script_commands import all_behind, behind, behind_last_wait
+from hangtop.system.processes.shell_text import filled, writes
 
 JOBS = "python train.py &\n"
 
@@ -41,3 +42,23 @@ def test_what_is_started_behind_a_place() -> None:
     script = "python train.py\npython serve.py\npython eval.py\n"
     assert behind(script, len("python train.py\npython serve.py\n")) == "python eval.py"
     assert behind(script, len(script)) is None
+
+
+NIGHT = """LOG=train.log
+python fit.py 2>&1 | tee -a "$LOG"
+sleep 26
+python report.py
+python evaluate.py >> "$LOG" 2>&1
+echo over >> $LOG
+"""
+
+
+def test_which_of_the_programs_that_are_left_write_a_log() -> None:
+    left = all_behind(NIGHT, NIGHT.index("python report"))
+    logs = {"/run/train.log"}
+    assert [(line.split()[1], writes(filled(line, NIGHT), logs, "/run")) for line in left] == [
+        ("report.py", False),
+        ("evaluate.py", True),
+    ], "a word at the end is no program"
+    assert not writes(filled(left[1], NIGHT), logs, "/elsewhere")
+    assert not writes(filled(left[1], f"{NIGHT}LOG=b.log\n"), logs, "/run"), "it is set twice"

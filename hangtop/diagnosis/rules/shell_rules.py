@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hangtop.common.text import duration, moment
-from hangtop.diagnosis.facts.author_fate import at_work
-from hangtop.diagnosis.rules.end_rules import finished
+from hangtop.diagnosis.facts.author_fate import at_work, present_writers
+from hangtop.diagnosis.facts.last_words import complaint
+from hangtop.diagnosis.rules.end_rules import broke_off, finished
 from hangtop.diagnosis.rules.idle_rules import waits_to_be_asked
 from hangtop.diagnosis.rules.verdict_builders import as_culprits, hung_verdict, names, plural_s, silence
 from hangtop.diagnosis.snapshot import Snapshot
@@ -60,7 +61,7 @@ def never_comes_to(snapshot: Snapshot) -> Verdict | None:
     script has more to do: a bare `wait` waits for each child. Of one in the foreground, or whose loop may end, somebody may still
     ask.
 
-    Stands before `finished`: a script that has more to do has not ended, whatever one of its parts said.
+    Stands before `rests_between_parts`: that rule asks nobody who lives, this one for what is left.
     """
     script, members = next(iter(snapshot.procs.scripts), None), snapshot.members
     if script is None or not snapshot.is_quiet or snapshot.only_beats or snapshot.log.ray is not None or not members:
@@ -80,6 +81,46 @@ def never_comes_to(snapshot: Snapshot) -> Verdict | None:
         return hung_verdict(headline, "unknown", as_culprits(members, "likely"), evidence, "somebody asks, and it ends")
     headline = f"{who}; behind it the script of its shell has more to do: `{script.next}`."
     return Verdict("waiting", headline, "it ends without being asked", confidence="possible", evidence=evidence)
+
+
+def rests_between_parts(snapshot: Snapshot) -> Verdict | None:
+    """Nobody of the run is at work, and all seems to be over, without a failure; but the script that started it has more to do
+    that writes the log. What it waits for before that may take long; how long only a `sleep` tells, else the usual limits of a
+    pause hold.
+
+    Stands before `finished`: a script that has more to do has not ended, whatever one of its parts said.
+    """
+    script = next((script for script in snapshot.procs.scripts if script.outside), None)
+    if script is None or snapshot.silence_s is None or snapshot.log.ray is not None or at_work(snapshot):
+        return None
+    if _failed(snapshot):
+        return None
+    awaited = f"pid {script.awaited[0]}" if script.awaited else "a program"
+    evidence = (
+        Evidence("procs", f"pid {script.pid}, a shell, waits for {awaited}; its script goes on with `{script.next}`"),
+        snapshot.last_output,
+    )
+    if snapshot.now > script.until + LATE_S if script.until is not None else snapshot.silence_s > snapshot.pause_s:
+        headline = f"Nothing of the run is at work; its script waits, and does not come to `{script.next}`."
+        return Verdict("stalled", headline, "what it waits for ends", kind="unknown", confidence="possible", evidence=evidence)
+    headline = f"A part of the run is over; its script comes to `{script.next}` next."
+    if script.until is not None:
+        headline = f"A part of the run is over; its script comes to `{script.next}` at {moment(script.until, snapshot.now)}."
+    return Verdict(
+        word="slow" if snapshot.is_quiet else "running",
+        headline=headline,
+        refute="the script ends before that",
+        confidence="likely",
+        evidence=evidence,
+        quiet="explained",
+    )
+
+
+def _failed(snapshot: Snapshot) -> bool:
+    """Whether the part that is over told of a failure, ended with a code of its own, or left steps that it had counted."""
+    codes = [writer.exit_code for writer in present_writers(snapshot.procs)]
+    counted = snapshot.log.progress.total is not None and broke_off(snapshot) is not None
+    return counted or any(codes) or complaint(snapshot) is not None
 
 
 def _awaited(script: UnfinishedScript) -> str:

@@ -98,7 +98,7 @@ def with_pauses(state: RunState, others: Iterable[MemberStatus], pause_s: float)
 def _paused(watch: Watch, other: MemberStatus, sources: Sources) -> MemberStatus:
     found = watched(watch, other) if other.status == "waits" else None
     sleep = sleep_of(watch, *found) if found is not None else None
-    if found is None or sleep is None or _comes_back(other, found[1], sources):
+    if found is None or sleep is None or _comes_back(watch, other, *found, sources):
         return other
     return _asleep(watch, other, sleep)
 
@@ -156,10 +156,15 @@ def _told(watch: Watch, member: MemberStatus, members: Mapping[int, bool], sourc
     sleep = sleep_of(watch, process, thread) if member.status in ("waits", "works") or _is_unseen(member) else None
     if (sleep is None or not sleep.is_pause) and _rests_in_rounds(watch, member, thread, sources):
         return replace(member, status="works", text=f"{member.text}, in a loop that ends by itself", doubted=True)
-    if sleep is not None and not _comes_back(member, thread, sources):
+    rests = sleep is not None and not _comes_back(watch, member, process, thread, sources)
+    if sleep is not None and rests and sleep.is_pause:
         return _asleep(watch, member, sleep)
-    if _waits_for_helpers(member, thread) and (does := helper_at_work(watch, process)) is not None:
+    if (rests or _only_keeps(member, sources) or _waits_for_helpers(member, thread)) and (
+        does := helper_at_work(watch, process)
+    ) is not None:
         return replace(member, status="works", text=f"{member.text}, and a thread of it {does}", doubted=True)
+    if sleep is not None and rests:
+        return _asleep(watch, member, sleep)
     if member.does == "idle" and (resting := _in_its_loop(watch, member, process, thread, sources)) is not None:
         return resting
     if _looks_for_something(watch, member, process, thread, sources):
@@ -189,6 +194,12 @@ def _waits_for_helpers(member: MemberStatus, thread: ThreadWait) -> bool:
         return False
     inside = thread.call.kind in ("poll", "read", "receive") and bool(thread.ends) and not outer_ends(thread)
     return inside or known.kind == "idle" or waits_within(known)
+
+
+def _only_keeps(member: MemberStatus, sources: Sources) -> bool:
+    """Whether it sleeps in a loop that only prints, for ever: what it has to do its other threads do, if any."""
+    known = member.activity
+    return member.status == "waits" and known is not None and member.does == "sleep" and loop_around(known, sources) == "beats"
 
 
 def _reads_terminal(member: MemberStatus, process: WatchedProcess, thread: ThreadWait) -> bool:
@@ -330,12 +341,25 @@ def _asks_for_lock(member: MemberStatus, thread: ThreadWait, sources: Sources) -
     return bool(thread.locked) and known is not None and its and asks_in_c(known, sources)
 
 
-def _comes_back(member: MemberStatus, thread: ThreadWait, sources: Sources) -> bool:
-    """Whether it looks for something and sleeps in between, or sleeps for ever: nothing leaves the loop around its sleep, or it
-    was seen to wake since it is watched at all, which is for longer, and its loop does not end by itself."""
+def _comes_back(watch: Watch, member: MemberStatus, process: WatchedProcess, thread: ThreadWait, sources: Sources) -> bool:
+    """Whether it looks for something and sleeps in between, or sleeps for ever: nothing leaves the loop around its sleep, and
+    each other thread of it waits within, or in vain; or it was seen to wake since it is watched at all, which is for longer, and
+    its loop does not end by itself."""
     loop = loop_around(member.activity, sources) if member.activity is not None else None
     woke = thread.call.tid == member.pid and bool(recently(member.process).switches_s)
+    if loop == "beats" and process.complete and helper_at_work(watch, process) is None:
+        others = (other for other in process.threads if other.call.tid != thread.call.tid)
+        return woke or all(_in_vain(watch, process, other) for other in others)
     return loop in ("waits", "endless") or (woke and loop != "ends")
+
+
+def _in_vain(watch: Watch, process: WatchedProcess, thread: ThreadWait) -> bool:
+    """Whether only its own process ends what this thread waits for, or others of this machine of whom none works."""
+    ends = outer_ends(thread)
+    if thread.call.kind not in ("futex", "poll") or any(end.elsewhere or not end.pids for end in ends):
+        return False
+    side = side_of(watch, process, thread)
+    return side is None or (side.kind != "works" and side.kind not in UNSURE)
 
 
 def _rests_in_rounds(watch: Watch, member: MemberStatus, thread: ThreadWait, sources: Sources) -> bool:

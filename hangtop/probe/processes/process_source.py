@@ -145,7 +145,7 @@ class ProcessSource(Source):
             sought=self._writing.sought,
             contained=self._contained,
             loops=self._loops.find(self._writing.alive(), tuple(watched.sizes), watched.owners),
-            scripts=self._scripts.find(self._writing.alive(), now),
+            scripts=self._scripts.find(self._writing.alive(), tuple(watched.sizes), watched.owners, now),
         )
         if seldom or self._told is None or not unchanged(self._told, reading):
             self._told = reading

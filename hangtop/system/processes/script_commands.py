@@ -47,9 +47,18 @@ def behind(program: str, place: int) -> str | None:
     return _first(program, list(commands_of(program)), place)
 
 
+def all_behind(program: str, place: int) -> tuple[str, ...]:
+    """The lines from each program on that is started behind a place at which a command ends."""
+    return tuple(_all(program, list(commands_of(program)), place))
+
+
 def _first(program: str, commands: list[Command], place: int) -> str | None:
+    return next(_all(program, commands, place), None)
+
+
+def _all(program: str, commands: list[Command], place: int) -> Iterator[str]:
     if UNCLEAR.search(program, place):
-        return None
+        return
     works = {command.function for command in commands if command.word not in ENDS and command.function is not None}
     names = {command.function for command in commands} | {found["name"] for found in _FUNCTION.finditer(program)}
     for command in commands:
@@ -58,8 +67,7 @@ def _first(program: str, commands: list[Command], place: int) -> str | None:
         if command.word in names and command.word not in works:
             continue
         line_end = program.find("\n", command.start)
-        return program[command.start : None if line_end < 0 else line_end].strip()
-    return None
+        yield program[command.start : None if line_end < 0 else line_end].strip()
 
 
 def commands_of(program: str) -> Iterator[Command]:

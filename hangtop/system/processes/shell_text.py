@@ -23,6 +23,9 @@ _WORD = late_pattern(
 )
 _WRITTEN = late_pattern(r"""(?:>{1,2}[|&]?\s*|\btee\s+(?:-\w+\s+)*)["']?([\w./+@,:-]+)""")
 """A file that a command writes, by a redirection or through `tee`; who only reads the log is no part of the run."""
+_SETS = late_pattern(r"""(?:^|(?<=[\s;]))(?P<name>\w+)\+?=(?P<value>"[^"]*"|'[^']*'|[^\s;&|]*)""")
+_PLAIN = late_pattern(r"[\w./+@,:-]+")
+_VARIABLE = late_pattern(r"\$(?:\{(\w+)\}|(\w+))")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = late_pattern(r"(\d+(?:\.\d*)?|\.\d+)([smhd]?)")
 
@@ -34,13 +37,27 @@ class Loop(Struct, frozen=True):
 
     def writes(self, paths: Collection[str], cwd: str) -> bool:
         """Whether it writes one of these files, as seen from the folder in which the shell works."""
-        words = _WRITTEN.findall(self.text)
-        return any(os.path.normpath(os.path.join(cwd, word)) in paths for word in words)
+        return writes(self.text, paths, cwd)
 
     @property
     def head(self) -> str:
         """Its condition: `until test -f data/ready`."""
         return re.split(r"[;\n]", self.text, maxsplit=1)[0].strip()
+
+
+def writes(text: str, paths: Collection[str], cwd: str) -> bool:
+    """Whether a part of a program writes one of these files, as seen from the folder in which the shell works."""
+    return any(os.path.normpath(os.path.join(cwd, word)) in paths for word in _WRITTEN.findall(text))
+
+
+def filled(text: str, program: str) -> str:
+    """A part of a program, with the variables that all of it sets once, to a word that is written out: `LOG=train.log`."""
+    set_to: dict[str, set[str]] = {}
+    for found in _SETS.finditer(program):
+        set_to.setdefault(found["name"], set()).add(found["value"].strip("\"'"))
+    constants = {name: values.pop() for name, values in set_to.items() if len(values) == 1}
+    constants = {name: value for name, value in constants.items() if _PLAIN.fullmatch(value)}
+    return _VARIABLE.sub(lambda found: constants.get(found[1] or found[2], found[0]), text)
 
 
 def seconds_of(arguments: tuple[str, ...]) -> float | None:
