@@ -60,6 +60,44 @@ def test_values_that_it_saw_do_not_live_longer_for_it():
     assert there() is None
 
 
+def test_what_the_program_keeps_of_its_own_names_stays():
+    lr, kept = 0.1, locals()
+    assert endpoint.run("lr", {}) == ("0.1\n", True)
+    assert (lr, kept["lr"]) == (0.1, 0.1)
+
+
+def test_a_frame_that_has_no_such_name_is_left_as_it_was():
+    lr, kept = 0.1, locals()
+    kept["lr"] = 0.2
+    assert "NameError" in endpoint.run("no_such_name", {})[0]
+    assert (lr, kept["lr"]) == (0.1, 0.2)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="since Python 3.13 nothing is copied (PEP 667)")
+def test_the_names_of_a_traced_frame_are_left_alone_and_that_is_said():
+    lr, frame = 0.1, sys._getframe()
+    frame.f_trace = lambda *_: None
+    try:
+        said, well = endpoint.run("lr", {})
+    finally:
+        frame.f_trace = None
+    assert not well
+    assert "lr is left alone: a debugger traces test_the_names" in said
+    assert lr == 0.1
+
+
+def test_a_profilers_copy_which_it_writes_back_is_not_emptied():
+    batch, said = [1], []
+    before = sys.getprofile()
+    sys.setprofile(lambda *_: said.append(endpoint.run("batch", {})))
+    try:
+        len(batch)
+    finally:
+        sys.setprofile(before)
+    assert ("[1]\n", True) in said
+    assert batch == [1]
+
+
 def test_each_question_says_what_it_tells_in_both_languages():
     known = snippets(None)
     assert {"checkpoint", "gradients", "loaders", "memory", "optimizers", "profile", "threads", "allocator"} <= set(known)

@@ -31,6 +31,10 @@ AT_ONCE = 4
 """Requests that may run at one time: one that never ends must not keep out the next."""
 CREDENTIALS = struct.Struct("3i")
 """struct ucred: pid, uid, gid (unix(7), SO_PEERCRED)."""
+COPIES = sys.version_info < (3, 13)
+"""Whether the locals of a function's frame are a copy, one for each frame, also for its own `locals()` (PEP 667)."""
+OUR_REFERENCES = 3
+"""To a copy that nobody else keeps: of its frame, of our name, of the call that counts (Python 3.11 and 3.12)."""
 
 
 def folder_of(uid: int) -> str:
@@ -67,29 +71,45 @@ class Seen(dict[str, Any]):
 
     def __init__(self) -> None:
         super().__init__(__name__="hangtop_asked")
-        self._places: list[Mapping[str, Any]] = []
-        self._copies: list[dict[str, Any]] = []
+        self._frames: list[FrameType] = []
+        self._copies: dict[FrameType, dict[str, Any]] = {}
         frame: FrameType | None = sys._current_frames().get(threading.main_thread().ident or 0)
         while frame is not None:
-            seen = frame.f_locals
-            self._places.append(seen)
-            if isinstance(seen, dict) and frame.f_code.co_flags & CO_OPTIMIZED:
-                self._copies.append(seen)
+            self._frames.append(frame)
             frame = frame.f_back
-        self._places.append(vars(sys.modules["__main__"]))
 
     def __missing__(self, name: str) -> Any:
-        for names in self._places:
+        for frame in self._frames:
+            names = self._names(frame, name)
             if name in names:
                 return names[name]
+        main = vars(sys.modules["__main__"])
+        if name in main:
+            return main[name]
         raise KeyError(name)
 
+    def _names(self, frame: FrameType, name: str) -> Mapping[str, Any]:
+        """Those of a frame that may have this name. To take them of another one would renew its copy for nothing."""
+        code = frame.f_code
+        if not code.co_flags & CO_OPTIMIZED:
+            return frame.f_locals
+        if name not in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            return {}
+        if not COPIES:
+            return frame.f_locals
+        if frame.f_trace is not None:  # a debugger may have set one in the copy, which it has still to write back
+            raise NameError(f"{name} is left alone: a debugger traces {code.co_name}, where it stands")
+        return self._copies.setdefault(frame, frame.f_locals)
+
     def forget(self) -> None:
-        """Let go of all values. Before Python 3.13 the locals of a frame are a copy that the frame keeps to its end: a batch on
-        the GPU would stay as long (PEP 667)."""
-        for copied in self._copies:
-            copied.clear()
-        self._places.clear()
+        """Let go of all values. The copy of a frame's locals stays as long as the frame does, and a batch on the GPU with it: it
+        is emptied, unless the program keeps it, too (`cfg = locals()`), or a tracer may be about to write it back."""
+        may_empty = sys.gettrace() is None and sys.getprofile() is None
+        self._frames.clear()
+        while self._copies:
+            frame, copied = self._copies.popitem()
+            if may_empty and frame.f_trace is None and sys.getrefcount(copied) <= OUR_REFERENCES:
+                copied.clear()
         self.clear()
 
 
