@@ -12,7 +12,7 @@ import pytest
 
 from hangtop.cli.commands import evaluate
 from hangtop.system.agents.agent_client import NoAnswerError
-from hangtop.system.agents.answerable import answerable
+from hangtop.system.agents.answerable import Answerable, answerable
 from hangtop.system.agents.debugpy_client import adapter_of, ask_debugged
 from tests.fakes.processes import eventually
 
@@ -58,7 +58,8 @@ def test_one_that_waits_for_a_debugger_answers_and_waits_on_and_is_left_alone_wh
 
 def test_one_that_sleeps_with_pythons_lock_is_refused_before_debugpy_is_lost_over_it(capsys: pytest.CaptureFixture[str]):
     with running(SLEEPS_WITH_THE_LOCK) as process:
-        eventually(lambda: evaluate._keeps_lock(process.pid))  # at first it is on its way into the C code
+        found = Answerable(way="debugpy")
+        eventually(lambda: "holds" in evaluate._through_debugpy(process.pid, found).why_not)  # at first it is on its way there
         assert evaluate.run({process.pid: ""}, ONE, sys.stdout) == 4
         assert "holds Python's lock" in capsys.readouterr().err
         adapter = adapter_of(process.pid)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hangtop.cli.config import config_dir
 from hangtop.common import clock
+from hangtop.common.clean_words import clean_words
 from hangtop.common.secrets.redactor import Redactor
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed
@@ -101,26 +102,36 @@ def _found(pid: int, wanted: Wanted) -> Answerable:
     found = answerable(pid)
     if wanted.born_by is not None and found.start_ticks > wanted.born_by:
         return Answerable(why_not=f"pid {pid} is another process by now")
-    if found.way == "debugpy" and _keeps_lock(pid):
-        return Answerable(why_not=f"pid {pid} waits in C code that holds Python's lock: debugpy would be lost over a question")
+    return _through_debugpy(pid, found) if found.way == "debugpy" else found
+
+
+def _through_debugpy(pid: int, found: Answerable) -> Answerable:
+    """Whether it can answer there: not where a thread that has Python's lock sleeps, in two looks. debugpy does not survive that,
+    so nothing is asked where it cannot be seen."""
+    parts = [part for _ in range(2) for part in answer_stacks(StacksAsk(1, (pid,)), clock.now())]
+    stacks = [stack for part in parts for stack in part.stacks]
+    looks = [{thread.tid for thread in stack.threads if thread.owns_gil and not thread.runs} for stack in stacks if stack.threads]
+    if len(looks) < 2:
+        unseen = [(each.problem, each.mend or "") for each in stacks if each.problem]
+        unseen += [(part.problem, part.mend or "") for part in parts if part.problem]
+        why, mend = unseen[0] if unseen else ("py-spy gives no stack", "")
+        return Answerable(found.start_ticks, f"pid {pid} is not asked, for debugpy may be lost over a question: {why}", mend)
+    if set.intersection(*looks):
+        why = f"pid {pid} waits in C code that holds Python's lock: debugpy would be lost over a question"
+        return Answerable(found.start_ticks, why)
     return found
-
-
-def _keeps_lock(pid: int) -> bool:
-    """Whether a thread that has Python's lock sleeps, in two looks: it cannot answer then, and debugpy does not survive it."""
-    looks = [
-        {thread.tid for stack in part.stacks for thread in stack.threads if thread.owns_gil and not thread.runs}
-        for _ in range(2)
-        for part in answer_stacks(StacksAsk(1, (pid,)), clock.now())
-        if part.stacks
-    ]
-    return len(looks) > 1 and bool(set.intersection(*looks))
 
 
 def _refused(found: Answerable) -> bool:
     if found.why_not:
-        sys.stderr.write(f"hangtop eval: {say(found.why_not)}\n" + (f"  {say(found.mend)}\n" if found.mend else ""))
+        _complain(found.why_not, found.mend)
     return bool(found.why_not)
+
+
+def _complain(why: str, mend: str = "") -> None:
+    """Others may have written a part of it."""
+    told = say(clean_words(Redactor().text(why)))
+    sys.stderr.write(f"hangtop eval: {told}\n" + (f"  {clean_words(say(mend))}\n" if mend else ""))
 
 
 def _agreed(asked: Iterable[int], names: Mapping[int, str], wanted: Wanted, code: str) -> bool:
@@ -144,17 +155,24 @@ def _agreed(asked: Iterable[int], names: Mapping[int, str], wanted: Wanted, code
     return False
 
 
-def _ask(pid: int, found: Answerable, wanted: Wanted, code: str) -> Answer | NoAnswerError:
+def _ask(pid: int, found: Answerable, wanted: Wanted, code: str) -> Answer | NoAnswerError | Answerable:
+    """The answer, or why there is none: a person may have thought for long, so the process is looked at again."""
+    now = _found(pid, wanted)
+    if now.why_not:
+        return now
     try:
-        return ASK[found.way](pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
+        return ASK[now.way](pid, found.start_ticks, code, wanted.arguments, wanted.within_s)
     except NoAnswerError as error:
         return error
 
 
-def _print(answer: Answer | NoAnswerError, name: str, out: TextIO) -> bool | None:
+def _print(answer: Answer | NoAnswerError | Answerable, name: str, out: TextIO) -> bool | None:
     """Whether it ended well; `None`: no answer."""
+    if isinstance(answer, Answerable):
+        _refused(answer)
+        return None
     if isinstance(answer, NoAnswerError):
-        sys.stderr.write(f"hangtop eval: {say(str(answer))}\n")
+        _complain(str(answer))
         return None
     if name:
         out.write(f"{name}:\n")
@@ -163,5 +181,5 @@ def _print(answer: Answer | NoAnswerError, name: str, out: TextIO) -> bool | Non
 
 
 def _stop(why: str) -> NoReturn:
-    sys.stderr.write(f"hangtop eval: {say(why)}\n")
+    _complain(why)
     sys.exit(2)

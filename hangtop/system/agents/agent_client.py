@@ -62,7 +62,7 @@ def ask_agent(pid: int, start_ticks: int, code: str, arguments: dict[str, str], 
     except TimeoutError as error:
         raise NoAnswerError(_too_late(pid, limit_s)) from error
     except OSError as error:
-        raise NoAnswerError(f"pid {pid} does not take the question: {error.strerror}") from error
+        raise NoAnswerError(f"pid {pid} does not take the question: {error.strerror or error}") from error
 
 
 def question(code: str, arguments: dict[str, str], limit_s: float) -> bytes:

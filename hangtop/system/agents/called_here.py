@@ -13,6 +13,9 @@ from pathlib import Path
 from hangtop.system.agents import endpoint
 from hangtop.system.agents.agent_client import Answer, NoAnswerError, exchange, question
 
+LONGEST_PATH_BYTES = 107
+"""unix(7): `sun_path` has 108, and a zero at its end."""
+
 
 def ask_called(
     pid: int, start_ticks: int, code: str, arguments: dict[str, str], limit_s: float, call: Callable[[str], None]
@@ -22,6 +25,10 @@ def ask_called(
     asked = question(code, arguments, limit_s)
     with tempfile.TemporaryDirectory(prefix="hangtop-asks-") as folder, socket.socket(socket.AF_UNIX) as door:
         path = os.path.join(folder, "answer.sock")
+        if len(os.fsencode(path)) > LONGEST_PATH_BYTES:
+            raise NoAnswerError(
+                f"{tempfile.gettempdir()} is too long a path for a socket: set TMPDIR to a shorter one, such as /tmp"
+            )
         door.bind(path)
         door.listen(1)
         source = f"{Path(endpoint.__file__).read_text()}\nanswer(connection)\n".encode()

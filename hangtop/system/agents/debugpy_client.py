@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -24,8 +25,8 @@ from hangtop.system.agents.called_here import ask_called
 from hangtop.system.network.connections import ESTABLISHED, LISTEN, TcpConnection, is_on_our_network, read_connections
 from hangtop.system.processes.proc_files import read_optional, status_of
 
-SESSION_S = 5.0
-"""For each answer of the adapter; it takes some hundredths of a second."""
+FAREWELL_S = 1.0
+"""For the end of the session, where the time is over."""
 LONGEST_MESSAGE_BYTES = 4 << 20
 
 
@@ -81,18 +82,19 @@ def ask_debugged(pid: int, start_ticks: int, code: str, arguments: dict[str, str
     if adapter is None or adapter.taken:
         raise NoAnswerError(f"pid {pid} cannot be asked through debugpy any more: a debugger came, or debugpy has ended")
     try:
-        return ask_called(pid, start_ticks, code, arguments, limit_s, partial(_call, pid, adapter, min(SESSION_S, limit_s)))
+        return ask_called(pid, start_ticks, code, arguments, limit_s, partial(_call, pid, adapter, limit_s))
     except TimeoutError as error:
         raise NoAnswerError(
             f"debugpy of pid {pid} gives no answer: the process holds Python's lock in C code, or is about to end"
         ) from error
     except OSError as error:
-        raise NoAnswerError(f"debugpy of pid {pid} does not take the question: {error.strerror}") from error
+        raise NoAnswerError(f"debugpy of pid {pid} does not take the question: {error.strerror or error}") from error
 
 
 def _call(pid: int, adapter: Adapter, limit_s: float, expression: str) -> None:
+    ends_at = time.monotonic() + limit_s
     with socket.create_connection((adapter.address, adapter.port), limit_s) as connection:
-        session = _Session(connection)
+        session = Session(connection, ends_at)
         session.request("initialize", adapterID="hangtop", pathFormat="path")
         session.send("attach", justMyCode=False, redirectOutput=False, subProcess=False)
         session.wait_for("event", "initialized")
@@ -102,21 +104,23 @@ def _call(pid: int, adapter: Adapter, limit_s: float, expression: str) -> None:
                 raise NoAnswerError(f"another process answers in place of pid {pid}: nothing was asked")
             session.evaluate(expression)
         finally:
+            session.ends_at = max(ends_at, time.monotonic() + FAREWELL_S)
             session.request("disconnect", restart=False, terminateDebuggee=False)
 
 
-class _Session:
-    """One session in the Debug Adapter Protocol: JSON behind a header that tells its length."""
+class Session:
+    """One session in the Debug Adapter Protocol: JSON behind a header that tells its length. What waits raises `TimeoutError` at
+    `ends_at` on the monotonic clock, whatever comes until then."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        connection.settimeout(SESSION_S)
-        self._connection, self._count = connection, 0
-        self._read = connection.makefile("rb")
+    def __init__(self, connection: socket.socket, ends_at: float) -> None:
+        self.ends_at = ends_at
+        self._connection, self._count, self._unread = connection, 0, b""
 
     def send(self, command: str, **arguments: Any) -> None:
         self._count += 1
         told = {"seq": self._count, "type": "request", "command": command, "arguments": arguments}
         body = msgspec.json.encode(told)
+        self._connection.settimeout(self._left_s())
         self._connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
     def request(self, command: str, **arguments: Any) -> dict[str, Any]:
@@ -141,13 +145,33 @@ class _Session:
                 raise NoAnswerError(f"debugpy refuses: {told.get('message', 'no reason is told')}")
 
     def _message(self) -> dict[str, Any]:
+        while b"\r\n\r\n" not in self._unread:
+            self._take()
+        head, _, self._unread = self._unread.partition(b"\r\n\r\n")
         length = 0
-        while (line := self._read.readline(1_000)) not in (b"\r\n", b""):
+        for line in head.split(b"\r\n"):
             name, _, value = line.partition(b":")
             length = int(value) if name.lower() == b"content-length" and value.strip().isdigit() else length
-        if not line or not 0 < length <= LONGEST_MESSAGE_BYTES:
+        if not 0 < length <= LONGEST_MESSAGE_BYTES:
             raise NoAnswerError("debugpy has closed the session")
+        while len(self._unread) < length:
+            self._take()
+        body, self._unread = self._unread[:length], self._unread[length:]
         try:
-            return msgspec.json.decode(self._read.read(length), type=dict[str, Any])
+            return msgspec.json.decode(body, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise NoAnswerError(f"what debugpy says cannot be read: {error}") from error
+
+    def _take(self) -> None:
+        """Some more of what is said."""
+        self._connection.settimeout(self._left_s())
+        part = self._connection.recv(1 << 16)
+        if not part or len(self._unread) > LONGEST_MESSAGE_BYTES:
+            raise NoAnswerError("debugpy has closed the session")
+        self._unread += part
+
+    def _left_s(self) -> float:
+        left_s = self.ends_at - time.monotonic()
+        if left_s <= 0.0:
+            raise TimeoutError
+        return left_s
