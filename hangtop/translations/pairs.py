@@ -3,7 +3,6 @@ each `"English" = "other"`. Signatures and settings have theirs beside the Engli
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import rtoml
 
+from hangtop.common.own_files import own_files
 from hangtop.translations.template import checked, spelled_out
 
 CATALOG = "logs/catalog"
@@ -30,8 +30,8 @@ def pairs(lang: str) -> list[tuple[str, str]]:
 def user_pairs(lang: str, user_dir: Path) -> tuple[list[tuple[str, str]], str]:
     """The user's own pairs, and what is wrong with the first file of theirs that cannot be used, if one cannot."""
     found: list[tuple[str, str]] = []
-    own, problem = _own(user_dir / "translations" / lang), ""
-    for path in (*_own(user_dir / "signatures"), *own):
+    own, problem = own_files(user_dir / "translations" / lang, ".toml"), ""
+    for path in (*own_files(user_dir / "signatures", ".toml"), *own):
         try:
             table = rtoml.loads(path.read_text("utf-8"))
             new = list(_of_table(table) if path in own else _beside(table, f"_{lang}"))
@@ -47,11 +47,6 @@ def user_pairs(lang: str, user_dir: Path) -> tuple[list[tuple[str, str]], str]:
 def kept(lang: str) -> frozenset[str]:
     """Words that are the same in both languages."""
     return frozenset((resources.files("hangtop.translations") / lang / "kept.txt").read_text("utf-8").split())
-
-
-def _own(folder: Path) -> list[Path]:
-    """None where the folder is another user's: `sudo -u` and `su` may keep HOME."""
-    return sorted(folder.glob("*.toml")) if os.access(folder, os.R_OK | os.X_OK) else []
 
 
 def _files(folder: Traversable) -> Iterable[Traversable]:
