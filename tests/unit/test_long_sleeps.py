@@ -143,6 +143,7 @@ def test_who_sleeps_in_a_loop_that_nothing_leaves_never_comes_back_unless_anothe
     helper = ThreadWait(replace(asleep(20).call, tid=902))
 
     def told(*threads: ThreadWait) -> str:
+        threads = tuple(replace(each, call=replace(each.call, tid=902)) for each in threads)
         own = watched(102, asleep(30))
         return diagnose(
             replace(state, looks=looks, waits=watch(replace(own, threads=(*own.threads, *threads)), at=AT)), SPEC, NOW
@@ -150,6 +151,11 @@ def test_who_sleeps_in_a_loop_that_nothing_leaves_never_comes_back_unless_anothe
 
     assert told() == "hung"
     assert told(helper) == "slow", "it sleeps, too, and what it does then nothing tells"
+    listener = OtherEnd(WaitObject("tcp", local="127.0.0.1:9", remote="0.0.0.0:0"), known=False)
+    elsewhere = OtherEnd(WaitObject("tcp", local="127.0.0.1:9", remote="10.0.0.2:80"), known=False, elsewhere=True)
+    assert told(waits(102, listener, kind="poll")) == "hung", "who may yet connect owes it nothing"
+    assert told(waits(102, elsewhere, kind="poll")) == "slow", "an answer may be on its way"
+    assert told(waits(102, elsewhere, kind="receive")) == "slow"
 
 
 @pytest.mark.parametrize(("rest_s", "switches_s"), [(40_000.0, 0.0), (2.0, 0.5)])

@@ -354,8 +354,9 @@ def _comes_back(watch: Watch, member: MemberStatus, process: WatchedProcess, thr
 
 
 def _in_vain(watch: Watch, process: WatchedProcess, thread: ThreadWait) -> bool:
-    """Whether only its own process ends what this thread waits for, or others of this machine of whom none works."""
-    ends = outer_ends(thread)
+    """Whether only its own process ends what this thread waits for, or others of this machine of whom none works; who may yet
+    connect to it owes it nothing."""
+    ends = [end for end in outer_ends(thread) if not end.object.remote.endswith(":0")]
     if thread.call.kind not in ("futex", "poll") or any(end.elsewhere or not end.pids for end in ends):
         return False
     side = side_of(watch, process, thread)
