@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.log import LogLine, Pace, Progress
+from hangtop.records.process import UnfinishedScript
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.records.waiting import OtherEnd, WaitObject
@@ -89,6 +90,30 @@ def test_a_server_that_is_left_when_all_steps_are_counted_out_serves_the_results
     assert diagnose(replace(state, log=round_done), SPEC, NOW).word == "hung", "more rounds are to come"
 
 
+SCRIPT = UnfinishedScript(98, (100,), "python report.py", True)
+
+
+def scripted(state: RunState) -> Verdict:
+    assert state.procs is not None
+    return diagnose(replace(state, procs=replace(state.procs, scripts=(SCRIPT,))), SPEC, NOW)
+
+
+def test_servers_behind_which_a_script_has_more_to_do_are_waited_for_also_if_one_is_at_no_port() -> None:
+    state = alone(SELECTS)
+    others = tuple(replace(process(number), rank=None, world=None, role="other") for number in (0, 1))
+    both = replace(run({0: SELECTS, 1: SELECTS}, others), log=state.log)
+    looks = (
+        replace(look, stacks=tuple(replace(each, rank=None, listens=each.pid == 100) for each in look.stacks))
+        for look in both.looks
+    )
+    both = replace(both, looks=tuple(looks), ranks={})
+    for said in (scripted(state), scripted(both)):
+        assert (said.word, said.confidence, said.culprits) == ("waiting", "possible", ())
+    assert scripted(both).rule == "idle"
+    assert diagnose(both, SPEC, NOW).word == "hung", "no script tells that these are no ranks"
+    assert scripted(alone(RESULT)).word == "hung", "it waits for something else"
+
+
 @pytest.mark.parametrize(
     "state",
     [
@@ -165,6 +190,7 @@ def test_a_program_that_is_over_and_leaves_a_server_has_finished_whatever_its_la
 
 def test_one_that_told_no_step_before_it_left_a_server_idles() -> None:
     state = replace(alone(SHUTDOWN), waits=watch(ENDED, at=NOW - 10))
+    assert scripted(state).word == "waiting", "and its script has more to do"
     assert diagnose(state, SPEC, NOW).headline.endswith("it listens, and nobody asks.")
     said = ("GET /curve 200", "GET /curve 200", "GET /curve 304", "GET /curve 200")
     asked = tuple(LogLine(0, 9 * at, None, None, "", text) for at, text in enumerate(said))

@@ -14,6 +14,7 @@ from hangtop.diagnosis.rules.verdict_builders import as_culprits, count, names, 
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.by_waits import current_watch
 from hangtop.diagnosis.status.member_status import AT_TERMINAL, MemberStatus
+from hangtop.records.process import UnfinishedScript
 from hangtop.records.stack import listening
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.stacks.frames import owner
@@ -60,12 +61,17 @@ def _is_asking(member: MemberStatus) -> bool:
 
 def idle(snapshot: Snapshot) -> Verdict | None:
     """All processes wait to be asked: a server at its port in its event loop, a notebook between two cells. No rank is known, and
-    no steps were told after which they would owe more; or these are counted out, and what serves the results was left.
+    no steps were told after which they would owe more; or these are counted out, and what serves the results was left. Where a
+    script has more to do behind them, it waits for them.
 
     Stands before `left_to_serve`: that rule asks for a program that is over, this one for what it waits for.
     """
     members = snapshot.members
-    if not snapshot.is_quiet or not members or snapshot.log.ray is not None or any(member.rank is not None for member in members):
+    scripts = snapshot.procs.scripts
+    numbered = any(
+        (member.process if scripts else member).rank is not None for member in members
+    )  # jobs of a script are no ranks
+    if not snapshot.is_quiet or not members or snapshot.log.ray is not None or numbered:
         return None
     notebook = any(_is_notebook(member) for member in members)
     progress = snapshot.log.progress
@@ -73,12 +79,14 @@ def idle(snapshot: Snapshot) -> Verdict | None:
     owes = progress.step is not None and (part or progress.total is None or progress.step < progress.total)
     if not all(waits_to_be_asked(member) for member in members) or (owes and not notebook):
         return None
-    if snapshot.ticking or snapshot.procs.scripts:  # its monitor goes on, and nobody else of it; or a script has more to do
+    if snapshot.ticking:  # its monitor goes on, and nobody else of it
         return None
     at_port = listening(snapshot.state.looks)
     server = next((member for member in members if member.pid in at_port), None)
     if server is None:
         return None
+    if scripts:
+        return before_its_script(snapshot, scripts[0], server)
     if progress.step is not None and not notebook:
         return Verdict(
             word="finished",
@@ -100,10 +108,12 @@ def left_to_serve(snapshot: Snapshot) -> Verdict | None:
     members, watch = snapshot.members, current_watch(snapshot.state, snapshot.pause_s)
     if not snapshot.is_quiet or not members or watch is None or snapshot.log.ray is not None or snapshot.ticking:
         return None
-    others = any(member.status != "gone" for member in (*snapshot.beside, *snapshot.aside)) or snapshot.procs.scripts
+    others = any(member.status != "gone" for member in (*snapshot.beside, *snapshot.aside))
     failed = any(found.severity == "fatal" and not found.survived for found in snapshot.findings)
     if others or failed or complaint(snapshot) is not None or not all(_only_serves(watch, member) for member in members):
         return None
+    if snapshot.procs.scripts:
+        return before_its_script(snapshot, snapshot.procs.scripts[0], members[0])
     served = Evidence("stacks", f"{members[0].name}: {members[0].text}, at a port of its own")
     if snapshot.log.progress.step is None and not counts_up(snapshot.state.tail):
         return _idles(snapshot, "it listens, and nobody asks", served)
@@ -114,6 +124,30 @@ def left_to_serve(snapshot: Snapshot) -> Verdict | None:
         confidence="likely",
         evidence=(served, snapshot.last_output),
     )
+
+
+def before_its_script(snapshot: Snapshot, script: UnfinishedScript, server: MemberStatus) -> Verdict:
+    """What is said where all members wait to be asked, one of them at a port, and the script of their shell has more to do."""
+    who = f"{names(snapshot.members)} wait{plural_s(snapshot.members)} to be asked, and nobody asks"
+    return Verdict(
+        word="waiting",
+        headline=f"{who}; behind it the script of its shell has more to do: `{script.next}`.",
+        refute="it ends without being asked",
+        confidence="possible",
+        evidence=(
+            Evidence(
+                "procs", f"pid {script.pid}, a shell, waits for {_awaited(script)}; its script goes on with `{script.next}`"
+            ),
+            Evidence("stacks", f"{server.name}: {server.text}, at a port of its own"),
+            silence(snapshot),
+        ),
+    )
+
+
+def _awaited(script: UnfinishedScript) -> str:
+    if script.in_wait:
+        return "all of its children" if len(script.awaited) > 1 else f"its child, pid {script.awaited[0]}, which is a job of it"
+    return f"pid {script.awaited[0]} in the foreground" if script.awaited else "a program in the foreground"
 
 
 def _idles(snapshot: Snapshot, what: str, served: Evidence) -> Verdict:

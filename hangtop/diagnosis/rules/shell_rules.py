@@ -6,17 +6,11 @@ from hangtop.common.text import duration, moment
 from hangtop.diagnosis.facts.author_fate import at_work, present_writers
 from hangtop.diagnosis.facts.last_words import complaint
 from hangtop.diagnosis.rules.end_rules import broke_off, finished
-from hangtop.diagnosis.rules.idle_rules import waits_to_be_asked
-from hangtop.diagnosis.rules.verdict_builders import as_culprits, hung_verdict, names, plural_s, silence
+from hangtop.diagnosis.rules.idle_rules import before_its_script, waits_to_be_asked
 from hangtop.diagnosis.snapshot import Snapshot
-from hangtop.diagnosis.status.member_status import MemberStatus
-from hangtop.records.process import UnfinishedScript
 from hangtop.records.stack import listening
 from hangtop.records.verdict import Evidence, Verdict
-from hangtop.stacks.loops import loop_around
 
-FOR_EVER = frozenset(("serve_forever", "run_forever"))
-"""Loops of servers in the standard library that only another thread ends (socketserver, asyncio)."""
 LATE_S = 10.0
 """A shell and its command need a moment after a sleep."""
 
@@ -58,8 +52,8 @@ def _others_work(snapshot: Snapshot) -> bool:
 
 def never_comes_to(snapshot: Snapshot) -> Verdict | None:
     """All that is left of the run are servers whom nobody asks, and the shell that started them waits for their end, while its
-    script has more to do: a bare `wait` waits for each child. Of one in the foreground, or whose loop may end, somebody may still
-    ask.
+    script has more to do. Whether that end ever comes nothing tells: a server may be meant to be asked from elsewhere, until a
+    signal, a timer of its own or a request ends it, so that it is never called hung.
 
     Stands before `rests_between_parts`: that rule asks nobody who lives, this one for what is left.
     """
@@ -70,17 +64,7 @@ def never_comes_to(snapshot: Snapshot) -> Verdict | None:
     others = any(member.alive for member in (*snapshot.beside, *snapshot.aside))
     if others or not all(waits_to_be_asked(member) and member.pid in at_port for member in members):
         return None
-    who = f"{names(members)} wait{plural_s(members)} to be asked, and nobody asks"
-    evidence = (
-        Evidence("procs", f"pid {script.pid}, a shell, waits for {_awaited(script)}; its script goes on with `{script.next}`"),
-        Evidence("stacks", f"{members[0].name}: {members[0].text}, at a port of its own"),
-        silence(snapshot),
-    )
-    headline = f"{who}; the shell that started it waits for its end, and never comes to `{script.next}`."
-    if script.in_wait and all(_serves_for_ever(snapshot, member) for member in members):
-        return hung_verdict(headline, "unknown", as_culprits(members, "likely"), evidence, "somebody asks, and it ends")
-    headline = f"{who}; behind it the script of its shell has more to do: `{script.next}`."
-    return Verdict("waiting", headline, "it ends without being asked", confidence="possible", evidence=evidence)
+    return before_its_script(snapshot, script, members[0])
 
 
 def rests_between_parts(snapshot: Snapshot) -> Verdict | None:
@@ -121,17 +105,3 @@ def _failed(snapshot: Snapshot) -> bool:
     codes = [writer.exit_code for writer in present_writers(snapshot.procs)]
     counted = snapshot.log.progress.total is not None and broke_off(snapshot) is not None
     return counted or any(codes) or complaint(snapshot) is not None
-
-
-def _awaited(script: UnfinishedScript) -> str:
-    if script.in_wait:
-        return "all of its children" if len(script.awaited) > 1 else f"its child, pid {script.awaited[0]}, which is a job of it"
-    return f"pid {script.awaited[0]} in the foreground" if script.awaited else "a program in the foreground"
-
-
-def _serves_for_ever(snapshot: Snapshot, member: MemberStatus) -> bool:
-    """Whether what it does shows no end: the loop of a server, or one of its own that nothing leaves."""
-    if any(frame.name in FOR_EVER for frame in member.frames):
-        return True
-    sources = [excerpt for look in snapshot.state.looks for excerpt in look.excerpts]
-    return member.activity is not None and loop_around(member.activity, sources) == "endless"
