@@ -10,6 +10,7 @@ import click
 from hangtop.cli.finite_range import FiniteRange
 from hangtop.cli.options import WATCH, config_of, options, spec_of_run, watch_spec
 from hangtop.cli.told_help import ToldCommand
+from hangtop.translations import say
 
 
 @click.command(cls=ToldCommand)
@@ -35,7 +36,7 @@ def inspect(processes: tuple[int, ...], ranks: tuple[int, ...], as_json: bool, *
 
         found, unknown = command.of_ranks(ProbeFeed(spec_of_run(given, config)), dict.fromkeys(ranks))
         names = {pid: f"rank {rank}" for rank, pid in found.items()}
-        sys.stderr.write("".join(f"hangtop inspect: {line}\n" for line in unknown))
+        sys.stderr.write("".join(f"hangtop inspect: {say(line)}\n" for line in unknown))
     else:
         processes = (*processes, *given["pids"])
     asked = tuple(dict.fromkeys((*names, *processes)))
@@ -95,10 +96,10 @@ def evaluate(code: str | None, **given: Any) -> int:
         pids, strangers = (
             command.members(ProbeFeed(watch_spec(given, config)), given["pids"]) if given["logs"] else (given["pids"], [])
         )
-        sys.stderr.write("".join(f"hangtop eval: {line}\n" for line in strangers))
+        sys.stderr.write("".join(f"hangtop eval: {say(line)}\n" for line in strangers))
         return command.run(dict.fromkeys(pids, ""), wanted, sys.stdout)
     found, unknown = of_ranks(ProbeFeed(spec_of_run(given, config)), dict.fromkeys(given["ranks"]))
-    sys.stderr.write("".join(f"hangtop eval: {line}\n" for line in unknown))
+    sys.stderr.write("".join(f"hangtop eval: {say(line)}\n" for line in unknown))
     return command.run({pid: f"rank {rank}" for rank, pid in found.items()}, wanted, sys.stdout)
 
 

@@ -315,3 +315,19 @@ def test_a_slot_takes_neither_a_word_for_a_month_nor_the_end_of_the_sentence() -
     assert CHINESE.say("All 2 ranks") == "全部 2 个 rank"
     told = CHINESE.say("All 8 ranks wait in all_reduce and none stands out.")
     assert told == "全部 8 个 rank 都等在 all_reduce 中，没有哪个与众不同。"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "rank 3 is pid 5 on node-b: only processes of this machine can be asked",
+        "rank 3 has no process that is known on this machine",
+        "pid 5 is no process of this run",
+        "a chart needs two columns of numbers, such as SELECT step, value FROM metrics",
+        "samples 8 processes 20 times a second for 5 s, at about 0.6 % of a core each; stops none of them",
+        "py-spy took 1.3 % of a core, 0.16 % a process",
+        "via tee",
+    ],
+)
+def test_what_a_command_says_beside_its_answer_has_its_pair(said: str) -> None:
+    assert CHINESE.untold(said) == 0

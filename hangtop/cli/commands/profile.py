@@ -22,6 +22,7 @@ from hangtop.records.nodes import node_of
 from hangtop.render.flame_svg import flame_svg
 from hangtop.stacks.folded import Profile, odd_first, parse, speedscope
 from hangtop.state.run_state import RunState
+from hangtop.translations import say
 from hangtop.tui.picture import FONTS
 from hangtop.tui.themes import load_palettes
 
@@ -52,17 +53,19 @@ def run(feed: Feed, wanted: ProfileOptions, out: TextIO, notices: TextIO) -> int
     names = _names(asyncio.run(processes_of(feed)))
     if not names:
         return _refuse("no process of this run is known on this machine: give --pid, or run hangtop where it runs", 4)
-    notices.write(
+    told = (
         f"samples {some(len(names), 'process')} {wanted.rate} times a second for {wanted.seconds:g} s, "
-        f"at about {SAMPLE_PERCENT * wanted.rate:.1g} % of a core each; stops none of them\n"
+        f"at about {SAMPLE_PERCENT * wanted.rate:.1g} % of a core each; stops none of them"
     )
+    notices.write(f"{say(told)}\n")
     notices.flush()
     sampled = sample(names, tool, wanted.seconds, wanted.rate)
     profiles = [parse(name, pid, sampled.texts.get(pid, "")) for pid, name in names.items()]
     seen = odd_first([profile for profile in profiles if profile.samples])
     _print(seen, {names[pid]: why for pid, why in sampled.problems.items()}, out)
     share = 100 * sampled.cpu_s / wanted.seconds
-    notices.write(f"py-spy took {share:.1f} % of a core, {share / len(names):.2f} % a process\n")
+    took = f"py-spy took {share:.1f} % of a core, {share / len(names):.2f} % a process"
+    notices.write(f"{say(took)}\n")
     if wanted.output is not None and seen:
         colours = {name: str(value) for name, value in msgspec.to_builtins(palette).items()}
         _write(wanted.output, seen, 1 / wanted.rate, colours)
@@ -83,7 +86,7 @@ def _print(profiles: Sequence[Profile], problems: Mapping[str, str], out: TextIO
             if nth == 0 or share >= LEAST_SHARE:
                 out.write(f"{profile.name if nth == 0 else '':10} {share:5.0%}  {frame}\n")
     for name, why in problems.items():
-        out.write(f"{name:10}     -  {why}\n")
+        out.write(f"{name:10}     -  {say(why)}\n")
 
 
 def _write(output: Path, profiles: Sequence[Profile], interval_s: float, colours: Mapping[str, str]) -> None:
@@ -95,5 +98,5 @@ def _write(output: Path, profiles: Sequence[Profile], interval_s: float, colours
 
 
 def _refuse(why: str, code: int) -> int:
-    sys.stderr.write(f"hangtop profile: {why}\n")
+    sys.stderr.write(f"hangtop profile: {say(why)}\n")
     return code

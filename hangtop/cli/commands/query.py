@@ -32,6 +32,7 @@ from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
+from hangtop.translations import say
 
 LIVE_S = 20.0
 """A look at a living run takes at most this long."""
@@ -65,7 +66,7 @@ def run(words: Sequence[str], options: Wanted, live: WatchSpec | None) -> int:
             note(add_runs(database, paths, sql, index_of_user(), zone_shift_s()))
             _answer(database, sql, options)
     except QueryError as error:
-        sys.stderr.write(f"hangtop query: {error}\n")
+        sys.stderr.write(f"hangtop query: {say(str(error))}\n")
         return 2
     return 0
 
@@ -81,7 +82,7 @@ def export(paths: Sequence[Path], folder: Path) -> int:
             for path in database.write_parquet(folder):
                 click.echo(path)
     except (QueryError, OSError) as error:
-        sys.stderr.write(f"hangtop export: {error}\n")
+        sys.stderr.write(f"hangtop export: {say(str(error))}\n")
         return 2
     return 0
 

@@ -18,6 +18,7 @@ from hangtop.common.text import duration, size, some
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.translations import say
 
 if TYPE_CHECKING:
     from hangtop.cli.commands.watch import WatchOptions
@@ -93,10 +94,10 @@ def listing(candidates: Sequence[RunCandidate], now: float, columns: int) -> lis
     for number, run in enumerate(candidates, 1):
         facts = (
             run.framework,
-            some(run.ranks, "rank") if run.ranks else "",
+            say(some(run.ranks, "rank")) if run.ranks else "",
             "" if run.log_bytes is None else size(run.log_bytes),
-            "" if run.log_modified_at is None else f"quiet {duration(max(0.0, now - run.log_modified_at))}",
-            f"{run.command} via {run.via}" if run.via else run.command,
+            "" if run.log_modified_at is None else say(f"quiet {duration(max(0.0, now - run.log_modified_at))}"),
+            f"{run.command} {say(f'via {run.via}')}" if run.via else run.command,
         )
         line = f"     {'  '.join(fact for fact in facts if fact)}"
         lines += [f"{number:>3}  {run.log}", line if len(line) <= columns else f"{line[: columns - 1]}…"]

@@ -199,7 +199,7 @@ class QueryScreen(PageScreen):
         answer = await answered(ask)
         self._charting = False
         if answer.problem:
-            self._notice = answer.problem
+            self._notice = say(answer.problem)
         else:
             self._chart, self.body.top = answer.lines, 0
         self.show(self.hangtop.view)
