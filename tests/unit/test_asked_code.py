@@ -74,15 +74,29 @@ def test_a_frame_that_has_no_such_name_is_left_as_it_was():
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="since Python 3.13 nothing is copied (PEP 667)")
-def test_the_names_of_a_traced_frame_are_left_alone_and_that_is_said():
+def test_the_names_of_a_frame_in_which_a_debugger_stands_are_left_alone_and_that_is_said():
+    lr, said, frame, before = 0.1, [], sys._getframe(), sys.gettrace()
+
+    def stands(*_: object) -> None:
+        said.append(endpoint.run("lr", {}))
+
+    frame.f_trace = stands
+    sys.settrace(stands)
+    lr += 0.1
+    sys.settrace(before)
+    frame.f_trace = None
+    assert [well for _, well in said] == [False] * len(said) != []
+    assert "lr is left alone: a debugger stands in test_the_names" in said[0][0]
+    assert lr == 0.2
+
+
+def test_one_that_only_traces_keeps_nothing_from_being_seen():
     lr, frame = 0.1, sys._getframe()
-    frame.f_trace = lambda *_: None
+    frame.f_trace = lambda *_: None  # as debugpy leaves it where `listen` was called
     try:
-        said, well = endpoint.run("lr", {})
+        assert endpoint.run("lr", {}) == ("0.1\n", True)
     finally:
         frame.f_trace = None
-    assert not well
-    assert "lr is left alone: a debugger traces test_the_names" in said
     assert lr == 0.1
 
 

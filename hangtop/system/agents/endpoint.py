@@ -79,8 +79,8 @@ class Seen(dict[str, Any]):
             frame = frame.f_back
 
     def __missing__(self, name: str) -> Any:
-        for frame in self._frames:
-            names = self._names(frame, name)
+        for above, frame in zip((None, *self._frames), self._frames, strict=False):
+            names = self._names(frame, above, name)
             if name in names:
                 return names[name]
         main = vars(sys.modules["__main__"])
@@ -88,8 +88,9 @@ class Seen(dict[str, Any]):
             return main[name]
         raise KeyError(name)
 
-    def _names(self, frame: FrameType, name: str) -> Mapping[str, Any]:
-        """Those of a frame that may have this name. To take them of another one would renew its copy for nothing."""
+    def _names(self, frame: FrameType, above: FrameType | None, name: str) -> Mapping[str, Any]:
+        """Those of a frame that may have this name. To take them of another one would renew its copy for nothing. `above`: what
+        runs on top of it."""
         code = frame.f_code
         if not code.co_flags & CO_OPTIMIZED:
             return frame.f_locals
@@ -97,8 +98,9 @@ class Seen(dict[str, Any]):
             return {}
         if not COPIES:
             return frame.f_locals
-        if frame.f_trace is not None:  # a debugger may have set one in the copy, which it has still to write back
-            raise NameError(f"{name} is left alone: a debugger traces {code.co_name}, where it stands")
+        tracer = getattr(frame.f_trace, "__code__", None)
+        if above is not None and above.f_code is tracer:  # it may have set one in the copy, which it has still to write back
+            raise NameError(f"{name} is left alone: a debugger stands in {code.co_name}")
         return self._copies.setdefault(frame, frame.f_locals)
 
     def forget(self) -> None:
