@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from hangtop.cli.commands.runs import listing
+from hangtop.common.text import cells
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.runs_here import RunsSource
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.training_commands import framework_of, looks_like_training
+from hangtop.translations import speak
 from tests.fakes.processes import eventually, python, running
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
@@ -129,6 +131,11 @@ def test_a_run_is_offered_in_lines_that_fit() -> None:
     assert first == "  1  /data/train.log"
     assert second.startswith("     generic  4 ranks  310 B  python train.py --option")
     assert len(second) == 80
+    speak("zh")
+    try:
+        assert cells(listing([run], 0.0, 80)[1]) == 80
+    finally:
+        speak("en")
 
 
 @linux_only

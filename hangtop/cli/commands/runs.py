@@ -18,6 +18,7 @@ from hangtop.common.text import duration, size, some
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.spans import cut, plain
 from hangtop.translations import say
 
 if TYPE_CHECKING:
@@ -100,5 +101,5 @@ def listing(candidates: Sequence[RunCandidate], now: float, columns: int) -> lis
             f"{run.command} {say(f'via {run.via}')}" if run.via else run.command,
         )
         line = f"     {'  '.join(fact for fact in facts if fact)}"
-        lines += [f"{number:>3}  {run.log}", line if len(line) <= columns else f"{line[: columns - 1]}…"]
+        lines += [f"{number:>3}  {run.log}", plain(cut(((line, "ink"),), columns))]
     return lines
