@@ -173,6 +173,29 @@ def test_a_worker_that_waits_for_a_call_while_no_other_runs_one_waits_for_one_be
     assert verdict(replace(runs, ray=state.ray)).rule != "calls_in_a_ring"
 
 
+@pytest.mark.parametrize(("state", "word"), [("running", "stalled"), ("unknown", "stalled"), ("idle", "hung"), ("dead", "hung")])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_named_actor_of_another_job_may_run_the_call_that_is_waited_for(workers, state, word):
+    numbers = range(1, workers + 1)
+    actors = tuple(RayActor("Worker", "running", method="update", pid=100 + n, id=str(n), job="01000000") for n in numbers)
+    judge = RayActor("Judge", state, id="9", name="judge", pid=4711, job="02000000")
+    cluster = RayCluster("session_2026-01-10_08-00-00_1_5", actors=(*actors, judge), api=RayApi("a", "ok", 1.0, True))
+    known = on_ray({n: at("Worker.update", GET) for n in numbers}, *(worker(n, "Worker.update", IDLE) for n in numbers))
+    told = verdict(replace(known, ray={"": RayReading((cluster,), named=True)}))
+    assert (told.rule, told.word) == ("calls_in_a_ring", word)
+    assert ("Judge judge, of another job" in told.headline) == (word == "stalled")
+
+
+@pytest.mark.parametrize(("state", "word"), [("running", "stalled"), ("idle", "hung")])
+def test_so_it_may_beside_a_worker_of_the_run_that_idles(state, word):
+    own = RayActor("Worker", "running", method="update", pid=101, id="1", job="01000000")
+    judge = RayActor("Judge", state, id="9", name="judge", pid=4711, job="02000000")
+    rests = RayActor("Worker", "idle", pid=102, id="2", job="01000000")
+    cluster = RayCluster("session_2026-01-10_08-00-00_1_5", actors=(own, rests, judge), api=RayApi("a", "ok", 1.0, True))
+    known = on_ray({1: at("Worker.update", GET), 2: idle()}, worker(1, "Worker.update", IDLE), worker(2, "Worker"))
+    assert verdict(replace(known, ray={"": RayReading((cluster,), named=True)})).word == word
+
+
 def test_a_task_whose_job_nobody_tells_is_of_the_run_where_all_drivers_are():
     task = RayActor("piece", "running", pid=109)
     own, other = RayDriver("01000000", DRIVER, "n", "python job.py"), RayDriver("02000000", 5, "n", "python other.py")

@@ -18,8 +18,12 @@ from hangtop.diagnosis.rules.verdict_builders import (
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.member_status import CPU_PERCENT, MemberStatus
 from hangtop.diagnosis.status.ray_calls import at_work_elsewhere, method_of, title_of
+from hangtop.records.ray.cluster import RayActor
 from hangtop.records.verdict import Evidence, Kind, Verdict
 from hangtop.stacks.ray_waits import queue_wait, ray_wait
+
+CALLS_NOBODY = frozenset({"idle", "dead", "gone", "zombie"})
+"""States of an actor in which no call of it runs."""
 
 
 def call_stands(snapshot: Snapshot) -> Verdict | None:
@@ -32,6 +36,8 @@ def call_stands(snapshot: Snapshot) -> Verdict | None:
     callers = [member for member in snapshot.aside if ray_wait(member.activity) == "call"]
     idle = [member for member in snapshot.aside if ray_wait(member.activity) == "idle"]
     if not snapshot.is_quiet or not here or not (callers or idle) or not all(map(_stands, here)):
+        return None
+    if all(ray_wait(member.activity) == "call" for member in here) and _called_elsewhere(snapshot) is not None:
         return None
     idle_classes = {_class_of(member) for member in idle}
     apart = here if len(here) == 1 or all(_class_of(member) in idle_classes for member in here) else []
@@ -89,16 +95,22 @@ def queue_stands(snapshot: Snapshot) -> Verdict | None:
 def calls_in_a_ring(snapshot: Snapshot) -> Verdict | None:
     """All workers of Ray that have a call wait for another call, and none of the calls runs: they wait for each other; one alone
     waits for a call that stands behind its own. Only where all of the run's workers are on this machine: one elsewhere might run
-    a call.
+    a call. So may a named actor of another job in the same cluster: while one does, only the silence is told.
 
     Stands before `standing_still`: that they all wait for calls tells why nobody moves.
     """
     here = [member for member in snapshot.members if member.status != "gone"]
     workers = [member for member in here if title_of(member.process) is not None]
     waits = all(ray_wait(member.activity) == "call" and member.moved is False for member in here)
-    if not snapshot.is_quiet or not workers or not waits or not _all_here(snapshot):
+    if not snapshot.is_quiet or not workers or not waits:
         return None
     first = f"{workers[0].name} {workers[0].text}"
+    if (other := _called_elsewhere(snapshot)) is not None:
+        stands = (Evidence("stacks", f"{workers[0].name}: {workers[0].text}{still(workers[0])}"), silence(snapshot))
+        headline = f"{first}; {name(other)}, of another job in this cluster, may run what it waits for."
+        return Verdict("stalled", headline, "that call returns", kind="unknown", confidence="possible", evidence=stands)
+    if not _all_here(snapshot):
+        return None
     if len(workers) == 1:
         headline = f"{first}, and no other worker of Ray runs a call: what it waits for stands behind its own call."
         evidence = (Evidence("stacks", f"{workers[0].name}: {workers[0].text}{still(workers[0])}"), silence(snapshot))
@@ -114,6 +126,16 @@ def _all_here(snapshot: Snapshot) -> bool:
     clusters = trusted_clusters(snapshot)
     actors = [actor for cluster in clusters for actor in cluster.actors if actor.state != "dead"]
     return bool(actors) and all(actor.pid is not None for actor in actors)
+
+
+def _called_elsewhere(snapshot: Snapshot) -> RayActor | None:
+    """An actor in a cluster of the run that is none of its members, and runs a call or may: whoever knows its name may have
+    called it."""
+    own = {member.pid for member in (*snapshot.members, *snapshot.aside, *snapshot.beside)}
+    sessions = {cluster.session for cluster in trusted_clusters(snapshot)}
+    clusters = (cluster for reading in snapshot.state.ray.values() for cluster in reading.clusters)
+    actors = (actor for cluster in clusters if cluster.session in sessions for actor in cluster.actors)
+    return next((actor for actor in actors if actor.pid not in own and actor.state not in CALLS_NOBODY), None)
 
 
 def _stands(member: MemberStatus) -> bool:
