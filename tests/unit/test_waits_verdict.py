@@ -232,15 +232,23 @@ def test_who_looks_for_what_another_of_the_same_job_makes_is_alive_as_long_as_th
 
 
 def test_a_shell_that_goes_through_a_list_makes_what_is_looked_for_and_one_in_a_while_may_be_a_monitor() -> None:
-    def word(**more: object) -> str:
+    def word(near: tuple[int, ...] = (), met: OtherEnd | None = None, **more: object) -> str:
         shell = watched(OUTSIDE, waits(OUTSIDE, kind="child"), **({"woken_in": 3, "counted": True} | more))
         state = poller(shell, silence_s=2_000.0)
         assert state.waits is not None
-        return diagnose(replace(state, waits=replace(state.waits, near=())), SPEC, NOW).word
+        reading = replace(state.waits, near=near)
+        if met is not None:
+            own = reading.processes[0]
+            held = replace(own, threads=(*own.threads, waits(100, met, kind="futex", tid=105)))
+            reading = replace(reading, processes=(held, *reading.processes[1:]))
+        return diagnose(replace(state, waits=reading), SPEC, NOW).word
 
     assert word() == "slow"
     assert word(counted=False) == "hung"
     assert word(woken_in=0) == "hung", "its command stands"
+    assert word(near=(OUTSIDE,)) == "hung", "a stranger's, in the same folder"
+    assert word(met=at_pipe(OUTSIDE)) == "hung", "a stranger's, at the other end of a pipe"
+    assert word(met=OtherEnd(WaitObject("child"), (OUTSIDE,))) == "slow", "a shell that the run started"
 
 
 def test_of_a_companion_in_an_event_loop_all_sleeps_tell_whether_it_goes_on() -> None:

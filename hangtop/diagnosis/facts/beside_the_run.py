@@ -4,12 +4,15 @@ for what they give. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.long_sleeps import sleep_of
 from hangtop.diagnosis.facts.other_side import COMPUTES, OtherSide, computes, named, stands_stopped
 from hangtop.diagnosis.facts.rests_between import RESTS, first_at_rest, rests_between
 from hangtop.diagnosis.facts.wait_graph import dead_locks, wait_graph
 from hangtop.diagnosis.facts.wait_moves import Watch, look_of
+from hangtop.records.waiting import OtherEnd, ThreadWait
 from hangtop.records.watched_waits import WaitsReading, WatchedProcess
 
 
@@ -68,6 +71,15 @@ def _near(watch: Watch) -> list[WatchedProcess]:
 
 
 def _beside(watch: Watch) -> list[WatchedProcess]:
-    """Also the shells of the run itself that go from command to command: no member stands for these."""
-    shells = (process.pid for process in watch.processes.values() if process.counted)
+    """Also the shells of the run itself that go from command to command: no member stands for these. A shell that is only near,
+    or at the other end of what somebody waits at, is a stranger's."""
+    known = watch.processes.values()
+    ends = {(process.pid, pid) for process in known for thread in process.threads for end in _met(thread) for pid in end.pids}
+    strange = {*watch.reading.near, *(pid for waits, pid in ends if pid != waits)}
+    shells = (process.pid for process in known if process.counted and process.pid not in strange)
     return [watch.processes[pid] for pid in dict.fromkeys((*watch.reading.beside, *shells)) if pid in watch.processes]
+
+
+def _met(thread: ThreadWait) -> Iterator[OtherEnd]:
+    """Where others are met: a child is no stranger."""
+    return (end for end in (*thread.ends, *thread.locked) if end.object.kind not in ("child", "process"))
