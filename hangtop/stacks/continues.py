@@ -26,14 +26,14 @@ def continues(source: str, line: int) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False
     functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
-    of_psutil = "psutil" in source
-    senders = {node.name for node in functions if any(_sends(call, of_psutil) for call in _calls(node))}
+    made = _made_by_psutil(tree)
+    senders = {node.name for node in functions if any(_sends(call, made) for call in _calls(node))}
     here: ast.AST = min((node for node in functions if _is_around(node, line)), key=_length, default=tree)
     around = [node for node in ast.walk(here) if _is_around(node, line)]
     first = min((node.lineno for node in around if isinstance(node, LOOPS)), default=line + 1)
     ends = (item.context_expr for node in around if isinstance(node, WITHS) for item in node.items)
     ahead = [call for call in _calls(here) if call.lineno >= first or (call.end_lineno or 0) > line]
-    return any(_sends(call, of_psutil) or _called(call) in senders for call in ahead) or any(
+    return any(_sends(call, made) or _called(call) in senders for call in ahead) or any(
         _called(end) in senders for end in ends if isinstance(end, ast.Call)
     )
 
@@ -60,10 +60,27 @@ def _called(call: ast.Call) -> str:
     return name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
 
 
-def _sends(call: ast.Call, of_psutil: bool) -> bool:
-    if of_psutil and isinstance(call.func, ast.Attribute) and call.func.attr == "resume" and not call.args:
-        return True
+def _sends(call: ast.Call, made: frozenset[str]) -> bool:
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "resume" and not call.args:
+        of = call.func.value
+        return _is_of_psutil(of) or ast.unparse(of) in made
     names = (
         each.attr if isinstance(each, ast.Attribute) else each.id if isinstance(each, ast.Name) else "" for each in call.args
     )
     return _called(call) in SENDERS and SIGNAL in names
+
+
+def _made_by_psutil(tree: ast.AST) -> frozenset[str]:
+    """The names that are given such an object, and nothing else: other things have a `resume()`, too."""
+    given = [
+        (ast.unparse(target), _is_of_psutil(node.value))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else (node.target,))
+    ]
+    return frozenset(name for name, is_made in given if is_made) - {name for name, is_made in given if not is_made}
+
+
+def _is_of_psutil(made: ast.AST) -> bool:
+    """`psutil.Process(pid)`"""
+    return isinstance(made, ast.Call) and ast.unparse(made.func) == "psutil.Process"

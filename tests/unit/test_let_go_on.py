@@ -82,6 +82,7 @@ def on_continue():
         "try:\n    here()\nfinally:\n    child.send_signal(SIGCONT)",
         "while hot():\n    os.killpg(group, signal.SIGCONT)\n    os.killpg(group, signal.SIGSTOP)\n    here()",
         "import psutil\nhere()\npsutil.Process(7).resume()",
+        "import psutil\nself.rank = psutil.Process(7)\nhere()\nself.rank.resume()",
         "with paused(7):\n    here()",
         "def go_on(pid):\n    os.kill(pid, signal.SIGCONT)\nhere()\ngo_on(7)",
     ],
@@ -98,11 +99,23 @@ def test_a_program_that_comes_to_let_a_process_go_on(program: str) -> None:
         "here()\nos.kill(7, signal.SIGSTOP)",
         "here()\nsignal.signal(signal.SIGCONT, print)",
         "here()\ntrainer.resume()",
+        "import psutil\ntrainer = Trainer(psutil.cpu_count())\nhere()\ntrainer.resume()",
+        "import psutil\np = psutil.Process(7)\np = Trainer()\nhere()\np.resume()",
         "with open(path):\n    here()",
         "def f():\n    here()\ndef g():\n    os.kill(7, signal.SIGCONT)",
         "here()\nnot python",
     ],
-    ids=["it did so", "another signal", "a handler", "no process", "another with", "another function", "no program"],
+    ids=[
+        "it did so",
+        "another signal",
+        "a handler",
+        "no process",
+        "beside psutil",
+        "no process any more",
+        "another with",
+        "another function",
+        "no program",
+    ],
 )
 def test_a_program_that_lets_nobody_go_on(program: str) -> None:
     source = HELPERS + program
@@ -128,10 +141,11 @@ def test_a_rank_that_a_script_will_let_go_on_is_alive() -> None:
 PAUSER = Frame("archive", "/home/me/archive.py", 12)
 
 
-def beside(process_there: WatchedProcess, *, comes: bool = True) -> Verdict:
+def beside(process_there: WatchedProcess, *, comes: bool = True, same_job: bool = True) -> Verdict:
     """A rank is stopped, and this one, which the same job started, stands at a line behind which it lets it go on."""
     ranks, other = (process(0), process(1, state="T")), thread(PAUSER, wait="sleep")
-    looked = replace(watch(watched(101, state="T"), process_there, at=AT, asked=(100, 101)), beside=(SCRIPT,))
+    looked = watch(watched(101, state="T"), process_there, at=AT, asked=(100, 101))
+    looked = replace(looked, **{"beside" if same_job else "near": (SCRIPT,)})
     state = run({0: ALL_REDUCE}, ranks, silence_s=14.0, waits=looked)
     source = Excerpt(PAUSER.file, 12, ("copy()",), at=12, continues=comes)
     stack = Stack(SCRIPT, NOW - 2, (replace(other, tid=SCRIPT),), started_ticks=7)
@@ -146,6 +160,7 @@ def test_a_program_beside_a_stopped_rank_may_be_the_one_that_lets_it_go_on() -> 
     assert "which goes on, lets it go on" in verdict.headline
     for hung in (beside(works, comes=False), beside(replace(works, woken_in=0)), beside(replace(works, state="T"))):
         assert (hung.word, [culprit.rank for culprit in hung.culprits]) == ("hung", [1])
+    assert beside(works, same_job=False).word == "hung", "a stranger in the same folder lets others go on"
 
 
 def test_a_script_that_stands_before_its_command_or_speaks_of_another_lets_nobody_go_on() -> None:

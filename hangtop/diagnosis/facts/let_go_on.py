@@ -20,7 +20,7 @@ def let_go_on(watch: Watch, pid: int) -> str | None:
     if watch.reading.started_at + watch.reading.seconds > watch.pauses_end_at:
         return None
     own = watch.processes.get(pid)
-    others = (*watch.reading.beside, *watch.reading.near, *((own.ppid,) if own is not None else ()))
+    others = (*watch.reading.beside, *((own.ppid,) if own is not None else ()))
     program = next((watch.processes[each] for each in others if each in watch.continues and each in watch.processes), None)
     if program is not None and _goes_on(watch, program):
         return f"{named(program)}, which goes on, lets it go on"
@@ -30,12 +30,13 @@ def let_go_on(watch: Watch, pid: int) -> str | None:
 
 
 def pauser_pids(state: RunState, stopped: Collection[int]) -> tuple[int, ...]:
-    """Who may have stopped these, and let them go on later: those beside them, and their parents. Their stacks tell."""
+    """Who may have stopped these, and let them go on later: those of the same job beside them, and their parents. Their stacks
+    tell. A stranger in a folder of the run may do so to others."""
     if state.waits is None or not stopped:
         return ()
     known = {process.pid: process for process in state.waits.processes}
     above = (known[pid].ppid for pid in stopped if pid in known)
-    return tuple(pid for pid in dict.fromkeys((*state.waits.beside, *state.waits.near, *above)) if pid in known)
+    return tuple(pid for pid in dict.fromkeys((*state.waits.beside, *above)) if pid in known)
 
 
 def _goes_on(watch: Watch, process: WatchedProcess) -> bool:
