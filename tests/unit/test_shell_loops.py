@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from threading import Event
+from typing import cast
+
 import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
+from hangtop.probe.processes.shell_loops import CountedShells
 from hangtop.records.process import Process, ProcessReading, ShellLoop, Writer
 from hangtop.records.verdict import Verdict
 from hangtop.system.processes.shell_text import counts_out, loop_around_sleep, seconds_of
+from hangtop.system.processes.table import ProcessTable, Stat
 from tests.unit.test_author_fate import SAID
 from tests.unit.test_verdict import NOW, SPEC, run
 
@@ -73,6 +79,37 @@ def test_a_loop_that_only_reads_the_log_is_a_person_who_watches_it() -> None:
 )
 def test_a_shell_of_which_each_loop_goes_through_a_list(program: str, ends: bool) -> None:
     assert counts_out(program) is ends
+
+
+class ScriptTable:
+    """Shells that run scripts in a folder; the folder of one of them lies on a file system that does not answer."""
+
+    def __init__(self, folder: str, answers: Event, *late: int) -> None:
+        self.stats = {pid: Stat(pid, "bash" if pid < 13 else "python", "S", 1, pid, pid, 7) for pid in range(10, 14)}
+        self.folder, self.answers, self.late = folder, answers, late
+
+    def command(self, pid: int) -> tuple[str, ...]:
+        return ("bash", f"{pid}.sh")
+
+    def cwd(self, pid: int) -> str:
+        if pid in self.late:
+            self.answers.wait()
+        return self.folder
+
+
+def test_the_scripts_of_shells_are_read_behind_a_time_limit(tmp_path: Path) -> None:
+    for name, loop in (("10", "for part in a b"), ("11", "while true"), ("12", "for part in a b"), ("13", "for part in a b")):
+        (tmp_path / f"{name}.sh").write_text(f"{loop}; do sleep 1; done\n")
+    answers = Event()
+    shells = CountedShells(cast("ProcessTable", ScriptTable(str(tmp_path), answers, 12)))
+    try:
+        assert shells.find((12, 10, 11, 13, 99)) == {10}, "one in a while, what is no shell, one that is gone, one that is late"
+    finally:
+        answers.set()
+    at_once = CountedShells(cast("ProcessTable", ScriptTable(str(tmp_path), answers)))
+    assert at_once.find((10, 12)) == {10, 12}
+    (tmp_path / "10.sh").unlink()
+    assert at_once.find((10, 12)) == {12}
 
 
 def test_how_long_a_sleep_takes() -> None:

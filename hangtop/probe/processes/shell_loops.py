@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import stat as modes
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -76,15 +75,21 @@ class ShellLoops:
         return None if text is None else Script(text, cwd, self._table.command(stat.pid)[1:])
 
 
-def counted_shells(table: ProcessTable, pids: Collection[int]) -> frozenset[int]:
-    """The shells among these of whose program each loop ends by itself. May wait for the file system."""
-    found = []
-    for pid in pids:
-        if pid in table.stats and table.stats[pid].name in SHELLS:
-            with suppress(OSError):
-                text = program_of(table.command(pid), table.cwd(pid))
-                found += [pid] if text is not None and counts_out(text) else []
-    return frozenset(found)
+class CountedShells:
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._guard: Guard[Identity, bool] = Guard()
+
+    def find(self, pids: Iterable[int]) -> frozenset[int]:
+        """The shells among these of whose program each loop ends by itself."""
+        shells = [stat for pid in pids if (stat := self._table.stats.get(pid)) is not None and stat.name in SHELLS]
+        told = self._guard.known({stat.identity: partial(self._counts_out, stat.pid) for stat in shells})
+        return frozenset(stat.pid for stat in shells if told.get(stat.identity))
+
+    def _counts_out(self, pid: int) -> bool:
+        """May wait for the file system. Raises `OSError`."""
+        text = program_of(self._table.command(pid), self._table.cwd(pid))
+        return text is not None and counts_out(text)
 
 
 def program_of(command: tuple[str, ...], cwd: str) -> str | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.nodes.node_waits import Ends, FarWaits, with_far_ends
-from hangtop.probe.processes.shell_loops import counted_shells
+from hangtop.probe.processes.shell_loops import CountedShells
 from hangtop.probe.source import Absent, Source
 from hangtop.probe.waits.companions import companions
 from hangtop.probe.waits.continuers import Continuers
@@ -59,6 +59,7 @@ class WaitSource(Source):
         self._table = table or open_table()
         self._surroundings = Surroundings(self._table)
         self._continuers = Continuers(self._table)
+        self._counted_shells = CountedShells(self._table)
         self._sampler = Sampler()
         self._pollers = Pollers()
         self._last: Moment | None = None
@@ -78,7 +79,7 @@ class WaitSource(Source):
         above = tuple(_above_stopped(self._table, ask.pids))
         continuers = self._continuers.find(ask.pids, (*beside, *near, *above))
         around = self._surroundings.look(tuple(dict.fromkeys((*ask.pids, *beside, *near, *above))))
-        counted_out = counted_shells(self._table, around.threads)
+        counted_out = self._counted_shells.find(around.threads)
         inodes, unix = _inodes(around), _unix_inodes(around)
         counted = {pid: _counted(pid, threads) for pid, threads in around.threads.items()}
         members = frozenset(row.local for pid in ask.pids for row in around.sockets.get(pid, ()))
