@@ -68,7 +68,7 @@ def _facts(run: RunCandidate, told: ToldState | None, now: float) -> Row:
 def _said(run: RunCandidate, look: RunLook | None) -> Span:
     """The headline; until there is one, the command of the run."""
     if look is None:
-        return f"{run.command} {say(f'via {run.via}')}" if run.via else run.command, "faint"
+        return f"{run.command} {say(f'via {run.via}')}" if run.via else run.command, "muted"
     if look.told is None:
         return look.problem, "warn"
     return say(look.told.headline), "ink" if verdict_label(look.told.verdict).fill else "muted"
