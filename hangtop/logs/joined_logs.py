@@ -44,9 +44,8 @@ def join_logs(
     rows: RankRows | None = None,
 ) -> LogReading:
     """The reading of all files. `profile`: the one that the user chose. `known`: ranks sent before, left out if nothing changed.
-    `outputs`: files with the time of their last byte. `beside`: files of single ranks, which tell nothing of the stage and
-    progress of the run. `began_at`, `older`: since when the processes run that run now, and the byte of each file below which all
-    is older than they are. `rows`: the ranks as they were told before."""
+    `outputs`: files with the time of their last byte. `beside`: files of single ranks, no part of the course. `began_at`: of the
+    processes that run now; `older`: the byte of each file below which all is older. `rows`: the ranks as told before."""
     profiles = active(catalog.profiles, _best_scores(facts), profile)
     everything = (*facts, *beside)
     courses = {file.file: _course(file, profiles, catalog) for file in facts}
