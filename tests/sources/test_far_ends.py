@@ -115,6 +115,7 @@ def test_who_has_the_lock_for_which_a_rank_there_waits_is_told_with_what_it_does
     import subprocess
 
     path = str(tmp_path / "cache.lock")
+    Path(path).touch()
     takes = TAKES.format(path=path, how=how)
     with (
         python(takes, stdout=subprocess.PIPE) as holder,

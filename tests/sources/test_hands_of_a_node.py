@@ -114,6 +114,7 @@ def test_an_output_that_is_a_named_pipe_is_none_and_holds_up_no_start(ends: Exit
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     run = Run(ends, tmp_path / "out")
     with fifo.open("wb") as file, python(SLEEPS, stdout=file) as process:
+        eventually(lambda: b"time.sleep" in read(f"/proc/{process.pid}/cmdline"), "its program")
         assert launch_of(process.pid, start_of(process.pid))["output"] == ""
         run.end()
         assert run.start(str(fifo)) == {"error": f"{fifo} is no plain file"}

@@ -240,11 +240,11 @@ def test_limits_that_cannot_be_as_they_were_are_said(run: Path) -> None:
     script += "if os.geteuid() == 0: os.setresgid(23001, 23001, 23001); os.setresuid(23001, 23001, 23001)\n"
     script += "print(*take_on(msgspec.json.decode(sys.argv[1], type=Conditions)), sep='\\n')\n"
     script += "print(resource.getrlimit(resource.RLIMIT_NOFILE), oct(os.umask(0)))"
-    wanted = msgspec.json.encode(Conditions({"RLIMIT_NOFILE": (4096, 8192)}, umask=0o027, nice=-5))
+    wanted = msgspec.json.encode(Conditions({"RLIMIT_NOFILE": (4096, 8192)}, umask=0o027, nice=-7))
     done = subprocess.run([sys.executable, "-c", script, wanted], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     lines = done.stdout.splitlines()
     assert "its limit nofile was 4,096, the new run's is 512: only root may raise it" in lines[0]
-    assert f"its nice value was -5, the new run's is {os.nice(0)}" in lines[1]
+    assert f"its nice value was -7, the new run's is {os.nice(0)}" in lines[1]
     assert lines[2] == "(512, 512) 0o27"
 
 
