@@ -167,6 +167,11 @@ def told_once(state: RunState, name: str) -> bool:
     return bool(state.health) and (health is None or health.told)
 
 
+def gpus_read(state: RunState) -> bool:
+    """Whether each GPU has given its first values: until then the processes on it are not known."""
+    return not any(gpu.status == "reading" for node in state.gpus.values() for gpu in node.reading.gpus)
+
+
 def nodes_told(state: RunState) -> bool:
     """Whether each node that was named has told of its processes, or why it cannot."""
     return bool(state.health) and all(health.told for name, health in state.health.items() if is_node(name))

@@ -21,7 +21,7 @@ from hangtop.cli.commands.check import advised, verdict_once
 from hangtop.common import clock
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
-from hangtop.monitor.headless import FIRST_LOOK_S, looks, nodes_told, ray_known, settled, told_once, too_long
+from hangtop.monitor.headless import FIRST_LOOK_S, gpus_read, looks, nodes_told, ray_known, settled, told_once, too_long
 from hangtop.monitor.questions import answered, unanswered
 from hangtop.records.advice import Advice
 from hangtop.records.ask import Ask
@@ -124,7 +124,7 @@ def _known(need: Need, state: RunState, waited_s: float) -> bool:
         case "nodes":
             return nodes_told(state) or waited_s > NODES_S
         case "gpus":
-            return told_once(state, "gpu") or waited_s > GPUS_S
+            return (told_once(state, "gpu") and gpus_read(state)) or waited_s > GPUS_S
         case "log":
             return settled(state) or waited_s > SOURCES_S
         case "ray":
