@@ -15,6 +15,7 @@ from hangtop.monitor.told_state import ToldState
 from hangtop.records.runs import RunCandidate
 from hangtop.records.verdict import VerdictWord
 from hangtop.render.spans import BLANK, Row, Span, align, between, cut, dotted
+from hangtop.render.status_segment import brief_badge, step_of
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.translations import say
 
@@ -38,22 +39,16 @@ def run_rows(run: RunCandidate, look: RunLook | None, now: float, width: int, *,
     """Both rows of one run. `look`: `None` until the first one has ended."""
     mark: Span = (" ▸ " if chosen else "   ", "accent bold")
     told = None if look is None else look.told
-    face = ("…", "muted") if told is None else _badge(told, now)
+    face = ("…", "muted") if told is None else brief_badge(told, now, filled=False)
     name: Row = ((os.path.join(os.path.dirname(run.log), ""), "muted"), (os.path.basename(run.log), "ink bold"))
     first = (mark, align(face[0], BADGE_CELLS - 1, face[1]), (" ", ""), *name, ("   ", ""), *_facts(run, told, now))
     second: Row = ((" " * INDENT, ""), _said(run, look))
     return [cut(first, width), cut(second, width)]
 
 
-def _badge(told: ToldState, now: float) -> Span:
-    look, silent_s = verdict_label(told.verdict), told.silent_s(now)
-    age = f" {text.duration(silent_s)}" if silent_s is not None and (look.fill or told.word in ("slow", "waiting")) else ""
-    return f"{look.sign} {look.word}{age}", f"{look.role} bold"
-
-
 def _facts(run: RunCandidate, told: ToldState | None, now: float) -> Row:
     """What kind of run it is, and how far."""
-    step = None if told is None or told.step is None else f"{told.step:,}" + ("" if told.total is None else f"/{told.total:,}")
+    step = "" if told is None else step_of(told)
     quiet_s = None if run.log_modified_at is None else max(0.0, now - run.log_modified_at)
     parts = (
         run.framework,
@@ -81,9 +76,9 @@ class RunList(Struct, frozen=True):
     first: int
     rows_each: int
 
-    def run_at(self, y: int) -> int:
-        """The number of the run in this row."""
-        return self.first + y // self.rows_each
+    def run_at(self, y: int) -> int | None:
+        """The number of the run in this row, if one stands there."""
+        return self.first + y // self.rows_each if 0 <= y < len(self.shown) else None
 
 
 def run_list(

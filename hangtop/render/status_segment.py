@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hangtop.common import text
 from hangtop.common.text import printable
 from hangtop.monitor.told_state import ToldState
-from hangtop.render.spans import Row, cut
+from hangtop.render.spans import Row, Span, cut
 from hangtop.render.verdict_labels import verdict_label
 from hangtop.translations import say
 
@@ -25,19 +25,28 @@ def segment(told: Sequence[ToldState], now: float) -> Row:
     if not told:
         return ()
     worst = max(told, key=lambda each: (each.verdict.state.urgency, each.at))
-    look = verdict_label(worst.verdict)
-    silent = worst.silent_s(now)
-    age = f" {text.duration(silent)}" if silent is not None and (look.fill or worst.word in ("slow", "waiting")) else ""
-    step = "" if worst.step is None else f" {worst.step:,}" + ("" if worst.total is None else f"/{worst.total:,}")
+    step = f" {progress}" if (progress := step_of(worst)) else ""
     title = cut(((worst.title, "muted"),), TITLE_CELLS)
     more: Row = ((say(f" +{len(told) - 1}"), "muted"),) if len(told) > 1 else ()
     return (
-        (f"{look.sign} {look.word}{age}", f"{look.role} bold{' reverse' if look.fill else ''}"),
+        brief_badge(worst, now, filled=True),
         (" ", ""),
         *title,
         (step, ""),
         *more,
     )
+
+
+def brief_badge(told: ToldState, now: float, *, filled: bool) -> Span:
+    """The verdict, and of a run that is silent for how long. `filled`: a grave one is reversed."""
+    look, silent_s = verdict_label(told.verdict), told.silent_s(now)
+    age = f" {text.duration(silent_s)}" if silent_s is not None and (look.fill or told.word in ("slow", "waiting")) else ""
+    return f"{look.sign} {look.word}{age}", f"{look.role} bold{' reverse' if filled and look.fill else ''}"
+
+
+def step_of(told: ToldState) -> str:
+    """`120/400`; empty where no step is known."""
+    return "" if told.step is None else f"{told.step:,}" + ("" if told.total is None else f"/{told.total:,}")
 
 
 def for_tmux(row: Row, *, colour: bool = True) -> str:

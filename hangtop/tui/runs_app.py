@@ -80,7 +80,7 @@ class RunRows(Wheel, PaintedRows, can_focus=True):
     def on_click(self, event: Click) -> None:
         """Choose the run, or open it if it is chosen."""
         number = self.listed.run_at(event.y - HEAD_ROWS)
-        if event.y < HEAD_ROWS or number >= len(self.runs_app.runs):
+        if number is None:
             return
         if number == self.runs_app.chosen:
             self.runs_app.action_open()

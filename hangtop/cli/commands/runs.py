@@ -67,11 +67,14 @@ def _on_screen(found: RunsReading, spec: WatchSpec, look: WatchOptions) -> str |
             config_dir=spec.config_dir,
             keymap=look.keymap,
         )
-        return app.run()
+        log = app.run()
     except ThemeError as error:
         raise click.UsageError(str(error)) from error
     finally:
         feed.close()
+    if app.return_code:  # it broke, and has said why
+        raise click.exceptions.Exit(app.return_code)
+    return log
 
 
 async def find() -> RunsReading:
